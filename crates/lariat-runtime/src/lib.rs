@@ -1,0 +1,1 @@
+//! lariat-runtime
