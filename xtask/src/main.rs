@@ -1,2 +1,61 @@
-//! xtask
-fn main() {}
+//! The developer's menu, behind `cargo xtask`: checks, proofs and benches.
+//!
+//! Owns which command a line of arguments means and what the process answers to the shell. Each command is a sibling
+//! module; nothing of the product is decided here.
+//! Invariant: what `.ci/run` checks is exactly what `cargo xtask ci` checks on a developer's machine.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a developer's tool: it reads the repository, starts cargo and measures wall time"
+)]
+
+mod bench;
+mod ci;
+mod command_line;
+mod core_deps;
+mod deny;
+mod docs;
+mod docs_links;
+mod layers;
+mod menu;
+mod simulate;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use menu::Command;
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match menu::parse(&arguments).and_then(perform) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(command: Command) -> Result<ExitCode> {
+    if command == Command::Help {
+        print!("{}", menu::help());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let workspace = Workspace::locate()?;
+    match command {
+        Command::Help => {}
+        Command::Ci(proofs) => ci::run(&workspace, proofs)?,
+        Command::Layers => layers::run(&workspace)?,
+        Command::CoreDeps => core_deps::run(&workspace)?,
+        Command::Deny(scope) => deny::run(&workspace, scope)?,
+        Command::Docs => return docs::command_line().pass_through(&workspace),
+        Command::DocsLinks => docs_links::run(&workspace)?,
+        Command::Simulate(arguments) => {
+            return simulate::command_line(&workspace, &arguments).pass_through(&workspace);
+        }
+        Command::Bench(bench) => return bench.command_line().pass_through(&workspace),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,167 @@
+//! Everything a change must pass, in the order that finds a fault soonest.
+//!
+//! Owns the list of steps and the report. What a step checks is its own module's.
+//! Invariant: the first step that fails ends the run with exit code 1, and the report shows which steps never ran.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::command_line::CommandLine;
+use crate::deny::Scope;
+use crate::workspace::Workspace;
+use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, simulate};
+
+/// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
+const SHORT_SEEDS: &str = "20000";
+
+/// The crates that the planted bugs are compiled into.
+const PLANTED_CRATES: &str = "-p lariat-core -p lariat-runtime -p lariat-testkit";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proofs {
+    Run,
+    Skip,
+}
+
+struct Step {
+    name: &'static str,
+    action: Action,
+}
+
+enum Action {
+    Command(CommandLine),
+    Check(fn(&Workspace) -> Result<()>),
+}
+
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration),
+    NotRun,
+}
+
+pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
+    let steps = steps(workspace, proofs)?;
+    let mut report = Vec::new();
+    let mut failure = None;
+    for step in &steps {
+        if failure.is_some() {
+            report.push((step.name, Outcome::NotRun));
+            continue;
+        }
+        println!("\n==> {}: {}", step.name, step.action);
+        let start = Instant::now();
+        let result = step.action.perform(workspace);
+        let took = start.elapsed();
+        println!("<== {}: {}", step.name, seconds(took));
+        match result {
+            Ok(()) => report.push((step.name, Outcome::Passed(took))),
+            Err(error) => {
+                report.push((step.name, Outcome::Failed(took)));
+                failure = Some((step, error));
+            }
+        }
+    }
+    println!("\n{}", table(&report));
+    match failure {
+        None => Ok(()),
+        Some((step, error)) => bail!("step `{}` failed: {error:#}", step.name),
+    }
+}
+
+fn steps(workspace: &Workspace, proofs: Proofs) -> Result<Vec<Step>> {
+    let clippy = CommandLine::cargo("clippy --workspace --all-targets --locked -- -D warnings");
+    let clippy_planted = CommandLine::cargo("clippy")
+        .with_arguments(PLANTED_CRATES.split(' '))
+        .with_arguments("--all-targets --locked --features lariat-testkit/planted -- -D warnings".split(' '));
+    let mut steps = vec![
+        Step::command("fmt", CommandLine::cargo("fmt --all --check")),
+        Step::check("layers", layers::run),
+        Step::check("core-deps", core_deps::run),
+        Step::check("docs-links", docs_links::run),
+        Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
+        Step::command("clippy", clippy),
+        Step::command("clippy-planted", clippy_planted),
+        Step::command("docs", docs::command_line()),
+        Step::command("test", tests(workspace)),
+        Step::command("doc-test", CommandLine::cargo("test --doc --workspace --locked")),
+    ];
+    if proofs == Proofs::Run {
+        steps.extend(short_proofs(workspace)?);
+    }
+    Ok(steps)
+}
+
+/// Nextest where it is installed; plain `cargo test`, which also stops at the first failing binary, elsewhere.
+fn tests(workspace: &Workspace) -> CommandLine {
+    if CommandLine::cargo("nextest --version").succeeds_quietly(workspace) {
+        return CommandLine::cargo("nextest run --workspace --locked --profile ci");
+    }
+    CommandLine::cargo("test --workspace --locked --lib --bins --tests")
+}
+
+fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
+    let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+    let seeds = words(&format!("--seeds {SHORT_SEEDS}"));
+    Ok(vec![
+        Step::command("simulate", simulate::command_line(workspace, &seeds)),
+        Step::command("simulate-planted", simulate::command_line(workspace, &words("--planted"))),
+        Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line()),
+        Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line()),
+    ])
+}
+
+impl Step {
+    fn command(name: &'static str, line: CommandLine) -> Self {
+        Self { name, action: Action::Command(line) }
+    }
+
+    fn check(name: &'static str, check: fn(&Workspace) -> Result<()>) -> Self {
+        Self { name, action: Action::Check(check) }
+    }
+}
+
+impl Action {
+    fn perform(&self, workspace: &Workspace) -> Result<()> {
+        match self {
+            Self::Command(line) => line.run(workspace),
+            Self::Check(check) => check(workspace),
+        }
+    }
+}
+
+impl std::fmt::Display for Action {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Command(line) => line.fmt(formatter),
+            Self::Check(_) => formatter.write_str("checked in xtask"),
+        }
+    }
+}
+
+fn table(report: &[(&str, Outcome)]) -> String {
+    let width = report.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    let mut total = Duration::ZERO;
+    for (name, outcome) in report {
+        let (word, took) = match outcome {
+            Outcome::Passed(took) => ("ok", Some(*took)),
+            Outcome::Failed(took) => ("FAILED", Some(*took)),
+            Outcome::NotRun => ("not run", None),
+        };
+        total += took.unwrap_or_default();
+        let took = took.map(seconds).unwrap_or_default();
+        text.push_str(format!("{name:width$}  {word:7}  {took:>9}").trim_end());
+        text.push('\n');
+    }
+    text.push_str(&format!("{:width$}  {:7}  {:>9}\n", "total", "", seconds(total)));
+    text
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+#[path = "ci_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! The menu: which words mean which command, and the help text.
+//!
+//! Owns parsing and `--help`; performs nothing.
+//! Invariant: every command that parses is listed by `--help`, with one line of its own.
+
+use anyhow::{Result, bail};
+
+use crate::bench::Bench;
+use crate::ci::Proofs;
+use crate::deny::Scope;
+
+/// One line of the menu: usage, what it does.
+const ENTRIES: &[(&str, &str)] = &[
+    ("ci [--skip-proofs]", "run every check that a change must pass, then the short proofs"),
+    ("layers", "compare the crates' dependencies with the table in ARCHITECTURE.md"),
+    ("core-deps", "check that lariat-core pulls in no runtime, socket or system crate"),
+    ("deny [--advisories]", "check bans, licences and sources (and advisories, from the network)"),
+    ("docs", "build the documentation with warnings as errors"),
+    ("docs-links", "check that links and file references in *.md lead somewhere"),
+    ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
+    ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
+];
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    Ci(Proofs),
+    Layers,
+    CoreDeps,
+    Deny(Scope),
+    Docs,
+    DocsLinks,
+    Simulate(Vec<String>),
+    Bench(Bench),
+}
+
+pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
+    let Some((name, rest)) = arguments.split_first() else {
+        return Ok(Command::Help);
+    };
+    let command = match name.as_str() {
+        "-h" | "--help" | "help" => Command::Help,
+        "ci" => match flag(name, rest, "--skip-proofs")? {
+            Flag::Given => Command::Ci(Proofs::Skip),
+            Flag::Absent => Command::Ci(Proofs::Run),
+        },
+        "deny" => match flag(name, rest, "--advisories")? {
+            Flag::Given => Command::Deny(Scope::WithAdvisories),
+            Flag::Absent => Command::Deny(Scope::Offline),
+        },
+        "layers" => bare(name, rest, Command::Layers)?,
+        "core-deps" => bare(name, rest, Command::CoreDeps)?,
+        "docs" => bare(name, rest, Command::Docs)?,
+        "docs-links" => bare(name, rest, Command::DocsLinks)?,
+        "simulate" => Command::Simulate(rest.to_vec()),
+        "bench" => Command::Bench(Bench::parse(rest)?),
+        other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
+    };
+    Ok(command)
+}
+
+pub(crate) fn help() -> String {
+    let width = ENTRIES.iter().map(|(usage, _)| usage.len()).max().unwrap_or_default();
+    let mut text = String::from("Usage: cargo xtask COMMAND\n\nCommands:\n");
+    for (usage, purpose) in ENTRIES {
+        text.push_str(&format!("  {usage:width$}  {purpose}\n"));
+    }
+    text
+}
+
+enum Flag {
+    Given,
+    Absent,
+}
+
+/// Accepts nothing, or the one flag that `command` knows.
+fn flag(command: &str, rest: &[String], known: &str) -> Result<Flag> {
+    match rest {
+        [] => Ok(Flag::Absent),
+        [only] if only == known => Ok(Flag::Given),
+        _ => bail!("`{command}` takes only `{known}`, not `{}`", rest.join(" ")),
+    }
+}
+
+fn bare(name: &str, rest: &[String], command: Command) -> Result<Command> {
+    if rest.is_empty() {
+        return Ok(command);
+    }
+    bail!("`{name}` takes no arguments, but got `{}`", rest.join(" "))
+}
+
+#[cfg(test)]
+#[path = "menu_tests.rs"]
+mod tests;
