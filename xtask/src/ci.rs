@@ -40,8 +40,16 @@ enum Outcome {
     NotRun,
 }
 
+/// What runs the unit and integration tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runner {
+    Nextest,
+    /// The fallback: stops at the first failing binary and has no time limits.
+    CargoTest,
+}
+
 pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
-    let steps = steps(workspace, proofs)?;
+    let steps = steps(workspace, Runner::installed(workspace), proofs)?;
     let mut report = Vec::new();
     let mut failure = None;
     for step in &steps {
@@ -69,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
     }
 }
 
-fn steps(workspace: &Workspace, proofs: Proofs) -> Result<Vec<Step>> {
+fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<Step>> {
     let clippy = CommandLine::cargo("clippy --workspace --all-targets --locked -- -D warnings");
     let clippy_planted = CommandLine::cargo("clippy")
         .with_arguments(PLANTED_CRATES.split(' '))
@@ -83,21 +91,13 @@ fn steps(workspace: &Workspace, proofs: Proofs) -> Result<Vec<Step>> {
         Step::command("clippy", clippy),
         Step::command("clippy-planted", clippy_planted),
         Step::command("docs", docs::command_line()),
-        Step::command("test", tests(workspace)),
+        Step::command("test", runner.command_line()),
         Step::command("doc-test", CommandLine::cargo("test --doc --workspace --locked")),
     ];
     if proofs == Proofs::Run {
         steps.extend(short_proofs(workspace)?);
     }
     Ok(steps)
-}
-
-/// Nextest where it is installed; plain `cargo test`, which also stops at the first failing binary, elsewhere.
-fn tests(workspace: &Workspace) -> CommandLine {
-    if CommandLine::cargo("nextest --version").succeeds_quietly(workspace) {
-        return CommandLine::cargo("nextest run --workspace --locked --profile ci");
-    }
-    CommandLine::cargo("test --workspace --locked --lib --bins --tests")
 }
 
 fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
@@ -109,6 +109,23 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line()),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line()),
     ])
+}
+
+impl Runner {
+    fn installed(workspace: &Workspace) -> Self {
+        if CommandLine::cargo("nextest --version").succeeds_quietly(workspace) {
+            Self::Nextest
+        } else {
+            Self::CargoTest
+        }
+    }
+
+    fn command_line(self) -> CommandLine {
+        match self {
+            Self::Nextest => CommandLine::cargo("nextest run --workspace --locked --profile ci"),
+            Self::CargoTest => CommandLine::cargo("test --workspace --locked --lib --bins --tests"),
+        }
+    }
 }
 
 impl Step {

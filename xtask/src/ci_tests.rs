@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use super::{Outcome, Proofs, steps, table};
+use super::{Outcome, Proofs, Runner, steps, table};
 use crate::workspace::Workspace;
 
 fn lines(proofs: Proofs) -> Vec<(&'static str, String)> {
-    let steps = steps(&Workspace::fake("target"), proofs).unwrap();
+    let steps = steps(&Workspace::fake("target"), Runner::Nextest, proofs).unwrap();
     steps.iter().map(|step| (step.name, step.action.to_string())).collect()
 }
 

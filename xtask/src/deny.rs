@@ -9,9 +9,6 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-/// What `.ci/run` installs and `deny.toml` is written for.
-const VERSION: &str = "0.20.2";
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Offline,
@@ -20,7 +17,10 @@ pub(crate) enum Scope {
 
 pub(crate) fn run(workspace: &Workspace, scope: Scope) -> Result<()> {
     if !CommandLine::cargo("deny --version").succeeds_quietly(workspace) {
-        bail!("cargo-deny is missing; `cargo install cargo-deny --version {VERSION} --locked` installs it");
+        bail!(
+            "cargo-deny is missing; `.ci/run tools` puts it into target/ci-tools/bin, add that to PATH, \
+             or install it with `cargo install cargo-deny --locked`"
+        );
     }
     command_line(scope).run(workspace)
 }
