@@ -1,0 +1,170 @@
+//! Cancellation that works under any executor.
+//!
+//! Owns the token tree: cancelling a token cancels its children, never its parent. Built on `std` alone, because the
+//! contracts that carry a token live in a crate without an async runtime.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+/// A flag that can be raised once, waited for and handed down.
+#[derive(Clone, Debug, Default)]
+pub struct CancellationToken {
+    node: Arc<Node>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    cancelled: bool,
+    wakers: Vec<(u64, Waker)>,
+    next_key: u64,
+    children: Vec<Weak<Node>>,
+    /// Length at which dead children are swept, so that long-lived parents do not collect them.
+    sweep_at: usize,
+}
+
+impl Node {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A waker that panicked leaves the flag itself intact.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cancel(&self) {
+        let (wakers, children) = {
+            let mut state = self.lock();
+            if state.cancelled {
+                return;
+            }
+            state.cancelled = true;
+            (std::mem::take(&mut state.wakers), std::mem::take(&mut state.children))
+        };
+        wakers.into_iter().for_each(|(_, waker)| waker.wake());
+        children.iter().filter_map(Weak::upgrade).for_each(|child| child.cancel());
+    }
+}
+
+impl CancellationToken {
+    /// A token that is not cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Raises the flag, here and in all children.
+    pub fn cancel(&self) {
+        self.node.cancel();
+    }
+
+    /// Whether the flag is raised.
+    pub fn is_cancelled(&self) -> bool {
+        self.node.lock().cancelled
+    }
+
+    /// A token that is cancelled with this one, and can be cancelled alone.
+    pub fn child_token(&self) -> Self {
+        let child = Self::new();
+        let mut state = self.node.lock();
+        if state.cancelled {
+            drop(state);
+            child.cancel();
+            return child;
+        }
+        if state.children.len() >= state.sweep_at {
+            state.children.retain(|node| node.strong_count() > 0);
+            state.sweep_at = (state.children.len() * 2).max(8);
+        }
+        state.children.push(Arc::downgrade(&child.node));
+        drop(state);
+        child
+    }
+
+    /// Completes when the flag is raised.
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled { node: Arc::clone(&self.node), key: None }
+    }
+}
+
+/// Future of [`CancellationToken::cancelled`].
+#[derive(Debug)]
+pub struct Cancelled {
+    node: Arc<Node>,
+    key: Option<u64>,
+}
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let mut state = this.node.lock();
+        if state.cancelled {
+            return Poll::Ready(());
+        }
+        let known = this.key.and_then(|key| state.wakers.iter_mut().find(|(k, _)| *k == key));
+        match known {
+            Some((_, waker)) => waker.clone_from(context.waker()),
+            None => {
+                let key = state.next_key;
+                state.next_key += 1;
+                state.wakers.push((key, context.waker().clone()));
+                this.key = Some(key);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.node.lock().wakers.retain(|(k, _)| *k != key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cancelling_reaches_children_but_not_the_parent() {
+        let parent = CancellationToken::new();
+        let child = parent.child_token();
+        let sibling = parent.child_token();
+        let grandchild = child.child_token();
+        child.cancel();
+        assert!(grandchild.is_cancelled());
+        assert!(!parent.is_cancelled() && !sibling.is_cancelled());
+        parent.cancel();
+        assert!(sibling.is_cancelled());
+        assert!(parent.child_token().is_cancelled());
+    }
+
+    #[test]
+    fn a_waiting_future_is_woken_and_leaves_nothing_behind() {
+        let token = CancellationToken::new();
+        let mut waiting = token.cancelled();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
+        assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
+        assert_eq!(token.node.lock().wakers.len(), 1);
+        drop(waiting);
+        assert_eq!(token.node.lock().wakers.len(), 0);
+        token.cancel();
+        assert!(Pin::new(&mut token.cancelled()).poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn dead_children_are_swept() {
+        let parent = CancellationToken::new();
+        for _ in 0..10_000 {
+            drop(parent.child_token());
+        }
+        assert!(parent.node.lock().children.len() <= 16);
+    }
+}

@@ -1,0 +1,206 @@
+//! Tuning of a run: limits, retries, context, queues, tool execution. Data only, with the defaults of seed 002.
+//!
+//! Every number is a named field with its unit; nothing here reads the environment.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::usage::Cost;
+
+/// Tuning of the context window. `None` in a run's configuration switches compaction off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ContextConfig {
+    /// Total budget in tokens, system prompt included.
+    pub max_context_tokens: usize,
+    /// Tokens reserved for the system prompt.
+    pub system_prompt_tokens: usize,
+    /// Messages always kept in full at the tail.
+    pub keep_recent: usize,
+    /// Messages always kept at the head.
+    pub keep_first: usize,
+    /// Lines of a tool output that survive the first tier.
+    pub tool_output_max_lines: usize,
+    /// Share of the budget at which compaction runs by itself, in percent (seed 000: 90).
+    pub compact_at_percent: u8,
+}
+
+impl Default for ContextConfig {
+    fn default() -> Self {
+        Self {
+            max_context_tokens: 100_000,
+            system_prompt_tokens: 4_000,
+            keep_recent: 10,
+            keep_first: 2,
+            tool_output_max_lines: 50,
+            compact_at_percent: 90,
+        }
+    }
+}
+
+impl ContextConfig {
+    /// The defaults for a window of this many tokens.
+    pub fn with_window(max_context_tokens: usize) -> Self {
+        Self { max_context_tokens, ..Self::default() }
+    }
+
+    /// Tokens the conversation may take: the window less the system prompt.
+    pub const fn budget(&self) -> usize {
+        self.max_context_tokens.saturating_sub(self.system_prompt_tokens)
+    }
+
+    /// Tokens of the whole request at which compaction runs by itself.
+    pub const fn threshold(&self) -> u64 {
+        (self.max_context_tokens as u64).saturating_mul(self.compact_at_percent as u64) / 100
+    }
+}
+
+/// Hard caps on a run. `None` in a run's configuration means no caps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ExecutionLimits {
+    /// Model calls before a forced stop.
+    pub max_turns: usize,
+    /// Tokens in total.
+    pub max_total_tokens: usize,
+    /// Wall-clock time the run is active; time between a crash and its recovery does not count.
+    pub max_duration: Duration,
+    /// Money.
+    pub max_cost: Option<Cost>,
+}
+
+impl Default for ExecutionLimits {
+    fn default() -> Self {
+        Self {
+            max_turns: 50,
+            max_total_tokens: 1_000_000,
+            max_duration: Duration::from_secs(600),
+            max_cost: None,
+        }
+    }
+}
+
+impl ExecutionLimits {
+    /// Replaces the cap on model calls.
+    pub const fn with_max_turns(mut self, turns: usize) -> Self {
+        self.max_turns = turns;
+        self
+    }
+
+    /// Replaces the cap on tokens.
+    pub const fn with_max_total_tokens(mut self, tokens: usize) -> Self {
+        self.max_total_tokens = tokens;
+        self
+    }
+
+    /// Replaces the cap on time.
+    pub const fn with_max_duration(mut self, duration: Duration) -> Self {
+        self.max_duration = duration;
+        self
+    }
+
+    /// Caps money.
+    pub const fn with_max_cost(mut self, cost: Cost) -> Self {
+        self.max_cost = Some(cost);
+        self
+    }
+}
+
+/// Automatic retry of model calls that failed before anything was delivered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RetryConfig {
+    /// Retries after the first attempt; 0 switches retrying off.
+    pub max_retries: usize,
+    /// Wait before the first retry.
+    pub initial_delay_ms: u64,
+    /// Growth per retry.
+    pub backoff_multiplier: f64,
+    /// Ceiling before jitter.
+    pub max_delay_ms: u64,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self { max_retries: 3, initial_delay_ms: 1_000, backoff_multiplier: 2.0, max_delay_ms: 30_000 }
+    }
+}
+
+/// Share of the delay that jitter may add or take away.
+const JITTER: f64 = 0.2;
+
+impl RetryConfig {
+    /// No retries.
+    pub fn none() -> Self {
+        Self { max_retries: 0, ..Self::default() }
+    }
+
+    /// Replaces the number of retries.
+    pub const fn with_max_retries(mut self, retries: usize) -> Self {
+        self.max_retries = retries;
+        self
+    }
+
+    /// The wait before retry `attempt` (from 1), with ±20 % jitter. `unit` is random in `[-1, 1)`.
+    pub fn delay_for_attempt(&self, attempt: u32, unit: f64) -> Duration {
+        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let ceiling = self.max_delay_ms as f64;
+        let base =
+            (self.initial_delay_ms as f64 * self.backoff_multiplier.powi(exponent)).clamp(0.0, ceiling);
+        Duration::from_millis((base * (1.0 + JITTER * unit.clamp(-1.0, 1.0))).round() as u64)
+    }
+}
+
+/// When a run that repeats itself is nudged and stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RepetitionConfig {
+    /// Identical calls with identical results in a row after which the model is told.
+    pub nudge_after: u32,
+    /// After which the run ends.
+    pub stop_after: u32,
+}
+
+impl Default for RepetitionConfig {
+    fn default() -> Self {
+        Self { nudge_after: 3, stop_after: 6 }
+    }
+}
+
+impl RepetitionConfig {
+    /// Both thresholds.
+    pub const fn new(nudge_after: u32, stop_after: u32) -> Self {
+        Self { nudge_after, stop_after }
+    }
+}
+
+/// How a queue of waiting messages is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum QueueMode {
+    /// One message per opportunity.
+    #[default]
+    OneAtATime,
+    /// All of them at once.
+    All,
+}
+
+/// How the tool calls of one reply are executed. Results are always given to the model in call order, and a tool that
+/// is not parallel-safe always runs alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ToolExecutionStrategy {
+    /// All at once.
+    #[default]
+    Parallel,
+    /// One after another; steering is looked at in between.
+    Sequential,
+    /// Groups of at most `size`; steering is looked at in between.
+    Batched {
+        /// Calls per group.
+        size: usize,
+    },
+}

@@ -1,0 +1,120 @@
+//! Content blocks: what messages are made of.
+//!
+//! Owns the block kinds and the question whether a block is empty. A kind this version does not know is kept as it
+//! was read and written back unchanged.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::id::ToolCallId;
+
+/// One block of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Content {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image.
+    Image {
+        /// Base64-encoded bytes.
+        data: String,
+        /// For example `image/png`.
+        mime_type: String,
+    },
+    /// The model's reasoning. Goes back to its provider unmodified, with its signature.
+    Thinking {
+        /// The reasoning text.
+        thinking: String,
+        /// The provider's signature over it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// Reasoning the provider encrypted. Opaque; goes back unmodified.
+    RedactedThinking {
+        /// The provider's opaque payload.
+        data: String,
+    },
+    /// A request of the model to run a tool.
+    ToolCall(Arc<ToolCall>),
+    /// A block of a kind this version does not know, kept as read.
+    #[serde(untagged)]
+    Unknown(Map<String, Value>),
+}
+
+/// A request of the model to run a tool. Shared, so that passing it along never copies its arguments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique within the conversation.
+    pub id: ToolCallId,
+    /// Name of the tool, as in [`crate::tool::AgentTool::name`].
+    pub name: String,
+    /// Argument values.
+    pub arguments: Value,
+    /// Provider signature that must travel back with the call (Gemini 3 `thoughtSignature`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+impl Content {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// A tool call block.
+    pub fn tool_call(id: impl Into<ToolCallId>, name: impl Into<String>, arguments: Value) -> Self {
+        Self::ToolCall(Arc::new(ToolCall { id: id.into(), name: name.into(), arguments, signature: None }))
+    }
+
+    /// The text, if this is a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The call, if this is a tool call.
+    pub fn as_tool_call(&self) -> Option<&Arc<ToolCall>> {
+        match self {
+            Self::ToolCall(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// True for a block that providers reject: text without a visible character (Anthropic: "text content blocks
+    /// must contain non-whitespace text"), an image without bytes, thinking with neither text nor signature.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text { text } => text.trim().is_empty(),
+            Self::Image { data, .. } | Self::RedactedThinking { data } => data.is_empty(),
+            Self::Thinking { thinking, signature } => thinking.is_empty() && signature.is_none(),
+            Self::ToolCall(call) => call.name.is_empty(),
+            Self::Unknown(fields) => fields.is_empty(),
+        }
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+/// The text of all text blocks, joined by newlines.
+pub fn joined_text(content: &[Content]) -> String {
+    let texts: Vec<&str> = content.iter().filter_map(Content::as_text).collect();
+    texts.join("\n")
+}

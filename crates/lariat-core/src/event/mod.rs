@@ -1,0 +1,24 @@
+//! The one event vocabulary. Durable events *are* the journal; the rest are live only.
+//!
+//! Owns the envelope, the kinds of events and their journal form. In the journal, content is written once
+//! ([`AgentEvent::MessageEnd`] and [`AgentEvent::MessageQueued`]); every other event names messages by id. Observers
+//! get the same events with those names resolved ([`MessageRef::get`]).
+//! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
+
+mod kind;
+mod record;
+mod reference;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+pub use kind::{
+    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
+    QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
+};
+pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
+pub use reference::{ArgsRef, MessageRef, Recorded};
+pub use resolve::Resolver;
+
+/// An event as it is shared between journal and observers.
+pub type Event = std::sync::Arc<EventRecord>;

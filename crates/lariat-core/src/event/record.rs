@@ -1,0 +1,64 @@
+//! The envelope around every event, and reading it back.
+//!
+//! Owns the format version and the rule for unknown kinds: an event of a kind this version does not know is kept; an
+//! event of a known kind that does not parse is an error, never silently kept as unknown.
+
+use serde::{Deserialize, Serialize};
+
+use super::AgentEvent;
+use super::kind::KNOWN_KINDS;
+use crate::id::{EventId, LoopId};
+use crate::time::Timestamp;
+
+/// Version of the journal format this code writes.
+pub const FORMAT_VERSION: u16 = 1;
+
+/// An event with its place in the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// Format version.
+    pub v: u16,
+    /// Position in the session's journal, counted from 0. A live event carries the position of the next durable one.
+    pub seq: u64,
+    /// Identity, UUID v7.
+    pub id: EventId,
+    /// When it happened.
+    pub timestamp: Timestamp,
+    /// The loop it belongs to; `None` for events of the session as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_id: Option<LoopId>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: AgentEvent,
+}
+
+/// Why a journal line is not an event.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventParseError {
+    /// Not JSON, or the envelope is incomplete.
+    #[error("not an event: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// The kind is known, its fields are not what this version expects.
+    #[error("event of kind `{0}` has missing or wrong fields")]
+    WrongFields(String),
+}
+
+impl EventRecord {
+    /// Parses one event from JSON.
+    ///
+    /// # Errors
+    /// When the text is not an event; unknown kinds are no error.
+    pub fn from_json(json: &[u8]) -> Result<Self, EventParseError> {
+        let record: Self = serde_json::from_slice(json)?;
+        match record.event.unknown_kind() {
+            Some(kind) if KNOWN_KINDS.contains(&kind) => Err(EventParseError::WrongFields(kind.to_owned())),
+            _ => Ok(record),
+        }
+    }
+
+    /// True when the event belongs into the journal.
+    pub const fn is_durable(&self) -> bool {
+        self.event.is_durable()
+    }
+}

@@ -1,0 +1,79 @@
+//! Resolving the names in events read back from a journal.
+//!
+//! Owns the messages seen so far of the loops that are still open. What a live observer gets attached by the machine,
+//! a reader of the journal gets attached here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{AgentEvent, ArgsRef, Event, EventRecord, MessageRef, Recorded};
+use crate::id::{LoopId, MessageId, ToolCallId};
+use crate::message::SharedMessage;
+
+/// Attaches messages to the events that name them. Feed it a journal from the start of a loop on, in order.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    messages: HashMap<MessageId, (Option<LoopId>, SharedMessage)>,
+    arguments: HashMap<ToolCallId, (Option<LoopId>, Arc<crate::content::ToolCall>)>,
+}
+
+impl Resolver {
+    /// An empty resolver.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same event with every name attached that this resolver has seen the content of.
+    pub fn resolve(&mut self, event: &Event) -> Event {
+        self.learn(event);
+        let mut record = EventRecord::clone(event);
+        match &mut record.event {
+            AgentEvent::TurnEnd { message, tool_results, .. } => {
+                self.attach(message);
+                tool_results.iter_mut().for_each(|result| self.attach(result));
+            }
+            AgentEvent::AgentEnd { messages, .. } => {
+                messages.iter_mut().for_each(|message| self.attach(message))
+            }
+            AgentEvent::ToolExecutionEnd { message, .. } => self.attach(message),
+            AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => self.attach(reference),
+            AgentEvent::ToolExecutionStart { tool_call_id, args, .. } if args.is_as_called() => {
+                if let Some((_, call)) = self.arguments.get(tool_call_id) {
+                    *args = ArgsRef::as_called(Some(Arc::new(call.arguments.clone())));
+                }
+            }
+            _ => return Arc::clone(event),
+        }
+        if matches!(record.event, AgentEvent::AgentEnd { .. }) {
+            self.forget(record.loop_id.as_ref());
+        }
+        Arc::new(record)
+    }
+
+    fn learn(&mut self, event: &EventRecord) {
+        let message = match &event.event {
+            AgentEvent::MessageEnd { message: Recorded::Full(message) } => message,
+            AgentEvent::MessageQueued { message, .. } => message,
+            _ => return,
+        };
+        if let Some(assistant) = message.as_assistant() {
+            for call in assistant.tool_calls() {
+                self.arguments.insert(call.id.clone(), (event.loop_id.clone(), Arc::clone(call)));
+            }
+        }
+        self.messages.insert(message.id(), (event.loop_id.clone(), Arc::clone(message)));
+    }
+
+    fn attach(&self, reference: &mut MessageRef) {
+        if reference.shared().is_none()
+            && let Some((_, message)) = self.messages.get(&reference.id())
+        {
+            *reference = MessageRef::resolved(Arc::clone(message));
+        }
+    }
+
+    fn forget(&mut self, loop_id: Option<&LoopId>) {
+        self.messages.retain(|_, (owner, _)| owner.as_ref() != loop_id);
+        self.arguments.retain(|_, (owner, _)| owner.as_ref() != loop_id);
+    }
+}

@@ -1,0 +1,156 @@
+//! Identities. Strings where the seeds and the providers use strings, UUID v7 where we mint them ourselves.
+//!
+//! Owns no generation: ids are minted by [`crate::time::Minter`] from entropy that arrives with an input.
+//! Invariant: cloning an id never copies its text, so an event can name its loop for the price of a counter.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Wraps the text of an id.
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The text of the id.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps a UUID.
+            pub const fn new(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The UUID inside.
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+
+            /// True for the all-zero id that stands for "not assigned yet".
+            pub const fn is_nil(self) -> bool {
+                self.0.is_nil()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// A stable agent instance, across all of its sessions.
+    AgentId
+}
+text_id! {
+    /// A session: one journal.
+    SessionId
+}
+text_id! {
+    /// One run of the machine: `{session_id}.{config_id}.{n}`.
+    LoopId
+}
+text_id! {
+    /// A tool call, unique within a conversation. Given by the model, re-minted when it is not unique.
+    ToolCallId
+}
+uuid_id! {
+    /// A message. Content is journaled once, under this id; every later mention is by id.
+    MessageId
+}
+uuid_id! {
+    /// An event in a journal or on a live stream.
+    EventId
+}
+uuid_id! {
+    /// A permission request that waits for an answer.
+    RequestId
+}
+
+impl LoopId {
+    /// Builds `{session_id}.{config_id}.{n}`.
+    pub fn compose(session: &SessionId, config_id: &str, n: u64) -> Self {
+        Self(format!("{session}.{config_id}.{n}").into())
+    }
+}
+
+/// A turn within a loop, written as `{loop_id}#{turn_index}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TurnId {
+    /// The loop the turn belongs to.
+    pub loop_id: LoopId,
+    /// Zero-based index of the turn within the loop.
+    pub turn_index: u32,
+}
+
+impl Serialize for TurnId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}#{}", self.loop_id, self.turn_index))
+    }
+}
+
+impl<'de> Deserialize<'de> for TurnId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parsed = text.rsplit_once('#').and_then(|(loop_id, index)| {
+            Some(Self { loop_id: LoopId::from(loop_id), turn_index: index.parse().ok()? })
+        });
+        parsed.ok_or_else(|| {
+            serde::de::Error::custom(format!("`{text}` is not of the form loop_id#turn_index"))
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! Permission: what is asked, what is answered, for how long it counts.
+//!
+//! Owns the vocabulary and the two contracts, [`PermissionPolicy`] (decides without a person) and [`Approver`] (asks
+//! one). Rules, modes and remembered approvals live in the guard. A policy that fails or panics denies.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::BoxFuture;
+use crate::content::ToolCall;
+use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
+use crate::tool::ToolEffects;
+
+/// How much damage a call could do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DangerLevel {
+    /// Reads inside the workspace.
+    Safe,
+    /// Changes inside the workspace.
+    #[default]
+    Moderate,
+    /// Executes commands, reaches the network.
+    Dangerous,
+    /// Could destroy what cannot be restored; asked even when everything else is allowed.
+    Critical,
+}
+
+/// How long an approval counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ApprovalScope {
+    /// This single call.
+    Once,
+    /// The rest of the session.
+    Session,
+    /// Across sessions, until revoked.
+    Always,
+}
+
+/// A question to a person: may this call run?
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PermissionRequest {
+    /// Identity of the question; nil until the machine records it.
+    #[serde(default)]
+    pub id: RequestId,
+    /// The call in question. Its arguments are in the assistant message that made it.
+    pub tool_call_id: ToolCallId,
+    /// The tool's name.
+    pub tool_name: String,
+    /// Exactly what will run, in words of the tool.
+    pub summary: String,
+    /// How dangerous the call is.
+    #[serde(default)]
+    pub danger: DangerLevel,
+    /// Why it is asked: the rule or the mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Exactly what would be remembered by a session or always approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<String>,
+}
+
+impl PermissionRequest {
+    /// A question about a call; the summary is what a person is shown.
+    pub fn new(call: &ToolCall, summary: impl Into<String>) -> Self {
+        Self {
+            id: RequestId::default(),
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            summary: summary.into(),
+            danger: DangerLevel::default(),
+            reason: None,
+            remember: None,
+        }
+    }
+
+    /// Sets the danger level.
+    pub const fn with_danger(mut self, danger: DangerLevel) -> Self {
+        self.danger = danger;
+        self
+    }
+
+    /// Sets why it is asked.
+    pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// Sets what a longer approval would remember.
+    pub fn with_remember(mut self, rule: impl Into<String>) -> Self {
+        self.remember = Some(rule.into());
+        self
+    }
+}
+
+/// The answer to a [`PermissionRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PermissionDecision {
+    /// Yes, this once.
+    Allow,
+    /// Yes, for the rest of the session.
+    AllowSession,
+    /// Yes, from now on.
+    AllowAlways,
+    /// No.
+    Deny {
+        /// Told to the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Nobody needs to answer any more: the run was cancelled.
+    Withdrawn,
+}
+
+impl PermissionDecision {
+    /// A denial with a reason for the model.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: Some(reason.into()) }
+    }
+
+    /// How long an approval counts; `None` for a refusal.
+    pub const fn scope(&self) -> Option<ApprovalScope> {
+        match self {
+            Self::Allow => Some(ApprovalScope::Once),
+            Self::AllowSession => Some(ApprovalScope::Session),
+            Self::AllowAlways => Some(ApprovalScope::Always),
+            Self::Deny { .. } | Self::Withdrawn => None,
+        }
+    }
+}
+
+/// What the gate decides about a call before anything runs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Run it.
+    Allow,
+    /// Run it with other arguments than the model gave (a hook rewrote them).
+    Rewrite(Arc<Value>),
+    /// Ask a person.
+    Ask(PermissionRequest),
+    /// Do not run it; the reason is told to the model.
+    Deny(String),
+    /// A hook skipped it without a reason.
+    Skip,
+    /// Plan mode: queue the change instead of making it.
+    Queue {
+        /// What would be done, in words.
+        summary: String,
+    },
+}
+
+/// What a policy sees of a call.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PolicyQuery<'a> {
+    /// The session that asks.
+    pub session_id: &'a SessionId,
+    /// The loop that asks.
+    pub loop_id: &'a LoopId,
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What the tool declared it does.
+    pub effects: ToolEffects,
+}
+
+impl<'a> PolicyQuery<'a> {
+    /// A query about a call.
+    pub const fn new(
+        session_id: &'a SessionId,
+        loop_id: &'a LoopId,
+        call: &'a ToolCall,
+        effects: ToolEffects,
+    ) -> Self {
+        Self { session_id, loop_id, call, effects }
+    }
+}
+
+/// Decides about a call without asking a person. May look at files, so it is asynchronous.
+pub trait PermissionPolicy: Send + Sync {
+    /// The verdict on a call.
+    fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict>;
+}
+
+/// Puts a question to a person and waits for the answer, however long it takes.
+///
+/// The future is dropped when somebody else answered first or the run was cancelled.
+pub trait Approver: Send + Sync {
+    /// The person's answer.
+    fn ask<'a>(&'a self, request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision>;
+}
+
+/// Lets every call run. For tools that cannot do harm, and for tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllowAll;
+
+impl PermissionPolicy for AllowAll {
+    fn check<'a>(&'a self, _query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::Allow))
+    }
+}
+
+/// Asks before every call that is not declared read-only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskBeforeEffects;
+
+impl PermissionPolicy for AskBeforeEffects {
+    fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        let verdict = if query.effects.is_read_only() {
+            Verdict::Allow
+        } else {
+            let summary = format!("{} {}", query.call.name, query.call.arguments);
+            Verdict::Ask(PermissionRequest::new(query.call, summary))
+        };
+        Box::pin(std::future::ready(verdict))
+    }
+}

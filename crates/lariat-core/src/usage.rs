@@ -1,0 +1,129 @@
+//! Tokens and money.
+//!
+//! Owns how they are counted and added. Money is whole billionths of a dollar: sums are exact.
+
+use std::fmt;
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// Token counts of one model call, or a sum of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Prompt tokens processed, without cached ones.
+    pub input: u64,
+    /// Completion tokens generated, reasoning included.
+    pub output: u64,
+    /// Tokens served from the prompt cache.
+    pub cache_read: u64,
+    /// Tokens written to the prompt cache.
+    pub cache_write: u64,
+    /// Sum as the provider reported it; may be 0 when it did not.
+    pub total_tokens: u64,
+    /// Reasoning tokens, a part of `output`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+    /// What the call cost, where prices are known.
+    #[serde(skip_serializing_if = "Cost::is_zero")]
+    pub cost: Cost,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Usage {
+    /// Input and output tokens without cache or cost detail.
+    pub const fn new(input: u64, output: u64) -> Self {
+        Self {
+            input,
+            output,
+            cache_read: 0,
+            cache_write: 0,
+            total_tokens: input + output,
+            reasoning: 0,
+            cost: Cost::ZERO,
+        }
+    }
+
+    /// The provider's total, or the sum of the parts when it reported none.
+    pub const fn total(&self) -> u64 {
+        if self.total_tokens > 0 { self.total_tokens } else { self.context() + self.output }
+    }
+
+    /// Tokens the model read: what the request occupied of the context window.
+    pub const fn context(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+
+    /// `cache_read / (input + cache_read + cache_write)`, 0 when nothing was read.
+    pub fn cache_hit_rate(&self) -> f64 {
+        let read = self.context();
+        if read == 0 { 0.0 } else { self.cache_read as f64 / read as f64 }
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        // `total_tokens` must keep meaning "sum", also when only one side reported it.
+        self.total_tokens = self.total().saturating_add(other.total());
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.cost += other.cost;
+    }
+}
+
+/// Money in billionths of a US dollar: the finest price per token in use is 5,000 of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cost(u64);
+
+impl Cost {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// From billionths of a dollar.
+    pub const fn from_nano_usd(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Billionths of a dollar.
+    pub const fn as_nano_usd(self) -> u64 {
+        self.0
+    }
+
+    /// Dollars, for display.
+    pub fn as_usd(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// True when nothing was spent or prices are unknown.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.4}", self.as_usd())
+    }
+}
