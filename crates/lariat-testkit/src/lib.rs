@@ -1,1 +1,13 @@
-//! lariat-testkit
+//! What tests of Lariat are made of: a strict scripted model, a journal that fails on purpose, time and chance that
+//! repeat, tools that keep a ledger.
+//!
+//! For tests only; nothing here is part of the product.
+//! Invariant: everything is a function of its script and its seed, so that every failure can be replayed.
+
+pub mod clock;
+pub mod executor;
+pub mod random;
+
+pub use clock::{EPOCH, VirtualClock};
+pub use executor::{Executor, Halt, Step, TaskId, block_on};
+pub use random::{Seeded, SeededEntropy};

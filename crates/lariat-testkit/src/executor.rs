@@ -1,0 +1,251 @@
+//! A deterministic executor for one thread: what runs next is decided by a seed, when by the virtual clock.
+//!
+//! Owns the tasks and the order in which woken ones are polled. When nothing is woken it moves the clock to the next
+//! deadline; when there is none either, it says that everything hangs instead of hanging itself.
+//! Invariant: the same seed, tasks and clock give the same sequence of polls. Task ids are never reused.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::clock::VirtualClock;
+use crate::random::Seeded;
+
+/// Steps [`block_on`] takes before it gives up: far more than any test needs, seconds of real time at most.
+pub const BLOCK_ON_STEPS: u64 = 10_000_000;
+
+/// A task of an [`Executor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(usize);
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A task was polled and is not finished.
+    Polled(TaskId),
+    /// A task was polled and finished.
+    Finished(TaskId),
+    /// Nothing was woken; the clock moved to the next deadline.
+    Advanced,
+    /// There are no tasks left.
+    Idle,
+    /// There are tasks, but nothing will ever wake one of them.
+    Stalled,
+}
+
+/// Why an executor stopped before its tasks were done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Halt {
+    /// No task is woken and no deadline is waited for.
+    #[error("stalled: every task waits for something that will never happen")]
+    Stalled,
+    /// The budget of steps is used up.
+    #[error("out of steps")]
+    OutOfSteps,
+}
+
+/// Polls tasks in a seeded order under a virtual clock.
+///
+/// ```
+/// use lariat_testkit::{Executor, Halt, Seeded, VirtualClock};
+///
+/// let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
+/// executor.spawn(async { /* the thing under test */ });
+/// assert_eq!(executor.run(1_000), Ok(()));
+///
+/// executor.spawn(std::future::pending());
+/// assert_eq!(executor.run(1_000), Err(Halt::Stalled));
+/// ```
+pub struct Executor<'a> {
+    clock: VirtualClock,
+    order: Seeded,
+    tasks: Vec<Option<Task<'a>>>,
+    alive: usize,
+    ready: Arc<Ready>,
+    steps: u64,
+}
+
+struct Task<'a> {
+    future: Pin<Box<dyn Future<Output = ()> + 'a>>,
+    flag: Arc<Flag>,
+    waker: Waker,
+}
+
+/// The tasks that were woken and not polled since.
+#[derive(Default)]
+struct Ready {
+    tasks: Mutex<Vec<TaskId>>,
+}
+
+impl Ready {
+    fn lock(&self) -> MutexGuard<'_, Vec<TaskId>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps a task from standing in the ready list twice.
+struct Flag {
+    task: TaskId,
+    woken: AtomicBool,
+    ready: Arc<Ready>,
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            self.ready.lock().push(self.task);
+        }
+    }
+}
+
+impl<'a> Executor<'a> {
+    /// An executor without tasks.
+    pub fn new(clock: VirtualClock, order: Seeded) -> Self {
+        Self { clock, order, tasks: Vec::new(), alive: 0, ready: Arc::default(), steps: 0 }
+    }
+
+    /// Takes a task over; it is polled for the first time in a later step.
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> TaskId {
+        let task = TaskId(self.tasks.len());
+        let flag = Arc::new(Flag { task, woken: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
+        let waker = Waker::from(Arc::clone(&flag));
+        waker.wake_by_ref();
+        self.tasks.push(Some(Task { future: Box::pin(future), flag, waker }));
+        self.alive += 1;
+        task
+    }
+
+    /// Drops a task where it stands, as a crash does. False when it is not alive any more.
+    pub fn kill(&mut self, task: TaskId) -> bool {
+        let killed = self.tasks.get_mut(task.0).and_then(Option::take);
+        self.alive -= usize::from(killed.is_some());
+        killed.is_some()
+    }
+
+    /// Whether a task is neither finished nor killed.
+    pub fn is_alive(&self, task: TaskId) -> bool {
+        self.tasks.get(task.0).is_some_and(Option::is_some)
+    }
+
+    /// Number of tasks that are neither finished nor killed.
+    pub const fn alive(&self) -> usize {
+        self.alive
+    }
+
+    /// Steps taken so far: polls and movements of the clock.
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The clock it moves.
+    pub const fn clock(&self) -> &VirtualClock {
+        &self.clock
+    }
+
+    /// Polls one woken task, or moves the clock when none is.
+    pub fn step(&mut self) -> Step {
+        while let Some(id) = self.take_ready() {
+            // A task that was woken and then finished or was killed is still listed.
+            let Some(slot) = self.tasks.get_mut(id.0) else { continue };
+            let Some(task) = slot else { continue };
+            self.steps += 1;
+            // Before the poll: a task that wakes itself while it is polled has to be polled again.
+            task.flag.woken.store(false, Ordering::Release);
+            return match task.future.as_mut().poll(&mut Context::from_waker(&task.waker)) {
+                Poll::Pending => Step::Polled(id),
+                Poll::Ready(()) => {
+                    *slot = None;
+                    self.alive -= 1;
+                    Step::Finished(id)
+                }
+            };
+        }
+        if self.alive == 0 {
+            return Step::Idle;
+        }
+        if self.clock.advance_to_next() {
+            self.steps += 1;
+            return Step::Advanced;
+        }
+        Step::Stalled
+    }
+
+    /// Runs until every task is finished.
+    ///
+    /// # Errors
+    /// When they hang, or when `budget` steps were not enough.
+    pub fn run(&mut self, budget: u64) -> Result<(), Halt> {
+        self.run_while(budget, |executor| executor.alive > 0)
+    }
+
+    /// Runs until one task is finished; the others stay where they are.
+    ///
+    /// # Errors
+    /// When everything hangs, or when `budget` steps were not enough.
+    pub fn run_task(&mut self, task: TaskId, budget: u64) -> Result<(), Halt> {
+        self.run_while(budget, |executor| executor.is_alive(task))
+    }
+
+    /// Steps as long as `go_on` says so, which is asked before every step.
+    ///
+    /// # Errors
+    /// When everything hangs, or when `budget` steps were not enough.
+    pub fn run_while(&mut self, budget: u64, mut go_on: impl FnMut(&Self) -> bool) -> Result<(), Halt> {
+        let limit = self.steps.saturating_add(budget);
+        while go_on(self) {
+            if self.steps >= limit {
+                return Err(Halt::OutOfSteps);
+            }
+            match self.step() {
+                Step::Polled(_) | Step::Finished(_) | Step::Advanced => {}
+                Step::Idle => return Ok(()),
+                Step::Stalled => return Err(Halt::Stalled),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_ready(&mut self) -> Option<TaskId> {
+        let mut ready = self.ready.lock();
+        let at = match ready.len() {
+            0 => return None,
+            // No draw for a choice of one: keeps the common case cheap.
+            1 => 0,
+            len => self.order.index(len),
+        };
+        Some(ready.swap_remove(at))
+    }
+}
+
+impl std::fmt::Debug for Executor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Executor")
+            .field("alive", &self.alive)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs one future to its end under a virtual clock.
+///
+/// # Errors
+/// When it hangs, or does not end within [`BLOCK_ON_STEPS`].
+pub fn block_on<T>(clock: &VirtualClock, future: impl Future<Output = T>) -> Result<T, Halt> {
+    let mut output = None;
+    let mut executor = Executor::new(clock.clone(), Seeded::new(0));
+    executor.spawn(async { output = Some(future.await) });
+    executor.run(BLOCK_ON_STEPS)?;
+    drop(executor);
+    // The task finished, so it wrote its output; a missing one could only mean that it never will.
+    output.ok_or(Halt::Stalled)
+}
+
+#[cfg(test)]
+#[path = "executor_tests.rs"]
+mod tests;
