@@ -1,7 +1,7 @@
 //! The benches' command line.
 //!
-//! Owns which benches there are and that they run in the release profile. The benches themselves are a binary of
-//! `lariat-testkit`.
+//! Owns which benches there are and that they run in the release profile. The benches themselves are a binary
+//! of `lariat-testkit`.
 
 use anyhow::{Result, bail};
 

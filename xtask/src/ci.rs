@@ -1,7 +1,8 @@
 //! Everything a change must pass, in the order that finds a fault soonest.
 //!
 //! Owns the list of steps and the report. What a step checks is its own module's.
-//! Invariant: the first step that fails ends the run with exit code 1, and the report shows which steps never ran.
+//! Invariant: the first step that fails ends the run with exit code 1, and the report shows which steps never
+//! ran.
 
 use std::time::{Duration, Instant};
 

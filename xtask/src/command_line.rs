@@ -1,7 +1,7 @@
 //! A command line as data: built by one module, shown, tested and run by another.
 //!
-//! Owns how children are started (in the workspace's root, inheriting the terminal) and how their exit status is read.
-//! Does not own what is run.
+//! Owns how children are started (in the workspace's root, inheriting the terminal) and how their exit status
+//! is read. Does not own what is run.
 //! Invariant: what `Display` shows can be pasted into a shell at the workspace's root.
 
 use std::fmt;

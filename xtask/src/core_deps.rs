@@ -1,7 +1,7 @@
 //! `lariat-core` stays pure: no async runtime, no socket, no system call crate below it.
 //!
-//! Owns the list of crates that would let the world in, and the reading of `cargo tree`. Licences and bans for the whole
-//! workspace are `deny`'s; who may use whom inside the workspace is `layers`'.
+//! Owns the list of crates that would let the world in, and the reading of `cargo tree`. Licences and bans
+//! for the whole workspace are `deny`'s; who may use whom inside the workspace is `layers`'.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,8 @@ fn check(found: &BTreeSet<&str>) -> Result<()> {
         return Ok(());
     };
     bail!(
-        "lariat-core must stay pure, but it pulls in {}; see who asks with `cargo tree -p lariat-core -e normal -i {first}`, \
+        "lariat-core must stay pure, but it pulls in {}; \
+         see who asks with `cargo tree -p lariat-core -e normal -i {first}`, \
          then move that code to a crate above, or switch the feature off",
         denied.join(", ")
     )

@@ -1,8 +1,8 @@
 //! Bans, licences, sources and advisories of everything we depend on: `cargo deny` against `deny.toml`.
 //!
 //! Owns which of its checks run when; the policy is `deny.toml`'s.
-//! Invariant: the offline scope needs no network, so that `ci` gives the same answer on the same commit every day. An
-//! advisory published overnight turns the nightly run red, not somebody's unrelated change.
+//! Invariant: the offline scope needs no network, so that `ci` gives the same answer on the same commit every
+//! day. An advisory published overnight turns the nightly run red, not somebody's unrelated change.
 
 use anyhow::{Result, bail};
 

@@ -1,7 +1,7 @@
 //! The developer's menu, behind `cargo xtask`: checks, proofs and benches.
 //!
-//! Owns which command a line of arguments means and what the process answers to the shell. Each command is a sibling
-//! module; nothing of the product is decided here.
+//! Owns which command a line of arguments means and what the process answers to the shell. Each command is a
+//! sibling module; nothing of the product is decided here.
 //! Invariant: what `.ci/run` checks is exactly what `cargo xtask ci` checks on a developer's machine.
 #![expect(
     clippy::disallowed_methods,

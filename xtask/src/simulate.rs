@@ -1,8 +1,9 @@
 //! The simulator's command line.
 //!
-//! Owns the profile (optimised, with assertions) and where the planted build lives. The simulator itself is a binary of
-//! `lariat-testkit`.
-//! Invariant: planted bugs are compiled only into their own target directory, never into the one everything else uses.
+//! Owns the profile (optimised, with assertions) and where the planted build lives. The simulator itself is a
+//! binary of `lariat-testkit`.
+//! Invariant: planted bugs are compiled only into their own target directory, never into the one everything
+//! else uses.
 
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;

@@ -1,7 +1,9 @@
 //! Where the repository is and what text it holds.
 //!
-//! Owns finding the root, reading files by their path from the root, and walking the tree without build output.
-//! Invariant: paths handed out are relative to the root and use `/`, so that messages are the same on every machine.
+//! Owns finding the root, reading files by their path from the root, and walking the tree without build
+//! output.
+//! Invariant: paths handed out are relative to the root and use `/`, so that messages are the same on every
+//! machine.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

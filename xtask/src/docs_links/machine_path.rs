@@ -1,6 +1,7 @@
 //! Absolute paths of somebody's machine: a home directory, root's home, a mounted work directory.
 //!
-//! Owns what counts as one. `/home/` alone and a placeholder such as `/home/<name>/` do not: they name nobody.
+//! Owns what counts as one. `/home/` alone and a placeholder such as `/home/<name>/` do not: they name
+//! nobody.
 
 /// Directories at the root of a machine that are personal as a whole.
 const PERSONAL: &[&str] = &["root", "work"];

@@ -1,7 +1,7 @@
 //! The links and file references of one markdown text.
 //!
-//! Owns the little markdown that takes: inline links and images, link definitions, code spans; fenced blocks are skipped.
-//! Does not know which files exist.
+//! Owns the little markdown that takes: inline links and images, link definitions, code spans; fenced blocks
+//! are skipped. Does not know which files exist.
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reference {

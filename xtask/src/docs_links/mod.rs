@@ -1,7 +1,7 @@
 //! What the documents point at is there, and nothing committed points at somebody's machine.
 //!
-//! `markdown` finds links and file references, `target` says whether one leads somewhere, `machine_path` finds absolute
-//! paths. Links to the network are not followed.
+//! `markdown` finds links and file references, `target` says whether one leads somewhere, `machine_path`
+//! finds absolute paths. Links to the network are not followed.
 //! Invariant: every fault is shown as `file:line`, all of them in one run.
 
 mod machine_path;

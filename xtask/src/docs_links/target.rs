@@ -1,9 +1,10 @@
 //! Whether a link or a file reference leads to something in the repository.
 //!
-//! A link is relative to its document. A code span counts as a file reference when it is a path with a known ending and
-//! either goes on after a colon (`xtask/src/main.rs:12`, `xtask/src/main.rs::perform`) or starts at a top-level entry of the
-//! repository. Other spans may name files of a user's project and are left alone.
-//! Invariant: a referenced line exists and a referenced name occurs in the file, so that "proven by" stays true.
+//! A link is relative to its document. A code span counts as a file reference when it is a path with a known
+//! ending and either goes on after a colon (`xtask/src/main.rs:12`, `xtask/src/main.rs::perform`) or starts
+//! at a top-level entry of the repository. Other spans may name files of a user's project and are left alone.
+//! Invariant: a referenced line exists and a referenced name occurs in the file, so that "proven by" stays
+//! true.
 
 use super::markdown::{Kind, Reference};
 use crate::workspace::Workspace;

@@ -38,7 +38,8 @@ fn faults_of_table(table: &Table) -> Vec<String> {
                 ));
             } else if table.allowed(dependency).is_none() {
                 faults.push(format!(
-                    "the row of `{name}` in {PAGE} allows `{dependency}`, which has no row of its own; add one or fix the name"
+                    "the row of `{name}` in {PAGE} allows `{dependency}`, which has no row of its own; \
+                     add one or fix the name"
                 ));
             }
         }
@@ -47,7 +48,8 @@ fn faults_of_table(table: &Table) -> Vec<String> {
     if !circle.is_empty() {
         let names = circle.into_iter().collect::<Vec<_>>().join("`, `");
         faults.push(format!(
-            "the table of {PAGE} allows a circle among `{names}`; decide which is lower and take the way back out of its row"
+            "the table of {PAGE} allows a circle among `{names}`; \
+             decide which is lower and take the way back out of its row"
         ));
     }
     faults
@@ -85,12 +87,13 @@ fn fault_of_edge(table: &Table, edge: &Edge) -> Option<String> {
         _ if listed => None,
         Kind::Dev if to == TESTKIT => None,
         Kind::Dev => Some(format!(
-            "`{from}` has a dev-dependency on `{to}`, which its row in {PAGE} does not list; test it from a higher crate, \
-             or move what the test needs to `{TESTKIT}`"
+            "`{from}` has a dev-dependency on `{to}`, which its row in {PAGE} does not list; \
+             test it from a higher crate, or move what the test needs to `{TESTKIT}`"
         )),
         Kind::Shipped => Some(format!(
-            "`{from}` depends on `{to}`, which its row in {PAGE} does not list; take the dependency out of `{from}`, put the \
-             contract it needs into a lower crate, or, if the layering itself should change, change the row"
+            "`{from}` depends on `{to}`, which its row in {PAGE} does not list; \
+             take the dependency out of `{from}`, put the contract it needs into a lower crate, or, \
+             if the layering itself should change, change the row"
         )),
     }
 }

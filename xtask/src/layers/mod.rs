@@ -1,7 +1,7 @@
 //! Dependencies between our crates point one way: ARCHITECTURE.md says which, this module checks it.
 //!
-//! `table` reads the page, `graph` reads `cargo metadata`, `check` compares the two. Owns nothing about crates from
-//! outside the workspace; those are `core_deps`' and `deny`'s.
+//! `table` reads the page, `graph` reads `cargo metadata`, `check` compares the two. Owns nothing about
+//! crates from outside the workspace; those are `core_deps`' and `deny`'s.
 //! Invariant: a page that cannot be read as a table is an error, never an empty set of rules.
 
 mod check;

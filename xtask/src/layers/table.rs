@@ -1,7 +1,7 @@
 //! The table of allowed dependencies, as written in ARCHITECTURE.md.
 //!
-//! Owns the format: markdown rows `| crate | may depend on |` between two HTML comments, crate names in backticks, the word
-//! `nothing` for an empty set. Does not judge what the rows say.
+//! Owns the format: markdown rows `| crate | may depend on |` between two HTML comments, crate names in
+//! backticks, the word `nothing` for an empty set. Does not judge what the rows say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
