@@ -25,6 +25,8 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod planted;
+pub mod run;
+pub mod session;
 pub mod store;
 pub mod time;
 pub mod tool;

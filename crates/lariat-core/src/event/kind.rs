@@ -113,6 +113,8 @@ pub enum AgentEvent {
         /// For a person.
         text: String,
     },
+    /// Somebody asked the loop to end now. Durable, so that a crash does not turn "stop" into "go on".
+    AbortRequested,
     /// An input filter blocked the prompt.
     InputRejected {
         /// Why.
@@ -301,6 +303,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "ToolExecutionUpdate",
     "ToolExecutionEnd",
     "ProgressMessage",
+    "AbortRequested",
     "InputRejected",
     "InputWarned",
     "ParallelLoopStart",

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::content::ToolCall;
 use crate::id::MessageId;
 use crate::message::{AgentMessage, SharedMessage};
 
@@ -93,34 +94,36 @@ impl Recorded {
 
 /// The arguments a tool was started with. Written only when they differ from what the model's message says.
 #[derive(Clone, Debug, Default)]
-pub struct ArgsRef {
-    value: Option<Arc<Value>>,
-    rewritten: bool,
+pub enum ArgsRef {
+    /// As in the assistant message, which is not at hand.
+    #[default]
+    Unresolved,
+    /// As in the assistant message.
+    Called(Arc<ToolCall>),
+    /// Replaced by a hook; written to the journal.
+    Rewritten(Arc<Value>),
 }
 
 impl ArgsRef {
-    /// The arguments as the model gave them; not repeated in the journal.
-    pub const fn as_called(value: Option<Arc<Value>>) -> Self {
-        Self { value, rewritten: false }
-    }
-
-    /// Arguments that a hook replaced; written to the journal.
-    pub const fn rewritten(value: Arc<Value>) -> Self {
-        Self { value: Some(value), rewritten: true }
-    }
-
-    /// The arguments, when attached.
+    /// The arguments, when at hand.
     pub fn get(&self) -> Option<&Value> {
-        self.value.as_deref()
+        match self {
+            Self::Unresolved => None,
+            Self::Called(call) => Some(&call.arguments),
+            Self::Rewritten(value) => Some(value),
+        }
     }
 
     /// The replaced arguments, if a hook replaced them.
-    pub fn replacement(&self) -> Option<&Arc<Value>> {
-        self.value.as_ref().filter(|_| self.rewritten)
+    pub const fn replacement(&self) -> Option<&Arc<Value>> {
+        match self {
+            Self::Rewritten(value) => Some(value),
+            Self::Unresolved | Self::Called(_) => None,
+        }
     }
 
     pub(crate) const fn is_as_called(&self) -> bool {
-        !self.rewritten
+        self.replacement().is_none()
     }
 }
 
@@ -138,6 +141,6 @@ impl Serialize for ArgsRef {
 
 impl<'de> Deserialize<'de> for ArgsRef {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::rewritten(Arc::new(Value::deserialize(deserializer)?)))
+        Ok(Self::Rewritten(Arc::new(Value::deserialize(deserializer)?)))
     }
 }

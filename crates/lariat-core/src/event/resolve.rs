@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{AgentEvent, ArgsRef, Event, EventRecord, MessageRef, Recorded};
+use crate::content::ToolCall;
 use crate::id::{LoopId, MessageId, ToolCallId};
 use crate::message::SharedMessage;
 
@@ -14,7 +15,7 @@ use crate::message::SharedMessage;
 #[derive(Debug, Default)]
 pub struct Resolver {
     messages: HashMap<MessageId, (Option<LoopId>, SharedMessage)>,
-    arguments: HashMap<ToolCallId, (Option<LoopId>, Arc<crate::content::ToolCall>)>,
+    arguments: HashMap<ToolCallId, (Option<LoopId>, Arc<ToolCall>)>,
 }
 
 impl Resolver {
@@ -39,7 +40,7 @@ impl Resolver {
             AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => self.attach(reference),
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } if args.is_as_called() => {
                 if let Some((_, call)) = self.arguments.get(tool_call_id) {
-                    *args = ArgsRef::as_called(Some(Arc::new(call.arguments.clone())));
+                    *args = ArgsRef::Called(Arc::clone(call));
                 }
             }
             _ => return Arc::clone(event),

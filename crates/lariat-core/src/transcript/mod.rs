@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 pub use list::SharedList;
 pub use overlay::OverlayError;
+pub(crate) use repair::{NO_OUTPUT, Repairer};
 pub use repair::{Repair, RepairKind};
 
 use crate::content::Content;

@@ -77,11 +77,6 @@ impl Transcript {
 }
 
 impl Repairer {
-    /// Goes on from a transcript that is valid already.
-    pub(crate) fn resume(transcript: Transcript) -> Self {
-        Self { transcript, ..Self::default() }
-    }
-
     /// Closes an open exchange and gives the transcript so far to be changed.
     pub(crate) fn settled(&mut self) -> &mut Transcript {
         self.close();

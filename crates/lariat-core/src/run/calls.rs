@@ -1,0 +1,385 @@
+//! The tool calls of a turn: through the gate, to a person if needed, to the tool, to a result.
+//!
+//! Owns which calls run together and what happens to those that do not run. Results may come in any order; the model
+//! gets them in call order, because the turn is closed only when every call has one.
+//! Invariant: a call that is not recorded as `ToolExecutionStart` has not touched the world, and one that is, is never
+//! started again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::config::RunConfig;
+use super::flow::Step;
+use super::state::{CallPhase, CallState, NOTE_PREFIX, TurnState, repetition_key};
+use super::{Effect, HookCall, Run};
+use crate::config::ToolExecutionStrategy;
+use crate::content::{Content, ToolCall};
+use crate::event::{AgentEvent, ArgsRef, MessageRef};
+use crate::id::{RequestId, ToolCallId};
+use crate::message::{AgentMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage};
+use crate::permission::{PermissionDecision, Verdict};
+use crate::planted::{Planted, planted};
+use crate::tool::{ToolError, ToolResult};
+use crate::transcript::NO_OUTPUT;
+
+/// What is in flight for a call, beyond what is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Flight {
+    /// Nothing.
+    #[default]
+    Grounded,
+    /// The gate is deciding.
+    Authorizing,
+    /// A person is asked.
+    Asking,
+    /// The tool runs.
+    Running,
+    /// The tool runs and was told to end.
+    Cancelling,
+}
+
+/// What the next step for a call is.
+enum Move {
+    Authorize,
+    Ask,
+    Dispatch,
+    Conclude(String),
+}
+
+/// Why a call that did not run has the result it has. Shown to the model.
+const SKIPPED_FOR_USER: &str = "Skipped due to queued user message.";
+const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
+const CANCELLED: &str = "The run was cancelled before this call was started.";
+const CUT_OFF: &str =
+    "Not run: the reply was cut off before it was complete. Make the call again, in smaller parts.";
+const OUTPUT_LOST: &str =
+    "This call was completed, but its output was lost in a crash. Check the state before repeating it.";
+
+impl Run {
+    /// A turn has its reply: bring its calls to results, then close it.
+    pub(super) fn run_calls(&mut self) -> Step {
+        let Some(turn) = &self.state.turn else { return Step::Waiting };
+        self.flights.resize(turn.calls.len(), Flight::Grounded);
+        if turn.calls.iter().all(|call| call.result.is_some()) {
+            self.end_turn();
+            return Step::Taken;
+        }
+        if self.state.stopping().is_some() {
+            self.wind_down();
+        } else {
+            self.move_group();
+        }
+        let done = |turn: &TurnState| turn.calls.iter().all(|call| call.result.is_some());
+        if self.state.turn.as_ref().is_some_and(done) { Step::Taken } else { Step::Waiting }
+    }
+
+    /// Moves every call of the current group one step.
+    fn move_group(&mut self) {
+        loop {
+            let Some(turn) = &self.state.turn else { return };
+            let Some(group) = current_group(&self.config, turn) else { return };
+            let untouched =
+                turn.calls.get(group.clone()).is_some_and(|calls| calls.iter().all(CallState::is_untouched));
+            if untouched && group.start > 0 && self.is_grounded(&group) && !self.state.steering.is_empty() {
+                let end = turn.calls.len();
+                (group.start..end).for_each(|at| self.conclude(at, SKIPPED_FOR_USER));
+                return;
+            }
+            group.clone().for_each(|at| self.move_call(at));
+            let finished = |turn: &TurnState| {
+                turn.calls
+                    .get(group.clone())
+                    .is_some_and(|calls| calls.iter().all(|call| call.result.is_some()))
+            };
+            if !self.state.turn.as_ref().is_some_and(finished) {
+                return;
+            }
+        }
+    }
+
+    fn is_grounded(&self, group: &Range<usize>) -> bool {
+        self.flights.get(group.clone()).is_some_and(|flights| flights.iter().all(|f| *f == Flight::Grounded))
+    }
+
+    fn move_call(&mut self, at: usize) {
+        let Some(turn) = &self.state.turn else { return };
+        let (Some(state), Some(flight)) = (turn.calls.get(at), self.flights.get(at).copied()) else { return };
+        if state.result.is_some() || flight != Flight::Grounded {
+            return;
+        }
+        let call = Arc::clone(&state.call);
+        let cut_off = turn.reply.as_ref().and_then(|reply| reply.as_assistant()).is_some_and(|reply| {
+            matches!(reply.stop_reason, StopReason::Length | StopReason::ContextExceeded)
+        });
+        let next = match &state.phase {
+            CallPhase::Waiting if cut_off && !planted(Planted::RunsTruncatedCalls) => {
+                Move::Conclude(CUT_OFF.into())
+            }
+            CallPhase::Waiting if !self.config.tools.contains_key(&call.name) => {
+                Move::Conclude(unknown_tool(&self.config, &call.name))
+            }
+            CallPhase::Waiting => Move::Authorize,
+            CallPhase::Asked(_) => Move::Ask,
+            CallPhase::Granted => Move::Dispatch,
+            CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => Move::Dispatch,
+            CallPhase::Refused(reason) => Move::Conclude(denied(reason.as_deref())),
+            // Recorded as running, yet nothing runs: the process that ran it is gone.
+            CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => Move::Dispatch,
+            CallPhase::Dispatched => {
+                self.interrupt(at);
+                return;
+            }
+            CallPhase::Ended => Move::Conclude(OUTPUT_LOST.into()),
+        };
+        match next {
+            Move::Authorize => {
+                self.fly(at, Flight::Authorizing);
+                self.out.push_back(Effect::Authorize { call });
+            }
+            Move::Ask => self.ask(at),
+            Move::Dispatch => self.dispatch(at, None),
+            Move::Conclude(text) => self.conclude(at, &text),
+        }
+    }
+
+    fn fly(&mut self, at: usize, flight: Flight) {
+        if let Some(slot) = self.flights.get_mut(at) {
+            *slot = flight;
+        }
+    }
+
+    fn call_at(&self, at: usize) -> Option<&CallState> {
+        self.state.turn.as_ref()?.calls.get(at)
+    }
+
+    fn position(&self, id: &ToolCallId) -> Option<usize> {
+        self.state.turn.as_ref()?.calls.iter().position(|call| call.call.id == *id)
+    }
+
+    pub(super) fn on_authorized(&mut self, id: &ToolCallId, verdict: Verdict) {
+        let Some(at) = self.position(id) else { return };
+        if self.flights.get(at) != Some(&Flight::Authorizing) {
+            return;
+        }
+        self.fly(at, Flight::Grounded);
+        match verdict {
+            Verdict::Allow => self.dispatch(at, None),
+            Verdict::Rewrite(args) => self.dispatch(at, Some(args)),
+            Verdict::Deny(_) if planted(Planted::RunsDeniedCalls) => self.dispatch(at, None),
+            Verdict::Deny(reason) => self.conclude(at, &denied(Some(&reason))),
+            Verdict::Skip => self.conclude(at, SKIPPED_BY_HOOK),
+            Verdict::Ask(mut request) => {
+                request.id = RequestId::new(self.minter.uuid());
+                request.tool_call_id = id.clone();
+                self.record(AgentEvent::PermissionRequired { request: Arc::new(request) });
+            }
+            Verdict::Queue { summary } => {
+                let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+                let text = format!("Plan mode: queued for approval, not executed. {summary}");
+                self.record(AgentEvent::PlanChangeQueued {
+                    tool_call_id: call.id.clone(),
+                    tool_name: call.name.clone(),
+                    summary,
+                });
+                let message = self.result_message(&call, vec![Content::text(text)], false);
+                self.record_message(message);
+            }
+        }
+    }
+
+    fn ask(&mut self, at: usize) {
+        let Some(CallPhase::Asked(request)) = self.call_at(at).map(|call| &call.phase) else { return };
+        let request = Arc::clone(request);
+        if planted(Planted::RecoveryGrantsPending) && self.is_recovered() {
+            self.dispatch(at, None);
+            return;
+        }
+        self.fly(at, Flight::Asking);
+        self.out.push_back(Effect::Ask { request });
+    }
+
+    pub(super) fn on_permission(&mut self, request: RequestId, decision: PermissionDecision) {
+        let asked = |call: &CallState| matches!(&call.phase, CallPhase::Asked(asked) if asked.id == request);
+        let Some(turn) = &self.state.turn else { return };
+        let Some(at) = turn.calls.iter().position(asked) else { return };
+        let Some(tool_call_id) = self.call_at(at).map(|call| call.call.id.clone()) else { return };
+        self.record(AgentEvent::PermissionDecided { request_id: request, tool_call_id, decision });
+        self.fly(at, Flight::Grounded);
+        self.out.push_back(Effect::Withdraw { request });
+    }
+
+    fn dispatch(&mut self, at: usize, args: Option<Arc<serde_json::Value>>) {
+        let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+        let recorded = match &args {
+            Some(args) => ArgsRef::Rewritten(Arc::clone(args)),
+            None => ArgsRef::Called(Arc::clone(&call)),
+        };
+        let start = AgentEvent::ToolExecutionStart {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            args: recorded,
+        };
+        if planted(Planted::DispatchBeforeAppend) {
+            self.out.push_back(Effect::RunTool { call, args });
+            self.record(start);
+        } else {
+            self.record(start);
+            self.out.push_back(Effect::RunTool { call, args });
+        }
+        self.fly(at, Flight::Running);
+    }
+
+    pub(super) fn on_tool_finished(&mut self, id: &ToolCallId, result: Result<ToolResult, ToolError>) {
+        let Some(at) = self.position(id) else { return };
+        if !matches!(self.flights.get(at), Some(Flight::Running | Flight::Cancelling)) {
+            return;
+        }
+        self.fly(at, Flight::Grounded);
+        self.finish_tool(at, result);
+    }
+
+    fn interrupt(&mut self, at: usize) {
+        let error = ToolError::Interrupted("the process ended while it ran".to_owned());
+        self.finish_tool(at, Err(error));
+    }
+
+    /// Records the end of a call that was dispatched.
+    fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
+        let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+        let is_error = result.is_err();
+        let result = result.unwrap_or_else(|error| ToolResult::text(error.to_string()));
+        let mut content = result.content;
+        content.retain(|block| !block.is_empty() && block.as_tool_call().is_none());
+        if content.is_empty() {
+            content.push(Content::text(NO_OUTPUT));
+        }
+        self.nudge(&call, &mut content, is_error);
+        let message = self.result_message(&call, content, is_error);
+        self.record(AgentEvent::ToolExecutionEnd {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            message: MessageRef::resolved(Arc::clone(&message)),
+            details: result.details,
+            is_error,
+            child_loop_id: result.child_loop_id,
+        });
+        // In the same batch as the end, and before any hook: an end without its output must not be all that is saved.
+        self.record_message(message);
+        self.hook(HookCall::AfterTool {
+            tool_name: call.name.clone(),
+            tool_call_id: call.id.clone(),
+            is_error,
+        });
+    }
+
+    /// Tells a model that repeats itself so.
+    fn nudge(&mut self, call: &ToolCall, content: &mut Vec<Content>, is_error: bool) {
+        let Some(guard) = &self.config.repetition else { return };
+        let count = self.state.repetition.after(repetition_key(call, content, is_error)).count;
+        if count < guard.nudge_after {
+            return;
+        }
+        let note = format!(
+            "{NOTE_PREFIX}This call gave exactly this result {count} times in a row. Repeating it will not change that; \
+             try something else."
+        );
+        content.push(Content::text(note));
+        self.record(AgentEvent::RepetitionDetected { tool_name: call.name.clone(), count });
+    }
+
+    /// Records the result of a call that never ran.
+    fn conclude(&mut self, at: usize, why: &str) {
+        let Some(call) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
+        let call = Arc::clone(&call.call);
+        let message = self.result_message(&call, vec![Content::text(why)], true);
+        if planted(Planted::DropsDeniedResult) && why.starts_with("Denied") {
+            if let Some(state) = self.state.call_mut(&call.id) {
+                state.result = Some(message);
+            }
+            return;
+        }
+        self.record_message(message);
+    }
+
+    fn result_message(&mut self, call: &ToolCall, content: Vec<Content>, is_error: bool) -> SharedMessage {
+        Arc::new(AgentMessage::Llm(LlmMessage {
+            id: self.message_id(),
+            turn_id: self.turn_id(),
+            message: Message::ToolResult(ToolResultMessage {
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                content,
+                is_error,
+                timestamp: self.now,
+            }),
+        }))
+    }
+
+    /// The run should end: end what runs, withdraw what is asked, and give every other call a result.
+    fn wind_down(&mut self) {
+        for at in 0..self.flights.len() {
+            let Some(state) = self.call_at(at).filter(|call| call.result.is_none()) else { continue };
+            let (id, phase) = (state.call.id.clone(), state.phase.clone());
+            match (self.flights.get(at).copied().unwrap_or_default(), phase) {
+                (Flight::Cancelling, _) => {}
+                (Flight::Running, _) => {
+                    self.fly(at, Flight::Cancelling);
+                    self.out.push_back(Effect::CancelTool { call: id });
+                }
+                (_, CallPhase::Dispatched) => self.interrupt(at),
+                (_, CallPhase::Ended) => self.conclude(at, OUTPUT_LOST),
+                (_, CallPhase::Asked(request)) => {
+                    self.on_permission(request.id, PermissionDecision::Withdrawn);
+                    self.conclude(at, CANCELLED);
+                }
+                _ => {
+                    self.fly(at, Flight::Grounded);
+                    self.conclude(at, CANCELLED);
+                }
+            }
+        }
+    }
+}
+
+impl CallState {
+    fn is_untouched(&self) -> bool {
+        self.result.is_none() && matches!(self.phase, CallPhase::Waiting)
+    }
+}
+
+/// The first group that is not finished. Groups are consecutive calls that may run together: a call that is not
+/// parallel-safe is alone in its group.
+fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
+    let limit = match config.tool_execution {
+        ToolExecutionStrategy::Parallel => usize::MAX,
+        ToolExecutionStrategy::Sequential => 1,
+        ToolExecutionStrategy::Batched { size } => size.max(1),
+    };
+    let safe = |call: &CallState| {
+        let traits = config.tools.get(&call.call.name);
+        planted(Planted::IgnoresParallelSafety) || traits.is_none_or(|traits| traits.parallel_safe)
+    };
+    let mut start = 0;
+    while start < turn.calls.len() {
+        let rest = turn.calls.get(start..)?;
+        let together = rest.iter().take(limit).take_while(|call| safe(call)).count();
+        let group = start..start + together.max(1);
+        if turn.calls.get(group.clone())?.iter().any(|call| call.result.is_none()) {
+            return Some(group);
+        }
+        start = group.end;
+    }
+    None
+}
+
+fn unknown_tool(config: &RunConfig, name: &str) -> String {
+    let known: Vec<&str> = config.tools.keys().map(String::as_str).collect();
+    format!("There is no tool named `{name}`. Available: {}.", known.join(", "))
+}
+
+fn denied(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("Denied: {reason}"),
+        None => "Denied: this call was not approved.".to_owned(),
+    }
+}

@@ -1,0 +1,85 @@
+//! What a run is configured with. Shared by reference between runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::config::{
+    ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
+};
+use crate::event::TurnTrigger;
+use crate::hooks::HookInterest;
+use crate::tool::{AgentTool, ToolEffects};
+
+/// Silence on a model stream after which it counts as broken.
+const STALL_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Configuration of a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunConfig {
+    /// Hard caps; `None` for none.
+    pub limits: Option<ExecutionLimits>,
+    /// Retries of model calls.
+    pub retry: RetryConfig,
+    /// The window; `None` switches compaction off.
+    pub context: Option<ContextConfig>,
+    /// How tool calls of one reply are executed.
+    pub tool_execution: ToolExecutionStrategy,
+    /// The tools the model may call, by name.
+    pub tools: BTreeMap<String, ToolTraits>,
+    /// Delivery of steering.
+    pub steering_mode: QueueMode,
+    /// Delivery of follow-ups.
+    pub follow_up_mode: QueueMode,
+    /// Repetition guard; `None` switches it off.
+    pub repetition: Option<RepetitionConfig>,
+    /// What an origin call's first turn is triggered by.
+    pub first_turn_trigger: TurnTrigger,
+    /// Silence after which a model stream counts as broken.
+    pub stall_timeout: Duration,
+    /// Whether hooks are registered.
+    pub hooks: HookInterest,
+    /// Whether input filters are registered.
+    pub has_filters: bool,
+    /// Provider name for assistant messages.
+    pub provider: String,
+    /// Model id for assistant messages, until the service reports one.
+    pub model: String,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self {
+            limits: None,
+            retry: RetryConfig::default(),
+            context: None,
+            tool_execution: ToolExecutionStrategy::default(),
+            tools: BTreeMap::new(),
+            steering_mode: QueueMode::default(),
+            follow_up_mode: QueueMode::default(),
+            repetition: Some(RepetitionConfig::default()),
+            first_turn_trigger: TurnTrigger::User,
+            stall_timeout: STALL_TIMEOUT,
+            hooks: HookInterest::None,
+            has_filters: false,
+            provider: String::new(),
+            model: String::new(),
+        }
+    }
+}
+
+/// What the machine needs to know about a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolTraits {
+    /// What it does to the world.
+    pub effects: ToolEffects,
+    /// Whether it may run beside others.
+    pub parallel_safe: bool,
+}
+
+impl ToolTraits {
+    /// The traits a tool declares.
+    pub fn of(tool: &dyn AgentTool) -> Self {
+        Self { effects: tool.effects(), parallel_safe: tool.is_parallel_safe() }
+    }
+}

@@ -1,0 +1,247 @@
+//! The straight line of the loop: enter, turn by turn, end.
+//!
+//! Owns the order of hooks and events of seed 002. Each function looks at what is recorded and takes one step.
+
+use std::sync::Arc;
+
+use super::state::LastTurn;
+use super::stop::exceeded;
+use super::{Activity, Effect, Ending, Filtered, HookCall, Run};
+use crate::config::QueueMode;
+use crate::content::Content;
+use crate::event::{AgentEvent, ContinuationKind, MessageRef, QueueKind, Recorded, RunOutcome, TurnTrigger};
+use crate::hooks::HookInterest;
+use crate::message::{AgentMessage, SharedMessage};
+use crate::planted::{Planted, planted};
+
+/// Whether a step was taken or the run has to wait.
+#[derive(PartialEq, Eq)]
+pub(super) enum Step {
+    Taken,
+    Waiting,
+}
+
+impl Run {
+    /// Takes steps until something outside has to happen first.
+    pub(super) fn advance(&mut self) {
+        while matches!(self.activity, Activity::None) && !self.is_finished() {
+            let step = match &self.state.turn {
+                _ if !self.state.started => self.enter(),
+                None => self.between_turns(),
+                Some(turn) if turn.reply.is_none() => self.seek_reply(),
+                Some(_) => self.run_calls(),
+            };
+            if step == Step::Waiting {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn hook(&mut self, call: HookCall) {
+        if self.config.hooks == HookInterest::All {
+            self.out.push_back(Effect::Hook(call));
+        }
+    }
+
+    fn enter(&mut self) -> Step {
+        if self.config.hooks == HookInterest::None {
+            self.begin_loop();
+            return Step::Taken;
+        }
+        let window = self.state.transcript.window();
+        self.hook(HookCall::BeforeLoop { window, loop_index: self.loop_index });
+        self.activity = Activity::BeforeLoop;
+        Step::Waiting
+    }
+
+    fn begin_loop(&mut self) {
+        self.record(AgentEvent::AgentStart(self.start.clone()));
+        self.arm_deadline();
+    }
+
+    pub(super) fn on_hook(&mut self, proceed: bool) {
+        match std::mem::take(&mut self.activity) {
+            Activity::BeforeLoop if proceed => self.begin_loop(),
+            Activity::BeforeTurn if proceed => self.entry.turn_hook_passed = true,
+            Activity::BeforeLoop | Activity::BeforeTurn => self.end(RunOutcome::StoppedByHook),
+            other => self.activity = other,
+        }
+    }
+
+    pub(super) fn on_filtered(&mut self, filtered: Filtered) {
+        if !matches!(self.activity, Activity::Filtering) {
+            return;
+        }
+        self.activity = Activity::None;
+        self.entry.filtered = true;
+        match filtered {
+            Filtered::Reject { reason } => self.record(AgentEvent::InputRejected { reason }),
+            Filtered::Pass { warnings } => {
+                for warning in warnings {
+                    let last = self.entry.prompts.iter_mut().rev().find(|prompt| prompt.as_user().is_some());
+                    if let Some(AgentMessage::Llm(llm)) = last {
+                        llm.message.content_mut().push(Content::text(format!("[Warning: {warning}]")));
+                    }
+                    self.record(AgentEvent::InputWarned { warning });
+                }
+            }
+        }
+    }
+
+    /// No turn is open: end, or begin the next one.
+    fn between_turns(&mut self) -> Step {
+        if let Some(outcome) = self.due_end() {
+            self.end(outcome);
+            return Step::Taken;
+        }
+        if self.config.has_filters && !self.entry.filtered && !self.entry.prompts.is_empty() {
+            self.out.push_back(Effect::Filter { prompts: self.entry.prompts.clone() });
+            self.activity = Activity::Filtering;
+            return Step::Waiting;
+        }
+        if let Some((limit, note)) = exceeded(&self.config, &self.state, self.now) {
+            self.record(AgentEvent::LimitReached { limit, note });
+            return Step::Taken;
+        }
+        let ask_hook = self.config.hooks == HookInterest::All && !planted(Planted::SkipsBeforeTurn);
+        if ask_hook && !self.entry.turn_hook_passed {
+            let window = self.state.transcript.window();
+            self.hook(HookCall::BeforeTurn { window, turn_index: self.state.turns });
+            self.activity = Activity::BeforeTurn;
+            return Step::Waiting;
+        }
+        self.begin_turn();
+        Step::Taken
+    }
+
+    /// Why the loop ends here, if it does.
+    fn due_end(&self) -> Option<RunOutcome> {
+        let state = &self.state;
+        if let Some(outcome) = state.stopping() {
+            return Some(outcome);
+        }
+        if state.rejection.is_some() {
+            return Some(RunOutcome::Rejected);
+        }
+        if let Some(guard) = &self.config.repetition
+            && state.repetition.count >= guard.stop_after.max(1)
+        {
+            return Some(RunOutcome::Repetition);
+        }
+        let queued = !state.steering.is_empty() || !state.follow_up.is_empty();
+        match &state.last {
+            LastTurn::Failed(error) => Some(RunOutcome::Failed { error: error.clone() }),
+            LastTurn::WantsMore => None,
+            LastTurn::Settled if queued => None,
+            LastTurn::Settled => Some(RunOutcome::Completed),
+            LastTurn::None if queued || !self.entry.prompts.is_empty() => None,
+            LastTurn::None => {
+                state.transcript.request().err().map(|why| RunOutcome::Failed { error: why.to_string() })
+            }
+        }
+    }
+
+    fn begin_turn(&mut self) {
+        let turn_index = self.state.turns;
+        self.entry.turn_hook_passed = false;
+        self.entry.threshold_tried = false;
+        self.flights.clear();
+        self.record(AgentEvent::TurnStart { turn_index, triggered_by: self.trigger(turn_index) });
+        for mut prompt in std::mem::take(&mut self.entry.prompts) {
+            if prompt.id().is_nil() {
+                prompt.set_id(self.message_id());
+            }
+            self.stamp_message(&mut prompt);
+            if let AgentMessage::Llm(llm) = &mut prompt {
+                llm.turn_id = self.turn_id();
+            }
+            self.record_message(Arc::new(prompt));
+        }
+        for message in self.waiting_messages() {
+            self.record(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&message)) });
+            self.record(AgentEvent::MessageEnd { message: Recorded::Earlier(MessageRef::resolved(message)) });
+        }
+    }
+
+    /// The messages whose moment has come: steering always, follow-ups only when the loop would otherwise stop.
+    fn waiting_messages(&self) -> Vec<SharedMessage> {
+        let take = |queue: QueueKind| {
+            let (messages, mode) = match queue {
+                QueueKind::Steering => (&self.state.steering, self.config.steering_mode),
+                QueueKind::FollowUp => (&self.state.follow_up, self.config.follow_up_mode),
+            };
+            let count = match mode {
+                QueueMode::OneAtATime => 1,
+                QueueMode::All => messages.len(),
+            };
+            messages.iter().take(count).cloned().collect::<Vec<_>>()
+        };
+        let steering = take(QueueKind::Steering);
+        let would_stop = match self.state.last {
+            LastTurn::Settled => true,
+            LastTurn::None => self.state.transcript.request().is_err(),
+            _ => false,
+        };
+        if steering.is_empty() && would_stop { take(QueueKind::FollowUp) } else { steering }
+    }
+
+    fn trigger(&self, turn_index: u32) -> TurnTrigger {
+        match &self.start.continuation_kind {
+            _ if turn_index > 0 => TurnTrigger::Continuation,
+            Some(ContinuationKind::Branch { .. }) => TurnTrigger::Branch,
+            Some(_) => TurnTrigger::Continuation,
+            None => self.config.first_turn_trigger,
+        }
+    }
+
+    /// All calls of the open turn have results.
+    pub(super) fn end_turn(&mut self) {
+        let Some(turn) = &self.state.turn else { return };
+        let Some(reply) = &turn.reply else { return };
+        let usage = reply.as_assistant().map(|assistant| assistant.usage).unwrap_or_default();
+        let mut tool_results: Vec<MessageRef> =
+            turn.calls.iter().filter_map(|call| call.result.clone()).map(MessageRef::resolved).collect();
+        if planted(Planted::ResultsInCompletionOrder) {
+            tool_results.sort_by_key(MessageRef::id);
+        }
+        let message = MessageRef::resolved(Arc::clone(reply));
+        let early = planted(Planted::AfterTurnTooEarly);
+        if early {
+            self.hook(HookCall::AfterTurn { window: self.state.transcript.window(), usage });
+        }
+        self.record(AgentEvent::TurnEnd { message, usage, tool_results });
+        self.flights.clear();
+        if self.config.hooks == HookInterest::All && !early {
+            let window = self.state.transcript.window();
+            self.hook(HookCall::AfterTurn { window, usage });
+        }
+    }
+
+    fn end(&mut self, outcome: RunOutcome) {
+        if let Some(op) = self.deadline.take() {
+            self.out.push_back(Effect::Abandon { op });
+        }
+        let usage = self.state.usage;
+        let ending = Ending { outcome: outcome.clone(), usage, turns: self.state.turns };
+        let failed = matches!(outcome, RunOutcome::Failed { .. });
+        if planted(Planted::NoAgentEndOnAbort) && outcome == RunOutcome::Aborted {
+            self.state.ended = Some(outcome);
+        } else {
+            let event = AgentEvent::AgentEnd {
+                messages: std::mem::take(&mut self.state.produced),
+                usage,
+                outcome,
+                rejection: self.state.rejection.clone(),
+            };
+            if planted(Planted::TwoAgentEnds) && failed {
+                self.record(event.clone());
+            }
+            self.record(event);
+        }
+        if self.config.hooks == HookInterest::All {
+            let window = self.state.transcript.window();
+            self.hook(HookCall::AfterLoop { window, usage });
+        }
+        self.out.push_back(Effect::Finish(ending));
+    }
+}

@@ -1,0 +1,301 @@
+//! The agent loop as a pure machine: inputs in, effects out.
+//!
+//! [`Run`] holds one loop. Its state is a fold over the events it recorded ([`state`]); what is in flight right now
+//! ([`Activity`], [`calls::Flight`]) is the only thing it knows beyond them. After every input it asks the same
+//! question, "given what is recorded, what is next?" — so going on after a crash is not a special case: it is the same
+//! question, asked of a state read from the journal ([`Run::recover`]).
+//!
+//! Invariants: an effect comes after the records it depends on; a call is dispatched only by `ToolExecutionStart`, at
+//! most once; `AgentEnd` is recorded exactly once; one step costs the same at any length of the conversation.
+
+mod assembly;
+mod calls;
+mod config;
+mod effect;
+mod flow;
+mod input;
+mod recover;
+mod reply;
+mod state;
+mod stop;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub use config::{RunConfig, ToolTraits};
+pub use effect::{Effect, Ending, HookCall, OpId};
+pub use input::{Filtered, Input, ModelSignal};
+pub use recover::{RecoverError, Recovered};
+
+use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};
+use crate::id::{EventId, LoopId, MessageId, TurnId};
+use crate::message::{AgentMessage, SharedMessage};
+use crate::planted::{Planted, planted};
+use crate::time::{Minter, Stamp, Timestamp};
+use crate::transcript::{NotSendable, Transcript};
+use crate::usage::Usage;
+use calls::Flight;
+use reply::ModelCall;
+use state::LoopState;
+
+/// One run of the loop.
+#[derive(Debug)]
+pub struct Run {
+    config: Arc<RunConfig>,
+    start: Box<LoopStart>,
+    loop_index: u64,
+    state: LoopState,
+    activity: Activity,
+    flights: Vec<Flight>,
+    entry: Entry,
+    deadline: Option<OpId>,
+    recovered: bool,
+    minter: Minter,
+    now: Timestamp,
+    next_op: u64,
+    out: VecDeque<Effect>,
+}
+
+/// What the run waits for besides tools. At most one thing at a time.
+#[derive(Debug, Default)]
+enum Activity {
+    #[default]
+    None,
+    BeforeLoop,
+    Filtering,
+    BeforeTurn,
+    Compacting {
+        op: OpId,
+        cause: crate::event::CompactionCause,
+    },
+    Calling(Box<ModelCall>),
+    BackingOff {
+        op: OpId,
+        attempt: u32,
+    },
+}
+
+/// What must happen before the first turn, and was not recorded yet.
+#[derive(Debug, Default)]
+struct Entry {
+    prompts: Vec<AgentMessage>,
+    filtered: bool,
+    turn_hook_passed: bool,
+    threshold_tried: bool,
+}
+
+/// Why a loop cannot be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A prompt has no content.
+    #[error("a prompt message has no content or an empty block")]
+    EmptyPrompt,
+    /// A prompt is not a user or extension message.
+    #[error("a prompt must be a user or extension message")]
+    NotAPrompt,
+    /// There is nothing for the model to answer.
+    #[error(transparent)]
+    NotSendable(#[from] NotSendable),
+}
+
+impl Run {
+    /// A loop with new prompts, or a continuation when there are none, on top of a conversation.
+    ///
+    /// # Errors
+    /// When a prompt is not one, or the model would have nothing to answer.
+    pub fn new(
+        config: Arc<RunConfig>,
+        start: LoopStart,
+        loop_index: u64,
+        transcript: Transcript,
+        prompts: Vec<AgentMessage>,
+    ) -> Result<Self, StartError> {
+        for prompt in &prompts {
+            match prompt {
+                AgentMessage::Extension(_) => {}
+                AgentMessage::Llm(llm) if prompt.as_user().is_some() => {
+                    let content = llm.message.content();
+                    if content.is_empty() || content.iter().any(crate::content::Content::is_empty) {
+                        return Err(StartError::EmptyPrompt);
+                    }
+                }
+                AgentMessage::Llm(_) => return Err(StartError::NotAPrompt),
+            }
+        }
+        if !prompts.iter().any(|prompt| prompt.as_user().is_some()) {
+            transcript.request()?;
+        }
+        let entry = Entry { prompts, ..Entry::default() };
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript, None), entry))
+    }
+
+    fn assemble(
+        config: Arc<RunConfig>,
+        start: LoopStart,
+        loop_index: u64,
+        mut state: LoopState,
+        entry: Entry,
+    ) -> Self {
+        state.track(config.context.as_ref());
+        Self {
+            config,
+            start: Box::new(start),
+            loop_index,
+            state,
+            activity: Activity::None,
+            flights: Vec::new(),
+            entry,
+            deadline: None,
+            recovered: false,
+            minter: Minter::default(),
+            now: Timestamp::default(),
+            next_op: 0,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// Messages left in the queues by an earlier loop come along; their content is journaled already.
+    pub fn carry_over(&mut self, queue: QueueKind, message: SharedMessage) {
+        self.state.queue_mut(queue).push_back(message);
+    }
+
+    /// Takes in what happened and decides what is next. Read the effects with [`Run::next_effect`].
+    pub fn handle(&mut self, input: Input, stamp: Stamp) {
+        self.minter.stamp(stamp);
+        self.now = self.now.max(stamp.now);
+        if self.is_finished() {
+            return;
+        }
+        match input {
+            Input::Begin => {}
+            Input::HookAnswered { proceed } => self.on_hook(proceed),
+            Input::Filtered(filtered) => self.on_filtered(filtered),
+            Input::Model { op, signal } => self.on_model(op, signal),
+            Input::Timer { op } => self.on_timer(op),
+            Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
+            Input::Authorized { call, verdict } => self.on_authorized(&call, verdict),
+            Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),
+            Input::ToolFinished { call, result } => self.on_tool_finished(&call, result),
+            Input::Queued { queue, message } => self.on_queued(queue, message),
+            Input::Cancel => self.on_cancel(),
+        }
+        self.advance();
+    }
+
+    /// The next effect to perform, in order.
+    pub fn next_effect(&mut self) -> Option<Effect> {
+        self.out.pop_front()
+    }
+
+    /// True once `AgentEnd` is recorded.
+    pub const fn is_finished(&self) -> bool {
+        self.state.ended.is_some()
+    }
+
+    /// The loop's id.
+    pub const fn loop_id(&self) -> &LoopId {
+        &self.start.loop_id
+    }
+
+    /// What began with this loop.
+    pub const fn start(&self) -> &LoopStart {
+        &self.start
+    }
+
+    /// The conversation as recorded so far.
+    pub const fn transcript(&self) -> &Transcript {
+        &self.state.transcript
+    }
+
+    /// What the loop used so far.
+    pub const fn usage(&self) -> &Usage {
+        &self.state.usage
+    }
+
+    /// Turns begun so far.
+    pub const fn turns(&self) -> u32 {
+        self.state.turns
+    }
+
+    /// Permission requests that wait for an answer.
+    pub fn pending_permissions(&self) -> impl Iterator<Item = &Arc<crate::permission::PermissionRequest>> {
+        self.state.pending_permissions()
+    }
+
+    /// Ends the run's use: the conversation and what is still queued, for the next loop.
+    pub fn into_parts(self) -> RunParts {
+        let Self { state, .. } = self;
+        RunParts { transcript: state.transcript, steering: state.steering, follow_up: state.follow_up }
+    }
+
+    fn op(&mut self) -> OpId {
+        self.next_op += 1;
+        OpId(self.next_op)
+    }
+
+    fn message_id(&mut self) -> MessageId {
+        MessageId::new(self.minter.uuid())
+    }
+
+    fn turn_id(&self) -> Option<TurnId> {
+        let turn = self.state.turn.as_ref()?;
+        Some(TurnId { loop_id: self.start.loop_id.clone(), turn_index: turn.index })
+    }
+
+    /// Records an event: durable ones change the state, all go out in order.
+    fn record(&mut self, event: AgentEvent) {
+        let record = EventRecord {
+            v: FORMAT_VERSION,
+            seq: 0,
+            id: EventId::new(self.minter.uuid()),
+            timestamp: self.now,
+            loop_id: Some(self.start.loop_id.clone()),
+            event,
+        };
+        if record.is_durable() {
+            self.state.apply(&record);
+        }
+        self.out.push_back(Effect::Record(Box::new(record)));
+    }
+
+    /// Announces and records a complete message.
+    fn record_message(&mut self, message: SharedMessage) {
+        self.record(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&message)) });
+        self.record(AgentEvent::MessageEnd { message: Recorded::Full(message) });
+    }
+
+    fn on_queued(&mut self, queue: QueueKind, mut message: AgentMessage) {
+        if message.id().is_nil() {
+            message.set_id(self.message_id());
+        }
+        self.stamp_message(&mut message);
+        if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.flights.is_empty() {
+            return;
+        }
+        self.record(AgentEvent::MessageQueued { queue, message: Arc::new(message) });
+    }
+
+    fn stamp_message(&self, message: &mut AgentMessage) {
+        if let AgentMessage::Llm(llm) = message {
+            let at = llm.message.timestamp_mut();
+            if at.as_millis() == 0 {
+                *at = self.now;
+            }
+        }
+    }
+}
+
+/// What remains of a run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunParts {
+    /// The conversation.
+    pub transcript: Transcript,
+    /// Steering that was not injected.
+    pub steering: VecDeque<SharedMessage>,
+    /// Follow-ups that were not injected.
+    pub follow_up: VecDeque<SharedMessage>,
+}

@@ -1,0 +1,115 @@
+//! Going on after a crash.
+//!
+//! Owns nothing but the order: read the conversation the loop started from, fold the loop's own events, and let the
+//! machine ask its usual question. What was dispatched and is not recorded as ended is interrupted by that question.
+
+use std::sync::Arc;
+
+use super::config::RunConfig;
+use super::state::{CallPhase, LoopState};
+use super::{Entry, Run};
+use crate::event::{AgentEvent, Event};
+use crate::id::{LoopId, ToolCallId};
+use crate::planted::{Planted, planted};
+use crate::session::SessionFold;
+use crate::time::Stamp;
+use crate::transcript::Repair;
+
+/// Why a loop cannot be gone on with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecoverError {
+    /// The journal knows no loop of this id.
+    #[error("the journal has no loop `{0}`")]
+    UnknownLoop(LoopId),
+    /// The loop has ended; there is nothing to go on with.
+    #[error("loop `{0}` has ended")]
+    Ended(LoopId),
+}
+
+impl Run {
+    /// Rebuilds a loop from any prefix of its session's journal. Follow with [`Run::resume`].
+    ///
+    /// # Errors
+    /// When the journal has no such loop, or the loop has ended.
+    pub fn recover(
+        config: Arc<RunConfig>,
+        records: &[Event],
+        loop_id: &LoopId,
+    ) -> Result<Recovered, RecoverError> {
+        let fold = SessionFold::of(records);
+        Self::recover_from(config, &fold, records, loop_id)
+    }
+
+    /// Like [`Run::recover`], with a fold that is at hand already.
+    ///
+    /// # Errors
+    /// When the journal has no such loop, or the loop has ended.
+    pub fn recover_from(
+        config: Arc<RunConfig>,
+        fold: &SessionFold,
+        records: &[Event],
+        loop_id: &LoopId,
+    ) -> Result<Recovered, RecoverError> {
+        let start = fold.start_of(loop_id).ok_or_else(|| RecoverError::UnknownLoop(loop_id.clone()))?;
+        let (transcript, repairs) = fold.conversation(start.base);
+        let mut state = LoopState::new(transcript, config.context.clone());
+        state.track(config.context.as_ref());
+        let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
+        records.iter().filter(own).for_each(|record| state.apply(record));
+        if state.ended.is_some() {
+            return Err(RecoverError::Ended(loop_id.clone()));
+        }
+        let loop_index = loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or_default();
+        let tracker = state.tracker;
+        let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
+        run.state.tracker = tracker;
+        run.recovered = true;
+        Ok(Recovered { run, repairs })
+    }
+
+    /// Calls that were running when the process died.
+    fn interrupted(&self) -> Vec<ToolCallId> {
+        let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
+        let running =
+            calls.filter(|call| call.result.is_none() && matches!(call.phase, CallPhase::Dispatched));
+        running.map(|call| call.call.id.clone()).collect()
+    }
+
+    pub(super) const fn is_recovered(&self) -> bool {
+        self.recovered
+    }
+}
+
+/// A loop read from a journal, not yet going.
+#[derive(Debug)]
+pub struct Recovered {
+    run: Run,
+    repairs: Vec<Repair>,
+}
+
+impl Recovered {
+    /// What had to be repaired in the conversation before the loop.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
+    /// The run, to be looked at.
+    pub const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Goes on: records the recovery, and from there on runs like any other.
+    pub fn resume(mut self, stamp: Stamp) -> Run {
+        let run = &mut self.run;
+        run.minter.stamp(stamp);
+        run.now = run.now.max(stamp.now);
+        let interrupted = run.interrupted();
+        run.record(AgentEvent::LoopRecovered { interrupted, repairs: self.repairs });
+        if !planted(Planted::ForgetsDeadline) {
+            run.arm_deadline();
+        }
+        run.advance();
+        self.run
+    }
+}

@@ -1,0 +1,327 @@
+//! Getting a reply: call the model, take in its stream, retry, make room, give up.
+//!
+//! Owns the retry rule (only before anything was delivered), the stall guard, and compaction within a turn. However it
+//! goes, a turn gets exactly one recorded reply.
+
+use std::sync::Arc;
+
+use super::assembly::Assembler;
+use super::effect::OpId;
+use super::flow::Step;
+use super::input::ModelSignal;
+use super::{Activity, Effect, HookCall, Run};
+use crate::content::{Content, ToolCall};
+use crate::context::{Compacted, ContextTracker};
+use crate::event::{AgentEvent, CompactionCause, MessageRef, Recorded, StreamDelta};
+use crate::id::{MessageId, ToolCallId};
+use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
+use crate::model::{ProviderError, StreamEvent};
+use crate::planted::{Planted, planted};
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+/// Compactions that did not help, after which it is not tried again until one does.
+const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
+/// Overflows in one turn that are answered by compaction and a retry.
+const OVERFLOW_RETRIES: u32 = 1;
+
+/// A model call in flight.
+#[derive(Debug)]
+pub(super) struct ModelCall {
+    op: OpId,
+    attempt: u32,
+    message_id: MessageId,
+    model: Option<String>,
+    assembler: Assembler,
+    /// Something of the reply was shown: from here on a failure is not retried.
+    delivered: bool,
+    stall: OpId,
+    last_signal: Timestamp,
+}
+
+impl Run {
+    /// A turn is open and has no reply yet.
+    pub(super) fn seek_reply(&mut self) -> Step {
+        if self.state.stopping().is_some() {
+            self.record_reply(None, StopReason::Aborted, Usage::default(), None);
+            return Step::Taken;
+        }
+        if let Err(why) = self.state.transcript.request() {
+            self.fail_reply(None, why.to_string());
+            return Step::Taken;
+        }
+        if self.wants_room() {
+            self.entry.threshold_tried = true;
+            self.compact(CompactionCause::Threshold);
+        } else {
+            self.call_model(0);
+        }
+        Step::Waiting
+    }
+
+    fn wants_room(&self) -> bool {
+        let Some(context) = &self.config.context else { return false };
+        !self.entry.threshold_tried
+            && self.state.refused_compactions < REFUSALS_BEFORE_GIVING_UP
+            && self.state.tracker.used() > context.threshold()
+    }
+
+    fn call_model(&mut self, attempt: u32) {
+        let Some(turn_index) = self.state.turn.as_ref().map(|turn| turn.index) else { return };
+        let (op, stall) = (self.op(), self.op());
+        let call = ModelCall {
+            op,
+            attempt,
+            message_id: self.message_id(),
+            model: None,
+            assembler: Assembler::default(),
+            delivered: false,
+            stall,
+            last_signal: self.now,
+        };
+        self.activity = Activity::Calling(Box::new(call));
+        let window = self.state.transcript.window();
+        self.out.push_back(Effect::StartTimer { op: stall, at: self.now.after(self.config.stall_timeout) });
+        self.out.push_back(Effect::CallModel { op, window, turn_index, attempt });
+    }
+
+    pub(super) fn on_model(&mut self, op: OpId, signal: ModelSignal) {
+        let now = self.now;
+        let Activity::Calling(call) = &mut self.activity else { return };
+        if call.op != op {
+            return;
+        }
+        call.last_signal = now;
+        match signal {
+            ModelSignal::Event(StreamEvent::Done { stop_reason, usage }) => {
+                self.finish_reply(stop_reason, usage)
+            }
+            ModelSignal::Event(event) => self.on_piece(event),
+            ModelSignal::Failed(error) => self.on_model_failed(error),
+            ModelSignal::Ended => {
+                self.on_model_failed(ProviderError::Network(
+                    "the stream ended before the reply was complete".into(),
+                ));
+            }
+        }
+    }
+
+    fn on_piece(&mut self, event: StreamEvent) {
+        let Activity::Calling(call) = &mut self.activity else { return };
+        if let StreamEvent::Start { model } = event {
+            call.model = Some(model);
+            return;
+        }
+        call.assembler.push(&event);
+        let message = MessageRef::unresolved(call.message_id);
+        let first = !std::mem::replace(&mut call.delivered, true);
+        if first {
+            self.record(AgentEvent::MessageStart { message: message.clone() });
+        }
+        let delta = match event {
+            StreamEvent::TextDelta { delta, .. } => StreamDelta::Text { delta },
+            StreamEvent::ThinkingDelta { delta, .. } => StreamDelta::Thinking { delta },
+            StreamEvent::ToolCallDelta { delta, .. } => StreamDelta::ToolCallDelta { delta },
+            _ => return,
+        };
+        self.record(AgentEvent::MessageUpdate { message, delta });
+    }
+
+    fn take_call(&mut self) -> Option<Box<ModelCall>> {
+        match std::mem::take(&mut self.activity) {
+            Activity::Calling(call) => {
+                self.out.push_back(Effect::Abandon { op: call.stall });
+                Some(call)
+            }
+            other => {
+                self.activity = other;
+                None
+            }
+        }
+    }
+
+    fn finish_reply(&mut self, stop_reason: StopReason, usage: Usage) {
+        let call = self.take_call();
+        self.record_reply(call, stop_reason, usage, None);
+    }
+
+    fn on_model_failed(&mut self, error: ProviderError) {
+        let Some(mut call) = self.take_call() else { return };
+        let retry = !call.delivered || planted(Planted::RetriesAfterDelivery);
+        if matches!(error, ProviderError::ContextOverflow(_))
+            && !call.delivered
+            && self.may_compact_overflow()
+        {
+            self.compact(CompactionCause::Overflow);
+        } else if retry && error.is_retryable() && (call.attempt as usize) < self.config.retry.max_retries {
+            let attempt = call.attempt + 1;
+            let unit = self.minter.signed_unit();
+            let backoff = self.config.retry.delay_for_attempt(attempt, unit);
+            let delay = error.retry_after().map_or(backoff, |asked| asked.max(backoff));
+            let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            self.record(AgentEvent::ModelRetry { attempt, delay_ms, error: error.to_string() });
+            let op = self.op();
+            self.activity = Activity::BackingOff { op, attempt };
+            self.out.push_back(Effect::StartTimer { op, at: self.now.after(delay) });
+        } else {
+            // Whatever was delivered stays; calls in it are not run.
+            call.attempt = 0;
+            self.fail_reply(Some(call), error.to_string());
+        }
+    }
+
+    fn may_compact_overflow(&self) -> bool {
+        let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
+        let fresh = overflows < OVERFLOW_RETRIES || planted(Planted::RetriesOverflowForever);
+        self.config.context.is_some() && fresh
+    }
+
+    fn fail_reply(&mut self, call: Option<Box<ModelCall>>, error: String) {
+        self.record_reply(call, StopReason::Error, Usage::default(), Some(error.clone()));
+        self.hook(HookCall::OnError { error });
+    }
+
+    /// Records the turn's reply, whole or broken off.
+    fn record_reply(
+        &mut self,
+        call: Option<Box<ModelCall>>,
+        stop_reason: StopReason,
+        usage: Usage,
+        error_message: Option<String>,
+    ) {
+        let broken = matches!(stop_reason, StopReason::Error | StopReason::Aborted);
+        let mut content = Vec::new();
+        let mut announced = None;
+        let mut model = None;
+        if let Some(mut call) = call {
+            content = call.assembler.finish();
+            announced = call.delivered.then_some(call.message_id);
+            model = call.model;
+        }
+        if broken {
+            content.retain(|block| block.as_tool_call().is_none());
+        }
+        self.make_calls_unique(&mut content);
+        let id = announced.unwrap_or_else(|| self.message_id());
+        let message = Arc::new(AgentMessage::Llm(LlmMessage {
+            id,
+            turn_id: self.turn_id(),
+            message: Message::Assistant(AssistantMessage {
+                content,
+                stop_reason,
+                model: model.unwrap_or_else(|| self.config.model.clone()),
+                provider: self.config.provider.clone(),
+                usage,
+                timestamp: self.now,
+                error_message,
+            }),
+        }));
+        if announced.is_some() {
+            self.record(AgentEvent::MessageEnd { message: Recorded::Full(message) });
+        } else {
+            self.record_message(message);
+        }
+    }
+
+    /// Models repeat ids, leave them empty or reuse old ones; in a conversation each must be unique.
+    fn make_calls_unique(&mut self, content: &mut [Content]) {
+        if planted(Planted::KeepsDuplicateIds) {
+            return;
+        }
+        let mut seen: Vec<ToolCallId> = Vec::new();
+        for block in content {
+            let Content::ToolCall(call) = block else { continue };
+            let taken = call.id.as_str().is_empty()
+                || self.state.transcript.has_call(&call.id)
+                || seen.contains(&call.id);
+            if taken {
+                let id = ToolCallId::from(format!("call_{}", self.minter.uuid().simple()));
+                *call = Arc::new(ToolCall { id, ..ToolCall::clone(call) });
+            }
+            seen.push(call.id.clone());
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, op: OpId) {
+        if self.deadline == Some(op) {
+            self.deadline = None;
+            self.on_deadline();
+            return;
+        }
+        match &mut self.activity {
+            Activity::BackingOff { op: waiting, attempt } if *waiting == op => {
+                let attempt = *attempt;
+                self.activity = Activity::None;
+                self.call_model(attempt);
+            }
+            Activity::Calling(call) if call.stall == op => {
+                let quiet_until = call.last_signal.after(self.config.stall_timeout);
+                if self.now < quiet_until {
+                    self.out.push_back(Effect::StartTimer { op, at: quiet_until });
+                    return;
+                }
+                let (op, seconds) = (call.op, self.config.stall_timeout.as_secs());
+                self.out.push_back(Effect::Abandon { op });
+                self.on_model_failed(ProviderError::Network(format!(
+                    "nothing arrived for {seconds} seconds"
+                )));
+            }
+            _ => {}
+        }
+    }
+
+    fn compact(&mut self, cause: CompactionCause) {
+        let op = self.op();
+        let window = self.state.transcript.window();
+        self.activity = Activity::Compacting { op, cause };
+        self.out.push_back(Effect::Compact { op, window, cause, tokens: self.state.tracker.used() });
+    }
+
+    pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
+        let Activity::Compacting { op: waiting, cause } = self.activity else { return };
+        if waiting != op {
+            return;
+        }
+        self.activity = Activity::None;
+        let context = self.config.context.as_ref();
+        let before = ContextTracker::of(&self.state.transcript.window(), context).used();
+        let overlaid = self.state.transcript.overlaid(&compacted.edits);
+        let after = overlaid.map(|transcript| ContextTracker::of(&transcript.window(), context).used());
+        let refusal = match after {
+            Err(why) => Some(why.to_string()),
+            Ok(_) if compacted.edits.is_empty() => Some("there is nothing left to compact".to_owned()),
+            // A fifth: less would bring the next compaction within a turn or two.
+            Ok(after) if after.saturating_mul(5) > before.saturating_mul(4) => {
+                Some(format!("it would shrink only from {before} to {after} tokens"))
+            }
+            Ok(after) => {
+                self.record(AgentEvent::Compaction {
+                    cause,
+                    edits: Arc::new(compacted.edits),
+                    tokens_before: before,
+                    tokens_after: after,
+                    usage: compacted.usage,
+                });
+                None
+            }
+        };
+        if let Some(reason) = refusal {
+            self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone() });
+            if cause == CompactionCause::Overflow {
+                self.fail_reply(None, format!("the conversation does not fit the context window: {reason}"));
+            }
+        }
+    }
+
+    /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
+    pub(super) fn break_off(&mut self) {
+        if let Some(call) = self.take_call() {
+            self.out.push_back(Effect::Abandon { op: call.op });
+            self.record_reply(Some(call), StopReason::Aborted, Usage::default(), None);
+        }
+        if let Activity::BackingOff { op, .. } | Activity::Compacting { op, .. } = self.activity {
+            self.out.push_back(Effect::Abandon { op });
+            self.activity = Activity::None;
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What is recorded of a loop, as a fold over its events.
+//!
+//! Owns [`LoopState::apply`], the only way this state changes: the running machine applies what it records, recovery
+//! applies what it reads. Total: an event that does not fit is ignored, never a panic.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::config::ContextConfig;
+use crate::content::{Content, ToolCall};
+use crate::context::ContextTracker;
+use crate::event::{
+    AgentEvent, CompactionCause, EventRecord, LimitKind, MessageRef, QueueKind, Recorded, RunOutcome,
+};
+use crate::id::{RequestId, ToolCallId};
+use crate::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
+use crate::permission::{PermissionDecision, PermissionRequest};
+use crate::planted::{Planted, planted};
+use crate::time::Timestamp;
+use crate::transcript::{Transcript, presentable};
+use crate::usage::Usage;
+
+/// Marks blocks that the machine adds to a tool result; they do not count as part of the result.
+pub(super) const NOTE_PREFIX: &str = "[lariat] ";
+
+/// A loop as recorded.
+#[derive(Debug)]
+pub(super) struct LoopState {
+    pub(super) started: bool,
+    pub(super) ended: Option<RunOutcome>,
+    pub(super) rejection: Option<String>,
+    pub(super) limit: Option<LimitKind>,
+    pub(super) aborted: bool,
+    pub(super) transcript: Transcript,
+    pub(super) tracker: ContextTracker,
+    pub(super) produced: Vec<MessageRef>,
+    pub(super) steering: VecDeque<SharedMessage>,
+    pub(super) follow_up: VecDeque<SharedMessage>,
+    pub(super) turn: Option<TurnState>,
+    pub(super) turns: u32,
+    pub(super) last: LastTurn,
+    pub(super) usage: Usage,
+    pub(super) repetition: Repetition,
+    pub(super) refused_compactions: u32,
+    context: Option<ContextConfig>,
+    active: Duration,
+    last_seen: Option<Timestamp>,
+}
+
+/// The turn that is open.
+#[derive(Debug)]
+pub(super) struct TurnState {
+    pub(super) index: u32,
+    pub(super) reply: Option<SharedMessage>,
+    pub(super) calls: Vec<CallState>,
+    pub(super) overflows: u32,
+}
+
+/// A tool call of the open turn.
+#[derive(Debug)]
+pub(super) struct CallState {
+    pub(super) call: Arc<ToolCall>,
+    pub(super) phase: CallPhase,
+    pub(super) result: Option<SharedMessage>,
+}
+
+/// How far a call came, as recorded.
+#[derive(Debug, Clone)]
+pub(super) enum CallPhase {
+    Waiting,
+    Asked(Arc<PermissionRequest>),
+    Granted,
+    Refused(Option<String>),
+    Dispatched,
+    Ended,
+}
+
+/// How the turn before ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LastTurn {
+    /// There was none.
+    None,
+    /// The model goes on by itself: it made tool calls or paused.
+    WantsMore,
+    /// The model was done.
+    Settled,
+    /// The model call failed.
+    Failed(String),
+}
+
+/// The same call with the same result, in a row.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Repetition {
+    key: u64,
+    pub(super) count: u32,
+}
+
+impl LoopState {
+    pub(super) fn new(transcript: Transcript, context: Option<ContextConfig>) -> Self {
+        Self {
+            started: false,
+            ended: None,
+            rejection: None,
+            limit: None,
+            aborted: false,
+            transcript,
+            tracker: ContextTracker::default(),
+            produced: Vec::new(),
+            steering: VecDeque::new(),
+            follow_up: VecDeque::new(),
+            turn: None,
+            turns: 0,
+            last: LastTurn::None,
+            usage: Usage::default(),
+            repetition: Repetition::default(),
+            refused_compactions: 0,
+            context,
+            active: Duration::ZERO,
+            last_seen: None,
+        }
+    }
+
+    /// Starts counting tokens. Looks at the whole conversation, once, and only when somebody wants to know.
+    pub(super) fn track(&mut self, context: Option<&ContextConfig>) {
+        self.context = context.cloned();
+        if context.is_some() {
+            self.tracker = ContextTracker::of(&self.transcript.window(), context);
+        }
+    }
+
+    pub(super) fn queue_mut(&mut self, queue: QueueKind) -> &mut VecDeque<SharedMessage> {
+        match queue {
+            QueueKind::Steering => &mut self.steering,
+            QueueKind::FollowUp => &mut self.follow_up,
+        }
+    }
+
+    /// Why the run should end as soon as it can.
+    pub(super) fn stopping(&self) -> Option<RunOutcome> {
+        let limit = self.limit.map(|limit| RunOutcome::LimitReached { limit });
+        limit.or_else(|| self.aborted.then_some(RunOutcome::Aborted))
+    }
+
+    /// Time the loop was active up to `now`, without the time between a crash and its recovery.
+    pub(super) fn active(&self, now: Timestamp) -> Duration {
+        self.active + self.last_seen.map_or(Duration::ZERO, |seen| now.since(seen))
+    }
+
+    pub(super) fn pending_permissions(&self) -> impl Iterator<Item = &Arc<PermissionRequest>> {
+        self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.phase {
+            CallPhase::Asked(request) => Some(request),
+            _ => None,
+        })
+    }
+
+    pub(super) fn apply(&mut self, record: &EventRecord) {
+        let resumed = matches!(record.event, AgentEvent::LoopRecovered { .. });
+        if let Some(seen) = self.last_seen.filter(|_| !resumed) {
+            self.active += record.timestamp.since(seen);
+        }
+        self.last_seen = Some(record.timestamp);
+
+        match &record.event {
+            AgentEvent::AgentStart(_) => self.started = true,
+            AgentEvent::AgentEnd { outcome, .. } => self.ended = Some(outcome.clone()),
+            AgentEvent::InputRejected { reason } => self.rejection = Some(reason.clone()),
+            AgentEvent::AbortRequested => self.aborted = true,
+            AgentEvent::LimitReached { limit, .. } => self.limit = Some(*limit),
+            AgentEvent::TurnStart { turn_index, .. } => {
+                self.turns = turn_index.saturating_add(1);
+                self.turn =
+                    Some(TurnState { index: *turn_index, reply: None, calls: Vec::new(), overflows: 0 });
+            }
+            AgentEvent::TurnEnd { .. } => self.close_turn(),
+            AgentEvent::MessageQueued { queue, message } => {
+                self.queue_mut(*queue).push_back(Arc::clone(message));
+            }
+            AgentEvent::MessageEnd { message } => self.apply_message(message),
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+                self.set_phase(tool_call_id, CallPhase::Dispatched);
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                self.set_phase(tool_call_id, CallPhase::Ended)
+            }
+            AgentEvent::PermissionRequired { request } => {
+                self.set_phase(&request.tool_call_id, CallPhase::Asked(Arc::clone(request)));
+            }
+            AgentEvent::PermissionDecided { request_id, tool_call_id, decision } => {
+                self.apply_decision(*request_id, tool_call_id, decision);
+            }
+            AgentEvent::Compaction { cause, edits, .. } => {
+                if let Ok(transcript) = self.transcript.overlaid(edits) {
+                    self.transcript = transcript;
+                    self.unresolve_compacted();
+                    if self.context.is_some() {
+                        self.tracker = ContextTracker::of(&self.transcript.window(), self.context.as_ref());
+                    }
+                }
+                self.refused_compactions = 0;
+                self.count_overflow(*cause);
+            }
+            AgentEvent::CompactionRefused { cause, .. } => {
+                self.refused_compactions += 1;
+                self.count_overflow(*cause);
+            }
+            _ => {}
+        }
+    }
+
+    fn count_overflow(&mut self, cause: CompactionCause) {
+        if let Some(turn) = self.turn.as_mut().filter(|_| cause == CompactionCause::Overflow) {
+            turn.overflows += 1;
+        }
+    }
+
+    pub(super) fn call_mut(&mut self, id: &ToolCallId) -> Option<&mut CallState> {
+        self.turn.as_mut()?.calls.iter_mut().find(|call| call.call.id == *id)
+    }
+
+    fn set_phase(&mut self, id: &ToolCallId, phase: CallPhase) {
+        if let Some(call) = self.call_mut(id) {
+            call.phase = phase;
+        }
+    }
+
+    fn apply_decision(&mut self, request: RequestId, call: &ToolCallId, decision: &PermissionDecision) {
+        let Some(call) = self.call_mut(call) else { return };
+        if !matches!(&call.phase, CallPhase::Asked(asked) if asked.id == request) {
+            return;
+        }
+        call.phase = match decision {
+            PermissionDecision::Deny { reason } => CallPhase::Refused(reason.clone()),
+            PermissionDecision::Withdrawn => CallPhase::Refused(None),
+            _ => CallPhase::Granted,
+        };
+    }
+
+    fn apply_message(&mut self, recorded: &Recorded) {
+        let id = recorded.id();
+        let queued = [QueueKind::Steering, QueueKind::FollowUp].into_iter().find_map(|queue| {
+            let queue = self.queue_mut(queue);
+            let at = queue.iter().position(|message| message.id() == id)?;
+            queue.remove(at)
+        });
+        let Some(message) = queued.or_else(|| recorded.shared().cloned()) else { return };
+        self.produced.push(MessageRef::resolved(Arc::clone(&message)));
+        if let Some(assistant) = message.as_assistant() {
+            self.apply_reply(&message, assistant);
+        } else if let Some(result) = message.as_tool_result() {
+            self.apply_result(&message, result);
+        } else {
+            if self.context.is_some() {
+                self.tracker.add(&message);
+            }
+            // What does not fit a transcript (a journal written by hand) stays out of it.
+            let _ = match message.as_user() {
+                Some(_) => self.transcript.push_user(message),
+                None => self.transcript.push_extension(message),
+            };
+        }
+    }
+
+    fn apply_reply(&mut self, message: &SharedMessage, assistant: &AssistantMessage) {
+        self.usage += assistant.usage;
+        if self.context.is_some() {
+            self.tracker.add(message);
+            self.tracker.report(&assistant.usage);
+        }
+        let Some(turn) = &mut self.turn else { return };
+        if turn.reply.is_some() {
+            return;
+        }
+        turn.reply = Some(Arc::clone(message));
+        if !matches!(assistant.stop_reason, StopReason::Error | StopReason::Aborted) {
+            let waiting = |call: &Arc<ToolCall>| CallState {
+                call: Arc::clone(call),
+                phase: CallPhase::Waiting,
+                result: None,
+            };
+            turn.calls = assistant.tool_calls().map(waiting).collect();
+        }
+    }
+
+    fn apply_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
+        if self.context.is_some() {
+            self.tracker.add(message);
+        }
+        let Some(call) = self.call_mut(&result.tool_call_id).filter(|call| call.result.is_none()) else {
+            return;
+        };
+        call.result = Some(Arc::clone(message));
+        let key = repetition_key(&call.call, &result.content, result.is_error);
+        self.repetition = self.repetition.after(key);
+    }
+
+    fn close_turn(&mut self) {
+        let Some(turn) = self.turn.take() else { return };
+        let Some(reply) = turn.reply else { return };
+        let Some(assistant) = reply.as_assistant() else { return };
+        self.last = match assistant.stop_reason {
+            StopReason::Error => LastTurn::Failed(assistant.error_message.clone().unwrap_or_default()),
+            StopReason::Pause => LastTurn::WantsMore,
+            _ if !turn.calls.is_empty() => LastTurn::WantsMore,
+            _ => LastTurn::Settled,
+        };
+        if let Some(presentable) = presentable(&reply) {
+            let results: Vec<SharedMessage> = turn.calls.into_iter().filter_map(|call| call.result).collect();
+            let pushed = self.transcript.push_exchange(presentable, results);
+            debug_assert!(
+                pushed.is_ok() || planted(Planted::DropsDeniedResult) || planted(Planted::KeepsDuplicateIds),
+                "a closed turn fits the transcript: {pushed:?}"
+            );
+        }
+    }
+
+    /// Lets go of messages that compaction took out of the window, so that memory follows the window, not the history.
+    fn unresolve_compacted(&mut self) {
+        let kept: std::collections::HashSet<_> =
+            self.transcript.window().iter().map(|message| message.id()).collect();
+        for reference in &mut self.produced {
+            if !kept.contains(&reference.id()) {
+                *reference = MessageRef::unresolved(reference.id());
+            }
+        }
+    }
+}
+
+impl Repetition {
+    /// The count once a result with this key is recorded.
+    pub(super) const fn after(self, key: u64) -> Self {
+        if self.count > 0 && self.key == key {
+            Self { key, count: self.count + 1 }
+        } else {
+            Self { key, count: 1 }
+        }
+    }
+}
+
+/// Equal for the same call with the same result.
+pub(super) fn repetition_key(call: &ToolCall, content: &[Content], is_error: bool) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.name.hash(&mut hasher);
+    hash_value(&call.arguments, &mut hasher);
+    is_error.hash(&mut hasher);
+    for block in content {
+        match block {
+            Content::Text { text } if text.starts_with(NOTE_PREFIX) => {}
+            Content::Text { text } => text.hash(&mut hasher),
+            Content::Image { data, .. } => data.hash(&mut hasher),
+            _ => {}
+        }
+    }
+    hasher.finish()
+}
+
+fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(flag) => flag.hash(hasher),
+        Value::Number(number) => number.hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        Value::Array(items) => items.iter().for_each(|item| hash_value(item, hasher)),
+        Value::Object(fields) => fields.iter().for_each(|(name, item)| {
+            name.hash(hasher);
+            hash_value(item, hasher);
+        }),
+    }
+}

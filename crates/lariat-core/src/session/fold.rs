@@ -1,0 +1,184 @@
+//! The conversation tree of a session.
+//!
+//! A session is a tree of segments: each loop (and each import) adds messages after a base message. Owns finding the
+//! conversation that ends at a message, with the compactions laid over it on the way.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::event::{AgentEvent, CompactionEdit, Event, LoopStart, QueueKind};
+use crate::id::{LoopId, MessageId};
+use crate::message::SharedMessage;
+use crate::transcript::{Repair, Repairer, Transcript};
+
+/// What a journal says about its conversations.
+#[derive(Debug, Default)]
+pub struct SessionFold {
+    segments: Vec<Segment>,
+    loops: HashMap<LoopId, usize>,
+    home: HashMap<MessageId, usize>,
+    queued: HashMap<MessageId, (QueueKind, SharedMessage)>,
+    queue_order: Vec<MessageId>,
+    removed: HashSet<MessageId>,
+}
+
+/// Messages that follow one another after a base.
+#[derive(Debug, Default)]
+struct Segment {
+    start: Option<Box<LoopStart>>,
+    base: Option<MessageId>,
+    steps: Vec<Step>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Step {
+    Message(SharedMessage),
+    Overlay(Arc<Vec<CompactionEdit>>),
+}
+
+impl SessionFold {
+    /// Folds a journal, or any prefix of one.
+    pub fn of(records: &[Event]) -> Self {
+        let mut fold = Self::default();
+        records.iter().for_each(|record| fold.apply(record));
+        fold
+    }
+
+    /// Takes in the next event.
+    pub fn apply(&mut self, record: &Event) {
+        let segment = record.loop_id.as_ref().and_then(|id| self.loops.get(id)).copied();
+        match &record.event {
+            AgentEvent::AgentStart(start) => {
+                self.loops.insert(start.loop_id.clone(), self.segments.len());
+                self.segments.push(Segment {
+                    base: start.base,
+                    start: Some(start.clone()),
+                    ..Segment::default()
+                });
+            }
+            AgentEvent::AgentEnd { .. } => {
+                if let Some(segment) = segment.and_then(|at| self.segments.get_mut(at)) {
+                    segment.ended = true;
+                }
+            }
+            AgentEvent::MessagesImported { base, messages } => {
+                let at = self.segments.len();
+                self.segments.push(Segment { base: *base, ended: true, ..Segment::default() });
+                messages.iter().for_each(|message| self.add(at, message));
+            }
+            AgentEvent::MessageQueued { queue, message } => {
+                self.queued.insert(message.id(), (*queue, Arc::clone(message)));
+                self.queue_order.push(message.id());
+            }
+            AgentEvent::MessageEnd { message } => {
+                let waiting = self.queued.remove(&message.id()).map(|(_, message)| message);
+                let content = waiting.or_else(|| message.shared().cloned());
+                if let (Some(at), Some(message)) = (segment, content) {
+                    self.add(at, &message);
+                }
+            }
+            AgentEvent::MessageRemoved { message_id } => {
+                self.removed.insert(*message_id);
+            }
+            AgentEvent::Compaction { edits, .. } => {
+                if let Some(segment) = segment.and_then(|at| self.segments.get_mut(at)) {
+                    segment.steps.push(Step::Overlay(Arc::clone(edits)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, at: usize, message: &SharedMessage) {
+        self.home.insert(message.id(), at);
+        if let Some(segment) = self.segments.get_mut(at) {
+            segment.steps.push(Step::Message(Arc::clone(message)));
+        }
+    }
+
+    /// What began with a loop.
+    pub fn start_of(&self, loop_id: &LoopId) -> Option<&LoopStart> {
+        self.segments.get(*self.loops.get(loop_id)?)?.start.as_deref()
+    }
+
+    /// Loops that began and did not end, oldest first.
+    pub fn open_loops(&self) -> impl Iterator<Item = &LoopStart> {
+        self.segments.iter().filter(|segment| !segment.ended).filter_map(|segment| segment.start.as_deref())
+    }
+
+    /// The newest loop, ended or not.
+    pub fn last_loop(&self) -> Option<&LoopStart> {
+        self.segments.iter().rev().find_map(|segment| segment.start.as_deref())
+    }
+
+    /// Loops that began so far.
+    pub fn loops(&self) -> impl Iterator<Item = &LoopStart> {
+        self.segments.iter().filter_map(|segment| segment.start.as_deref())
+    }
+
+    /// Messages that were queued and never injected, in the order they came.
+    pub fn queued(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+        self.queue_order.iter().filter_map(|id| self.queued.get(id)).map(|(queue, message)| (*queue, message))
+    }
+
+    /// The newest message of the newest segment that has any: where a person would go on.
+    pub fn tip(&self) -> Option<MessageId> {
+        self.segments.iter().rev().find_map(|segment| segment.last_message().or(segment.base))
+    }
+
+    /// The conversation up to and including a message, as a model may see it, and what had to be repaired in it.
+    /// An exchange is never cut: with a reply or one of its results come all of its results.
+    pub fn conversation(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>) {
+        let mut path = Vec::new();
+        let mut visited = HashSet::new();
+        let mut next = tip;
+        while let Some(id) = next {
+            // A journal written by hand could name a base that comes after itself.
+            let Some(at) = self.home.get(&id).copied().filter(|at| visited.insert(*at)) else { break };
+            let Some(segment) = self.segments.get(at) else { break };
+            path.push((segment, id));
+            next = segment.base;
+        }
+        let mut repairer = Repairer::default();
+        for (segment, until) in path.into_iter().rev() {
+            for step in segment.up_to(until) {
+                match step {
+                    Step::Message(message) if self.removed.contains(&message.id()) => {}
+                    Step::Message(message) => repairer.push(Arc::clone(message)),
+                    Step::Overlay(edits) => {
+                        let transcript = repairer.settled();
+                        if let Ok(overlaid) = transcript.overlaid(edits) {
+                            *transcript = overlaid;
+                        }
+                    }
+                }
+            }
+        }
+        repairer.finish()
+    }
+}
+
+impl Segment {
+    fn last_message(&self) -> Option<MessageId> {
+        self.steps.iter().rev().find_map(|step| match step {
+            Step::Message(message) => Some(message.id()),
+            Step::Overlay(_) => None,
+        })
+    }
+
+    fn up_to(&self, until: MessageId) -> impl Iterator<Item = &Step> {
+        let at = self
+            .steps
+            .iter()
+            .position(|step| matches!(step, Step::Message(message) if message.id() == until));
+        let end = at.map_or(self.steps.len(), |at| at + 1);
+        let rest = self.steps.get(end..).unwrap_or_default();
+        let results = rest.iter().take_while(|step| match step {
+            Step::Message(message) => message.as_tool_result().is_some(),
+            Step::Overlay(_) => false,
+        });
+        let end = end + results.count();
+        self.steps.iter().take(end)
+    }
+}

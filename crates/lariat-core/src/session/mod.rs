@@ -1,0 +1,12 @@
+//! Sessions as folds over a journal.
+//!
+//! Owns the conversation tree ([`SessionFold`]: which messages a loop started from) and the records of seed 002
+//! ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is computed from events.
+
+mod fold;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use fold::SessionFold;
+pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
