@@ -6,8 +6,10 @@
 
 pub mod clock;
 pub mod executor;
+pub mod model;
 pub mod random;
 
 pub use clock::{EPOCH, VirtualClock};
 pub use executor::{Executor, Halt, Step, TaskId, block_on};
+pub use model::{Reply, ScriptedModel, StrictChecker};
 pub use random::{Seeded, SeededEntropy};

@@ -1,0 +1,133 @@
+//! Tests of the incremental checker: the same answers as from scratch, for the price of what is new.
+
+use lariat_core::content::Content;
+use lariat_core::event::CompactionEdit;
+use lariat_core::message::{
+    AgentMessage, AssistantMessage, ExtensionMessage, Message, StopReason, ToolResultMessage,
+};
+use lariat_core::model::ModelConfig;
+use lariat_core::transcript::Transcript;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::strict::{ViolationKind, validate};
+use crate::random::Seeded;
+
+fn shared(message: Message) -> SharedMessage {
+    Arc::new(message.into())
+}
+
+fn exchange(transcript: &mut Transcript, id: &str, arguments: Value) {
+    let reply = Message::Assistant(AssistantMessage {
+        content: vec![Content::tool_call(id, "read", arguments)],
+        stop_reason: StopReason::ToolUse,
+        model: String::new(),
+        provider: String::new(),
+        usage: Default::default(),
+        timestamp: Default::default(),
+        error_message: None,
+    });
+    let result = Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: "read".into(),
+        content: vec![Content::text("ok")],
+        is_error: false,
+        timestamp: Default::default(),
+    });
+    transcript.push_exchange(shared(reply), vec![shared(result)]).unwrap();
+}
+
+fn started() -> Transcript {
+    let mut transcript = Transcript::new();
+    transcript.push_user(shared(Message::user("go"))).unwrap();
+    transcript
+}
+
+#[test]
+fn a_growing_conversation_is_judged_by_what_is_new() {
+    let (mut transcript, mut checker) = (started(), StrictChecker::new());
+    for turn in 0..1_000 {
+        exchange(&mut transcript, &format!("c{turn}"), json!({}));
+        assert_eq!(checker.check_window(&transcript.window()), []);
+    }
+    assert_eq!(checker.judged(), 2_001);
+    checker.check_window(&transcript.window());
+    assert_eq!(checker.judged(), 2_001, "the same request again costs nothing");
+}
+
+#[test]
+fn a_rewritten_conversation_is_judged_from_its_start() {
+    let (mut transcript, mut checker) = (started(), StrictChecker::new());
+    (0..100).for_each(|turn| exchange(&mut transcript, &format!("c{turn}"), json!({})));
+    checker.check_window(&transcript.window());
+    // Ids are nil here, so the edit hits the first message: the user's.
+    let edit = CompactionEdit::ClearToolOutput { message: Default::default() };
+    let compacted = transcript.overlaid(&[edit]).unwrap();
+    let judged = checker.judged();
+    assert_eq!(checker.check_window(&compacted.window()), []);
+    assert_eq!(checker.judged() - judged, 201);
+}
+
+#[test]
+fn a_shorter_or_different_conversation_is_not_taken_for_a_continuation() {
+    let (mut long, mut checker) = (started(), StrictChecker::new());
+    let mut other = long.clone();
+    exchange(&mut long, "c0", json!({}));
+    checker.check_window(&long.window());
+    // Reuses the id in a conversation of its own: fine there, a duplicate if it were taken for a continuation.
+    exchange(&mut other, "c0", json!({}));
+    exchange(&mut other, "c1", json!({}));
+    assert_eq!(checker.check_window(&other.window()), []);
+    assert_eq!(checker.check_window(&started().window()), []);
+}
+
+#[test]
+fn a_violation_stays_a_violation_in_every_later_request() {
+    let (mut transcript, mut checker) = (started(), StrictChecker::new());
+    exchange(&mut transcript, "c0", json!("not an object"));
+    let bad = Violation { at: 1, kind: ViolationKind::ArgumentsNotObject("c0".into()) };
+    assert_eq!(checker.check_window(&transcript.window()), std::slice::from_ref(&bad));
+    exchange(&mut transcript, "c1", json!({}));
+    assert_eq!(checker.check_window(&transcript.window()), [bad]);
+}
+
+#[test]
+fn tools_are_judged_again_when_they_change() {
+    let mut checker = StrictChecker::new();
+    let tool =
+        |name: &str| ToolDefinition { name: name.into(), description: String::new(), parameters: json!({}) };
+    let mut request = StreamConfig::new(Arc::new(ModelConfig::default()), started().window());
+    request.tools = Arc::from([tool("a")]);
+    assert_eq!(checker.check(&request), []);
+    request.tools = Arc::from([tool("a"), tool("a")]);
+    let repeated = [Violation { at: 1, kind: ViolationKind::RepeatedTool("a".into()) }];
+    assert_eq!(checker.check(&request), repeated);
+    assert_eq!(checker.check(&request), repeated);
+}
+
+#[test]
+fn the_answers_are_those_of_the_validator_whatever_the_history() {
+    for seed in 0..200 {
+        let mut random = Seeded::new(seed);
+        let mut checker = StrictChecker::new();
+        let mut branches = vec![started()];
+        for turn in 0..60 {
+            let at = random.index(branches.len());
+            if random.chance(10) {
+                branches.push(branches[at].clone());
+            }
+            let transcript = &mut branches[at];
+            match random.below(10) {
+                0 => transcript.push_user(shared(Message::user("more"))).unwrap(),
+                1 => {
+                    let note = AgentMessage::from(ExtensionMessage::new("note", json!({})));
+                    transcript.push_extension(Arc::new(note)).unwrap();
+                }
+                2 => exchange(transcript, &format!("c{turn}"), json!([])),
+                _ => exchange(transcript, &format!("c{turn}"), json!({})),
+            }
+            let window = transcript.window();
+            assert_eq!(checker.check_window(&window), validate(&window, &[]), "seed {seed}, turn {turn}");
+        }
+    }
+}

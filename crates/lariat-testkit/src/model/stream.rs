@@ -1,0 +1,150 @@
+//! Playing a reply: one step per poll, nothing allocated on the way.
+//!
+//! Owns where in a reply the stream stands, and waiting: for the clock, forever, or for one extra poll between events.
+//! Invariant: nothing follows an error or an end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use lariat_core::BoxFuture;
+use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::clock::Clock;
+use lariat_core::model::{ProviderError, StreamEvent};
+
+use super::reply::{Action, Ending, OnCancel, Opening, Reply};
+
+/// Whether a stream makes its reader wait for every event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pacing {
+    /// Every event is ready when it is asked for.
+    Ready,
+    /// Pending once before every event.
+    Yielding,
+}
+
+/// What a stream has of its surroundings.
+pub(super) struct Setting {
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) cancel: CancellationToken,
+    pub(super) pacing: Pacing,
+}
+
+/// A reply on its way.
+pub(super) struct ReplyStream {
+    setting: Setting,
+    on_cancel: OnCancel,
+    start: Option<StreamEvent>,
+    steps: std::vec::IntoIter<Action>,
+    done: Option<StreamEvent>,
+    waiting: Waiting,
+    cancelled: Option<Cancelled>,
+    yielded: bool,
+    over: bool,
+}
+
+enum Waiting {
+    No,
+    Until(BoxFuture<'static, ()>),
+    Forever,
+}
+
+impl ReplyStream {
+    pub(super) fn new(reply: Reply, model: &str, setting: Setting) -> Self {
+        let start = (reply.opens == Opening::Start).then(|| StreamEvent::Start { model: model.to_owned() });
+        let done = (reply.ending == Ending::Done).then(|| reply.done());
+        Self {
+            setting,
+            on_cancel: reply.on_cancel,
+            start,
+            steps: reply.steps.into_iter(),
+            done,
+            waiting: Waiting::No,
+            cancelled: None,
+            yielded: false,
+            over: false,
+        }
+    }
+
+    fn end(&mut self, error: ProviderError) -> Poll<Option<Result<StreamEvent, ProviderError>>> {
+        self.over = true;
+        Poll::Ready(Some(Err(error)))
+    }
+
+    /// Waits, and is woken by a cancellation too.
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let waited = match &mut self.waiting {
+            Waiting::No => return Poll::Ready(()),
+            Waiting::Until(sleep) => sleep.as_mut().poll(context),
+            Waiting::Forever => Poll::Pending,
+        };
+        if waited.is_ready() {
+            self.waiting = Waiting::No;
+        } else if self.on_cancel == OnCancel::Stop {
+            let cancelled = self.cancelled.get_or_insert_with(|| self.setting.cancel.cancelled());
+            // For the waker only; the flag itself is looked at after every wait.
+            let _ = Pin::new(cancelled).poll(context);
+        }
+        waited
+    }
+
+    fn take(&mut self, action: Action) -> Option<Result<StreamEvent, ProviderError>> {
+        match action {
+            Action::Emit(event) => return Some(Ok(event)),
+            Action::Fail(error) => return Some(Err(error)),
+            Action::Stall => self.waiting = Waiting::Forever,
+            Action::Wait(duration) => match &self.setting.clock {
+                Some(clock) => self.waiting = Waiting::Until(clock.sleep_until(clock.now().after(duration))),
+                None => {
+                    return Some(Err(ProviderError::Other(
+                        "the script waits, but the scripted model has no clock: use `with_clock`".to_owned(),
+                    )));
+                }
+            },
+        }
+        None
+    }
+}
+
+impl Stream for ReplyStream {
+    type Item = Result<StreamEvent, ProviderError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.over {
+            return Poll::Ready(None);
+        }
+        loop {
+            let waiting = this.wait(context).is_pending();
+            // After the wait registered itself, so that a cancellation in between is not missed.
+            if this.on_cancel == OnCancel::Stop && this.setting.cancel.is_cancelled() {
+                return this.end(ProviderError::Cancelled);
+            }
+            if waiting {
+                return Poll::Pending;
+            }
+            if this.setting.pacing == Pacing::Yielding && !std::mem::replace(&mut this.yielded, true) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if let Some(start) = this.start.take() {
+                this.yielded = false;
+                return Poll::Ready(Some(Ok(start)));
+            }
+            let Some(action) = this.steps.next() else {
+                this.over = true;
+                return Poll::Ready(this.done.take().map(Ok));
+            };
+            match this.take(action) {
+                Some(Ok(event)) => {
+                    this.yielded = false;
+                    return Poll::Ready(Some(Ok(event)));
+                }
+                Some(Err(error)) => return this.end(error),
+                None => {}
+            }
+        }
+    }
+}
