@@ -1,1 +1,3 @@
 //! lariat-runtime
+
+pub mod memory;
