@@ -1,3 +1,4 @@
 //! lariat-runtime
 
 pub mod memory;
+pub mod system;
