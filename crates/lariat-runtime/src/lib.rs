@@ -1,4 +1,5 @@
 //! lariat-runtime
 
 pub mod memory;
+pub mod observe;
 pub mod system;

@@ -1,0 +1,145 @@
+//! The one place a session's events are published from.
+//!
+//! Owns the list of subscribers and how far the journal was published. Publishing costs a short lock per subscriber;
+//! consumers are woken after every lock is released, so that a waker may do what it likes.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::SessionStore;
+
+use super::queue::Queue;
+use super::replay::Replay;
+use super::subscription::Subscription;
+
+/// Fans the events of one session out to its observers. Dropping it closes it.
+///
+/// Durable events are published after their append was acknowledged, in the order of their `seq`. Several loops may
+/// publish through one hub.
+///
+/// ```
+/// use std::sync::Arc;
+/// use lariat_core::id::SessionId;
+/// use lariat_runtime::memory::MemoryStore;
+/// use lariat_runtime::observe::{Closed, DEFAULT_CAPACITY, EventHub};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let hub = EventHub::new(Arc::new(MemoryStore::new()), SessionId::from("s"));
+/// let mut events = hub.subscribe(DEFAULT_CAPACITY);
+/// hub.close();
+/// assert_eq!(events.recv().await, Err(Closed::Ended));
+/// # }
+/// ```
+pub struct EventHub {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    store: Arc<dyn SessionStore>,
+    session_id: SessionId,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    subscribers: Vec<Arc<Queue>>,
+    /// The `seq` after the last durable event published here; `None` while there was none.
+    published: Option<u64>,
+    closed: bool,
+}
+
+impl EventHub {
+    /// A hub for a session, without subscribers. `store` is where its durable events can be read again.
+    pub fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
+        Self { shared: Arc::new(Shared { store, session_id, state: Mutex::default() }) }
+    }
+
+    /// Hands an event to every subscriber. Never waits, whatever the subscribers do. After [`Self::close`] it does
+    /// nothing.
+    pub fn publish(&self, event: Event) {
+        let mut wakers = Vec::new();
+        {
+            let mut state = self.shared.lock();
+            if state.closed {
+                return;
+            }
+            if event.is_durable() {
+                state.published = state.published.max(Some(event.seq.saturating_add(1)));
+            }
+            wakers.extend(state.subscribers.iter().filter_map(|queue| queue.push(&event)));
+        }
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Observes what is published from now on. `capacity` is the number of events that may wait, at least 1.
+    pub fn subscribe(&self, capacity: usize) -> Subscription {
+        self.admit(|published| (Queue::live(capacity, published), published))
+    }
+
+    /// Observes from a position in the journal: what is there already is read again, then it goes on live.
+    pub fn subscribe_from(&self, capacity: usize, from_seq: u64) -> Subscription {
+        self.admit(|published| (Queue::behind(capacity, from_seq, published), Some(from_seq)))
+    }
+
+    /// Makes a queue for what was published so far, and adds it before anything else is published.
+    fn admit(&self, queue: impl FnOnce(Option<u64>) -> (Queue, Option<u64>)) -> Subscription {
+        let mut state = self.shared.lock();
+        let (queue, position) = queue(state.published);
+        let queue = Arc::new(queue);
+        if state.closed {
+            queue.close();
+        } else {
+            state.subscribers.push(Arc::clone(&queue));
+        }
+        let replay = Replay::new(Arc::clone(&self.shared.store), self.shared.session_id.clone());
+        Subscription::new(queue, Arc::downgrade(&self.shared), replay, position)
+    }
+
+    /// Whether anyone listens; if not, a live event need not even be made.
+    pub fn has_subscribers(&self) -> bool {
+        !self.shared.lock().subscribers.is_empty()
+    }
+
+    /// Ends the stream: subscribers get what was published before, then the end.
+    pub fn close(&self) {
+        let subscribers = {
+            let mut state = self.shared.lock();
+            state.closed = true;
+            std::mem::take(&mut state.subscribers)
+        };
+        subscribers.iter().filter_map(|queue| queue.close()).for_each(Waker::wake);
+    }
+}
+
+impl Drop for EventHub {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for EventHub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("EventHub")
+            .field("session_id", &self.shared.session_id)
+            .field("subscribers", &state.subscribers.len())
+            .field("published", &state.published)
+            .field("closed", &state.closed)
+            .finish()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No user code runs below this lock, so a panic elsewhere leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn remove(&self, queue: &Arc<Queue>) {
+        self.lock().subscribers.retain(|subscriber| !Arc::ptr_eq(subscriber, queue));
+    }
+}

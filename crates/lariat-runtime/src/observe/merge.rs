@@ -1,0 +1,97 @@
+//! How live events make room for each other.
+//!
+//! Owns which live events join or replace which, looking at the last few of a queue only, so that publishing stays
+//! cheap. Joining pieces of a message loses nothing and is always done; replacing loses the older event and is done
+//! only under pressure. Invariant: no event moves to the other side of a durable one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lariat_core::event::{AgentEvent, Event, StreamDelta};
+use lariat_core::id::{MessageId, ToolCallId};
+
+/// Queued events looked at per published one: more than tools run and messages stream beside each other as a rule.
+const LOOK_BACK: usize = 32;
+
+/// What became of a live event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Merge {
+    /// It is part of a queued event now.
+    Joined,
+    /// It goes to the end of the queue, if there is room.
+    Append,
+}
+
+/// Joins a live event with a queued one, or takes out the one it replaces.
+pub(super) fn merge(queue: &mut VecDeque<Event>, event: &Event, capacity: usize) -> Merge {
+    if let AgentEvent::MessageUpdate { message, delta } = &event.event {
+        let last_piece = queue
+            .iter_mut()
+            .rev()
+            .take(LOOK_BACK)
+            .take_while(|queued| !queued.is_durable())
+            .find(|queued| streamed_message(queued) == Some(message.id()));
+        return match last_piece {
+            Some(queued) if same_kind(queued, delta) => join(queued, delta),
+            _ => Merge::Append,
+        };
+    }
+    let under_pressure = queue.len() >= capacity / 2;
+    if under_pressure && let Some(index) = replaced(queue, event) {
+        queue.remove(index);
+    }
+    Merge::Append
+}
+
+/// The message whose text a live event is a part of.
+pub(super) fn streamed_message(event: &Event) -> Option<MessageId> {
+    match &event.event {
+        AgentEvent::MessageStart { message } | AgentEvent::MessageUpdate { message, .. } => {
+            Some(message.id())
+        }
+        _ => None,
+    }
+}
+
+fn same_kind(queued: &Event, delta: &StreamDelta) -> bool {
+    let AgentEvent::MessageUpdate { delta: earlier, .. } = &queued.event else { return false };
+    std::mem::discriminant(earlier) == std::mem::discriminant(delta)
+}
+
+fn join(queued: &mut Event, delta: &StreamDelta) -> Merge {
+    // Copies the first piece when other subscribers hold it too; from then on the joined text is this queue's own.
+    let AgentEvent::MessageUpdate { delta: earlier, .. } = &mut Arc::make_mut(queued).event else {
+        return Merge::Append;
+    };
+    match (earlier, delta) {
+        (StreamDelta::Text { delta: text }, StreamDelta::Text { delta: more })
+        | (StreamDelta::Thinking { delta: text }, StreamDelta::Thinking { delta: more })
+        | (StreamDelta::ToolCallDelta { delta: text }, StreamDelta::ToolCallDelta { delta: more }) => {
+            text.push_str(more);
+            Merge::Joined
+        }
+        _ => Merge::Append,
+    }
+}
+
+/// The place of an older event that says nothing any more once `event` is there.
+fn replaced(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
+    if streamed_message(event).is_some() {
+        return None;
+    }
+    let same = |queued: &Event| {
+        std::mem::discriminant(&queued.event) == std::mem::discriminant(&event.event)
+            && queued.loop_id == event.loop_id
+            && tool_call(queued) == tool_call(event)
+    };
+    let newest = queue.len().saturating_sub(LOOK_BACK);
+    queue.iter().enumerate().skip(newest).find(|(_, queued)| same(queued)).map(|(index, _)| index)
+}
+
+fn tool_call(event: &Event) -> Option<&ToolCallId> {
+    match &event.event {
+        AgentEvent::ToolExecutionUpdate { tool_call_id, .. }
+        | AgentEvent::ProgressMessage { tool_call_id, .. } => Some(tool_call_id),
+        _ => None,
+    }
+}

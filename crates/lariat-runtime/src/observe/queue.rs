@@ -1,0 +1,209 @@
+//! What waits for one subscriber, bounded.
+//!
+//! Owns the queue, the mode it is in, and the waker of the consumer. When it is full: pieces of a message are joined,
+//! other live events replace older ones of their kind or are dropped; a durable event that does not fit switches the
+//! queue to [`Feed::Missing`], and the consumer reads the journal from there until it has caught up.
+//! Invariant: queued durable events have consecutive `seq`, and the next one expected follows the last one queued.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use lariat_core::event::{AgentEvent, Event};
+use lariat_core::id::MessageId;
+
+use super::merge::{self, Merge};
+
+/// Messages that are remembered as torn. More than loops stream into one session at a time.
+const TORN_MESSAGES: usize = 32;
+
+pub(super) struct Queue {
+    capacity: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    events: VecDeque<Event>,
+    feed: Feed,
+    /// The `seq` after the last durable event that was published; `None` while there was none.
+    published: Option<u64>,
+    closed: bool,
+    torn: VecDeque<MessageId>,
+    waker: Option<Waker>,
+}
+
+/// Where the subscriber's next durable event, beyond those queued, comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Feed {
+    /// The publisher. `None` as long as any position will do.
+    Live { expected: Option<u64> },
+    /// The journal, from this `seq` on: the publisher was faster.
+    Missing { from: u64 },
+}
+
+/// What the consumer does next.
+pub(super) enum Next {
+    /// Delivers this.
+    Event(Event),
+    /// Reads the journal from `from`, at least to `until` if that is known.
+    Missing { from: u64, until: Option<u64> },
+    /// Waits; its waker is kept.
+    Wait,
+    /// Stops: everything was delivered.
+    Ended,
+}
+
+impl Queue {
+    /// A queue for what is published from now on.
+    pub(super) fn live(capacity: usize, published: Option<u64>) -> Self {
+        Self::new(capacity, Feed::Live { expected: published }, published)
+    }
+
+    /// A queue whose consumer starts with the journal.
+    pub(super) fn behind(capacity: usize, from: u64, published: Option<u64>) -> Self {
+        Self::new(capacity, Feed::Missing { from }, published)
+    }
+
+    fn new(capacity: usize, feed: Feed, published: Option<u64>) -> Self {
+        let state = State {
+            events: VecDeque::new(),
+            feed,
+            published,
+            closed: false,
+            torn: VecDeque::new(),
+            waker: None,
+        };
+        Self { capacity: capacity.max(1), state: Mutex::new(state) }
+    }
+
+    /// Takes an event in, or not. Returns the waker of a consumer that waits for it.
+    pub(super) fn push(&self, event: &Event) -> Option<Waker> {
+        let mut state = self.lock();
+        let news = if event.is_durable() {
+            state.push_durable(event, self.capacity)
+        } else {
+            state.push_live(event, self.capacity)
+        };
+        if news { state.waker.take() } else { None }
+    }
+
+    /// Nothing more will be pushed. Returns the waker of a consumer that waits.
+    pub(super) fn close(&self) -> Option<Waker> {
+        let mut state = self.lock();
+        state.closed = true;
+        state.waker.take()
+    }
+
+    /// What the consumer does next; keeps its waker if that is waiting.
+    pub(super) fn next(&self, waker: &Waker) -> Next {
+        let mut state = self.lock();
+        if let Some(event) = state.events.pop_front() {
+            return Next::Event(event);
+        }
+        if let Feed::Missing { from } = state.feed {
+            if state.published.is_none_or(|published| from < published) {
+                return Next::Missing { from, until: state.published };
+            }
+            state.feed = Feed::Live { expected: Some(from) };
+        }
+        if state.closed {
+            return Next::Ended;
+        }
+        match &mut state.waker {
+            Some(kept) => kept.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        Next::Wait
+    }
+
+    /// The consumer has got everything before `seq` from the journal.
+    pub(super) fn caught_up_to(&self, seq: u64) {
+        let mut state = self.lock();
+        if let Feed::Missing { from } = &mut state.feed {
+            *from = seq;
+        }
+    }
+
+    /// The journal has nothing at `from`. That is the end of it only if nothing was published meanwhile.
+    pub(super) fn journal_ended(&self) {
+        let mut state = self.lock();
+        if let (Feed::Missing { from }, None) = (state.feed, state.published) {
+            state.feed = Feed::Live { expected: Some(from) };
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn allocated(&self) -> usize {
+        self.lock().events.capacity()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No user code runs below this lock but the cloning of a waker, which changes nothing here.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn push_durable(&mut self, event: &Event, capacity: usize) -> bool {
+        self.published = self.published.max(Some(event.seq.saturating_add(1)));
+        if let AgentEvent::MessageEnd { message } = &event.event {
+            let id = message.id();
+            self.torn.retain(|torn| *torn != id);
+        }
+        let Feed::Live { expected } = self.feed else { return false };
+        let expected = expected.unwrap_or(event.seq);
+        if event.seq < expected {
+            // Read from the journal before it was published.
+            return false;
+        }
+        if event.seq > expected || self.events.len() >= capacity {
+            self.feed = Feed::Missing { from: expected };
+        } else {
+            self.events.push_back(event.clone());
+            self.feed = Feed::Live { expected: Some(event.seq.saturating_add(1)) };
+        }
+        true
+    }
+
+    fn push_live(&mut self, event: &Event, capacity: usize) -> bool {
+        let message = merge::streamed_message(event);
+        if message.is_some_and(|id| self.torn.contains(&id)) {
+            return false;
+        }
+        let taken = self.is_up_to_date()
+            && match merge::merge(&mut self.events, event, capacity) {
+                Merge::Joined => true,
+                Merge::Append if self.events.len() < capacity => {
+                    self.events.push_back(event.clone());
+                    true
+                }
+                Merge::Append => false,
+            };
+        if let (false, Some(id)) = (taken, message) {
+            self.tear(id);
+        }
+        taken
+    }
+
+    /// False while the consumer reads the journal, and while it is ahead of the publisher after having done so: a
+    /// live event would then come before, or after, a durable one it belongs on the other side of.
+    fn is_up_to_date(&self) -> bool {
+        match self.feed {
+            Feed::Missing { .. } => false,
+            Feed::Live { expected } => self.published.is_none() || expected <= self.published,
+        }
+    }
+
+    /// A piece of this message was dropped: the rest of its pieces would leave a hole, so they are dropped as well.
+    fn tear(&mut self, id: MessageId) {
+        if self.torn.len() >= TORN_MESSAGES {
+            self.torn.pop_front();
+        }
+        self.torn.push_back(id);
+    }
+}

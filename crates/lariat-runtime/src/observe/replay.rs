@@ -1,0 +1,159 @@
+//! Reading durable events again that a subscription has not got live.
+//!
+//! Owns the page in hand, the read under way, and how often a failing read is tried. Also looks up what re-read
+//! events name, backwards to the beginning of their loop. Owns no position: the queue says what is missing.
+//! Invariant: events leave here one by one with consecutive `seq`, or the reading fails.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use lariat_core::BoxFuture;
+use lariat_core::event::Event;
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::store::{SessionStore, StoreError};
+
+use super::history::History;
+
+/// Events read from the store at once. A page of shared pointers is 2 KiB; a query per 256 events is cheap.
+pub(super) const PAGE: usize = 256;
+
+/// Times a failing read is tried again before the subscription ends. There is no clock here, so this bridges a
+/// hiccup, not an outage: a consumer that wants to outwait one subscribes again from its position.
+pub(super) const READ_RETRIES: u32 = 8;
+
+/// Pages looked through for the beginning of a loop. Names from further back stay names.
+const LOOK_UP_PAGES: u32 = 16;
+
+pub(super) struct Replay {
+    store: Arc<dyn SessionStore>,
+    session_id: SessionId,
+    page: VecDeque<Event>,
+    reading: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
+    failures: u32,
+    look_up: Option<LookUp>,
+}
+
+/// The search for what an open loop recorded before the first event seen of it.
+struct LookUp {
+    loop_id: LoopId,
+    before: u64,
+    pages_left: u32,
+}
+
+impl Replay {
+    pub(super) fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
+        Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, look_up: None }
+    }
+
+    /// Lets go of everything in hand: the subscription is live.
+    pub(super) fn rest(&mut self) {
+        if self.reading.is_some() || !self.page.is_empty() {
+            self.page = VecDeque::new();
+            self.reading = None;
+            self.look_up = None;
+        }
+        self.failures = 0;
+    }
+
+    /// The event at `from`; `None` when the journal ends there and `until` does not say otherwise.
+    pub(super) fn poll_event(
+        &mut self,
+        history: &mut History,
+        from: u64,
+        until: Option<u64>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Event>, StoreError>> {
+        loop {
+            if self.look_up.is_some() {
+                ready!(self.poll_look_up(history, context))?;
+            }
+            if let Some(event) = self.page.front() {
+                match history.lacks(event) {
+                    Some((loop_id, before)) => {
+                        self.look_up = Some(LookUp { loop_id, before, pages_left: LOOK_UP_PAGES });
+                        continue;
+                    }
+                    None => {
+                        return Poll::Ready(Ok(self.page.pop_front().map(|event| history.resolve(&event))));
+                    }
+                }
+            }
+            let page = ready!(self.poll_read(from, PAGE, context))?;
+            if page.is_empty() {
+                let Some(until) = until else { return Poll::Ready(Ok(None)) };
+                // What was published was acknowledged, so it is there; a replica may lag behind.
+                let short = format!("the journal ends at {from}, but {until} events were acknowledged");
+                ready!(self.fail(StoreError::Unavailable(short), context))?;
+            }
+            self.page = page.into();
+        }
+    }
+
+    /// Reads backwards until the loop's beginning, the journal's, or the limit.
+    fn poll_look_up(
+        &mut self,
+        history: &mut History,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), StoreError>> {
+        while let Some(LookUp { before, pages_left, .. }) = self.look_up {
+            let from = before.saturating_sub(PAGE as u64);
+            let page = if from < before && pages_left > 0 {
+                // At most a page, so the cast keeps the number.
+                ready!(self.poll_read(from, (before - from) as usize, context))?
+            } else {
+                Vec::new()
+            };
+            let Some(look_up) = &mut self.look_up else { break };
+            let mut found = page.is_empty();
+            for event in &page {
+                found |= history.learn_earlier(&look_up.loop_id, event);
+            }
+            look_up.before = from;
+            look_up.pages_left = pages_left.saturating_sub(1);
+            if found && let Some(look_up) = self.look_up.take() {
+                history.complete(look_up.loop_id);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_read(
+        &mut self,
+        from: u64,
+        limit: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Vec<Event>, StoreError>> {
+        let reading = self.reading.get_or_insert_with(|| {
+            let (store, session_id) = (Arc::clone(&self.store), self.session_id.clone());
+            Box::pin(async move { store.read(&session_id, from, limit).await })
+        });
+        let result = ready!(reading.as_mut().poll(context));
+        self.reading = None;
+        match result {
+            Ok(page) if page.iter().zip(from..).all(|(event, seq)| event.seq == seq) => {
+                if !page.is_empty() {
+                    self.failures = 0;
+                }
+                Poll::Ready(Ok(page))
+            }
+            Ok(_) => {
+                let unordered = format!("events from {from} on are not in sequence");
+                Poll::Ready(Err(StoreError::Damaged(unordered)))
+            }
+            // A session nobody wrote to yet is an empty journal, as `SessionStore::head` has it.
+            Err(StoreError::NotFound(_)) => Poll::Ready(Ok(Vec::new())),
+            Err(error) => self.fail(error, context),
+        }
+    }
+
+    /// Gives others a chance to run before the next try; passes the error on when there were enough.
+    fn fail<T>(&mut self, error: StoreError, context: &mut Context<'_>) -> Poll<Result<T, StoreError>> {
+        if !error.is_retryable() || self.failures >= READ_RETRIES {
+            return Poll::Ready(Err(error));
+        }
+        self.failures += 1;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,155 @@
+//! One observer's view of a session.
+//!
+//! Owns the order in which queued and re-read events are delivered, and the end of the stream. Moves only when it is
+//! polled, under any executor; a dropped [`Subscription::recv`] loses nothing.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use lariat_core::event::Event;
+use lariat_core::store::StoreError;
+
+use super::history::History;
+use super::hub::Shared;
+use super::queue::{Next, Queue};
+use super::replay::Replay;
+
+/// Events that wait for a consumer before it counts as slow. 2 KiB of pointers; a few turns of a busy loop.
+pub const DEFAULT_CAPACITY: usize = 256;
+
+/// Why a subscription delivers nothing more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Closed {
+    /// The hub was closed and everything was delivered.
+    #[error("the stream of events has ended")]
+    Ended,
+    /// The consumer was too slow, and what it missed could not be read again.
+    #[error("missed events could not be read again: {0}")]
+    Failed(#[source] StoreError),
+}
+
+impl Closed {
+    /// Whether subscribing again from [`Subscription::position`] can help.
+    pub const fn is_retryable(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_retryable())
+    }
+}
+
+/// The events of a session, as one observer gets them. Dropping it unsubscribes.
+///
+/// As a [`Stream`] it ends without saying why; [`Self::closed`] tells.
+pub struct Subscription {
+    queue: Arc<Queue>,
+    hub: Weak<Shared>,
+    replay: Replay,
+    history: History,
+    position: Option<u64>,
+    closed: Option<Closed>,
+}
+
+impl Subscription {
+    pub(super) fn new(queue: Arc<Queue>, hub: Weak<Shared>, replay: Replay, position: Option<u64>) -> Self {
+        Self { queue, hub, replay, history: History::default(), position, closed: None }
+    }
+
+    /// The next event, as soon as there is one.
+    ///
+    /// # Errors
+    /// When there will be no more; the same error every time from then on.
+    pub async fn recv(&mut self) -> Result<Event, Closed> {
+        poll_fn(|context| self.poll_event(context)).await
+    }
+
+    /// Where to go on after this subscription: the `seq` after the last durable event it delivered. `None` when it
+    /// delivered none and the hub had published none when it began.
+    pub const fn position(&self) -> Option<u64> {
+        self.position
+    }
+
+    /// Why it ended, once it has.
+    pub const fn closed(&self) -> Option<&Closed> {
+        self.closed.as_ref()
+    }
+
+    #[cfg(test)]
+    pub(super) fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Closed>> {
+        if let Some(closed) = &self.closed {
+            return Poll::Ready(Err(closed.clone()));
+        }
+        loop {
+            match self.queue.next(context.waker()) {
+                Next::Event(event) => {
+                    self.replay.rest();
+                    if event.is_durable() {
+                        self.history.learn(&event);
+                        self.position = Some(event.seq.saturating_add(1));
+                    }
+                    return Poll::Ready(Ok(event));
+                }
+                Next::Missing { from, until } => {
+                    match ready!(self.replay.poll_event(&mut self.history, from, until, context)) {
+                        Ok(Some(event)) => {
+                            let next = event.seq.saturating_add(1);
+                            self.queue.caught_up_to(next);
+                            self.position = Some(next);
+                            return Poll::Ready(Ok(event));
+                        }
+                        Ok(None) => self.queue.journal_ended(),
+                        Err(error) => return self.end(Closed::Failed(error)),
+                    }
+                }
+                Next::Wait => {
+                    self.replay.rest();
+                    return Poll::Pending;
+                }
+                Next::Ended => return self.end(Closed::Ended),
+            }
+        }
+    }
+
+    fn end(&mut self, closed: Closed) -> Poll<Result<Event, Closed>> {
+        self.unsubscribe();
+        self.replay.rest();
+        self.history = History::default();
+        self.closed = Some(closed.clone());
+        Poll::Ready(Err(closed))
+    }
+
+    fn unsubscribe(&self) {
+        if let Some(hub) = self.hub.upgrade() {
+            hub.remove(&self.queue);
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.unsubscribe();
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.poll_event(context).map(Result::ok)
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("position", &self.position)
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
+    }
+}

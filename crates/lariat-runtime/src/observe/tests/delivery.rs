@@ -1,0 +1,214 @@
+//! A consumer that keeps up, and the life of a subscription.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use futures_util::StreamExt;
+use lariat_core::event::RunOutcome;
+
+use super::*;
+
+#[test]
+fn a_fast_consumer_gets_every_event_in_order() {
+    let mut session = Session::new();
+    let mut subscription = session.hub.subscribe(4);
+    for n in 0..1_000 {
+        session.durable(turn());
+        assert_eq!(poll(&mut subscription).unwrap().unwrap().seq, n);
+        for piece in 0..3 {
+            session.live(text(1, piece.to_string()));
+            let event = poll(&mut subscription).unwrap().unwrap();
+            assert_eq!(event.event.text_delta(), Some(&*piece.to_string()));
+        }
+        assert!(poll(&mut subscription).is_none());
+    }
+    assert_eq!(session.store.reads().count, 0);
+    assert_eq!(subscription.position(), Some(1_000));
+}
+
+#[test]
+fn a_subscriber_gets_what_is_published_after_it_came() {
+    let mut session = Session::new();
+    session.durable(turn());
+    let mut subscription = session.hub.subscribe(4);
+    assert_eq!(subscription.position(), Some(1));
+    session.durable(turn());
+    assert_eq!(durable_seqs(&drain(&mut subscription)), [1]);
+}
+
+#[test]
+fn dropping_a_subscription_frees_its_queue() {
+    let mut session = Session::new();
+    assert!(!session.hub.has_subscribers());
+    let (first, second) = (session.hub.subscribe(4), session.hub.subscribe(4));
+    session.durable(turn());
+    let queue = Arc::downgrade(first.queue());
+    let event = Arc::downgrade(&session.journal[0]);
+    assert!(session.hub.has_subscribers());
+    drop(first);
+    assert!(queue.upgrade().is_none());
+    assert!(session.hub.has_subscribers());
+    drop(second);
+    assert!(!session.hub.has_subscribers());
+    drop(session);
+    assert!(event.upgrade().is_none());
+}
+
+#[test]
+fn closing_lets_subscribers_drain_what_is_queued_and_then_end() {
+    let mut session = Session::new();
+    let mut subscription = session.hub.subscribe(8);
+    (0..5).for_each(|_| session.durable(turn()));
+    session.hub.close();
+    session.live(text(1, "too late"));
+    assert!(!session.hub.has_subscribers());
+    for seq in 0..5 {
+        assert_eq!(poll(&mut subscription).unwrap().unwrap().seq, seq);
+    }
+    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
+    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
+    assert_eq!(subscription.closed(), Some(&Closed::Ended));
+}
+
+#[test]
+fn a_slow_consumer_of_a_closed_hub_still_gets_everything() {
+    let mut session = Session::new();
+    let mut subscription = session.hub.subscribe(2);
+    (0..600).for_each(|_| session.durable(turn()));
+    session.hub.close();
+    assert_eq!(durable_seqs(&drain(&mut subscription)), (0..600).collect::<Vec<_>>());
+    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
+}
+
+#[test]
+fn a_closed_hub_still_replays_the_journal_to_who_comes_late() {
+    let mut session = Session::new();
+    (0..5).for_each(|_| session.durable(turn()));
+    session.hub.close();
+    assert_eq!(durable_seqs(&drain(&mut session.hub.subscribe_from(8, 2))), [2, 3, 4]);
+    assert_eq!(poll(&mut session.hub.subscribe(8)), Some(Err(Closed::Ended)));
+    assert!(!session.hub.has_subscribers());
+}
+
+#[test]
+fn dropping_the_hub_ends_its_subscriptions() {
+    let Session { hub, .. } = Session::new();
+    let mut subscription = hub.subscribe(8);
+    assert_eq!(poll(&mut subscription), None);
+    drop(hub);
+    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
+}
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_waiting_consumer_is_woken_by_an_event_and_by_the_end() {
+    let mut session = Session::new();
+    let mut subscription = session.hub.subscribe(8);
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let mut context = Context::from_waker(&waker);
+    let woken = || count.0.load(Ordering::Relaxed);
+    assert!(subscription.poll_next_unpin(&mut context).is_pending());
+    session.durable(turn());
+    assert_eq!(woken(), 1);
+    session.durable(turn());
+    assert_eq!(woken(), 1, "nobody waits, nobody is woken");
+    assert!(subscription.poll_next_unpin(&mut context).is_ready());
+    assert!(subscription.poll_next_unpin(&mut context).is_ready());
+    assert!(subscription.poll_next_unpin(&mut context).is_pending());
+    session.live(text(1, "a"));
+    assert_eq!(woken(), 2);
+    assert!(subscription.poll_next_unpin(&mut context).is_ready());
+    assert!(subscription.poll_next_unpin(&mut context).is_pending());
+    session.hub.close();
+    assert_eq!(woken(), 3);
+}
+
+/// A waker that does the worst it can while it is called: uses the hub.
+struct Meddler(Mutex<Option<(Arc<EventHub>, Subscription)>>);
+
+impl Wake for Meddler {
+    fn wake(self: Arc<Self>) {
+        if let Some((hub, subscription)) = self.0.lock().unwrap().take() {
+            drop(subscription);
+            drop(hub.subscribe(1));
+            hub.close();
+        }
+    }
+}
+
+#[test]
+fn a_waker_may_use_the_hub_that_wakes_it() {
+    let hub = Arc::new(EventHub::new(Arc::new(MemoryStore::new()), SessionId::from("s")));
+    let (mut waiting, other) = (hub.subscribe(1), hub.subscribe(1));
+    let waker = Waker::from(Arc::new(Meddler(Mutex::new(Some((Arc::clone(&hub), other))))));
+    assert!(waiting.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
+    hub.publish(Session::new().record(0, turn()));
+    assert_eq!(poll(&mut waiting).unwrap().unwrap().seq, 0);
+    assert_eq!(poll(&mut waiting), Some(Err(Closed::Ended)));
+}
+
+#[test]
+fn an_idle_hub_is_small_and_an_idle_subscription_has_no_queue_yet() {
+    let shared = size_of::<super::super::hub::Shared>() + 2 * size_of::<usize>();
+    assert!(size_of::<EventHub>() + shared < 500, "{shared} bytes");
+    let session = Session::new();
+    let subscription = session.hub.subscribe(1_000_000);
+    assert_eq!(subscription.queue().allocated(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn consumers_on_other_threads_get_every_durable_event_whatever_their_capacity() {
+    let mut session = Session::new();
+    let consumers: Vec<_> = [1, 4, 64, 4_096]
+        .into_iter()
+        .map(|capacity| {
+            let mut subscription = session.hub.subscribe_from(capacity, 0);
+            tokio::spawn(async move {
+                let mut seqs = Vec::new();
+                while let Ok(event) = subscription.recv().await {
+                    seqs.extend(event.is_durable().then_some(event.seq));
+                }
+                (seqs, subscription.closed().cloned())
+            })
+        })
+        .collect();
+    for n in 0..20_000 {
+        session.durable(turn());
+        session.live(text(n / 100, "x"));
+        if n % 64 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    session.hub.close();
+    for consumer in consumers {
+        let (seqs, closed) = consumer.await.unwrap();
+        assert_eq!(closed, Some(Closed::Ended));
+        assert!(seqs.iter().copied().eq(0..20_000));
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_is_a_stream() {
+    let mut session = Session::new();
+    let subscription = session.hub.subscribe(8);
+    let end = AgentEvent::AgentEnd {
+        messages: vec![],
+        usage: Default::default(),
+        outcome: RunOutcome::Completed,
+        rejection: None,
+    };
+    session.durable(turn());
+    session.durable(end);
+    session.hub.close();
+    let events: Vec<Event> = subscription.collect().await;
+    assert_eq!(events, session.journal);
+}
