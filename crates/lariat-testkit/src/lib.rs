@@ -6,10 +6,12 @@
 
 pub mod clock;
 pub mod executor;
+pub mod journal;
 pub mod model;
 pub mod random;
 
 pub use clock::{EPOCH, VirtualClock};
 pub use executor::{Executor, Halt, Step, TaskId, block_on};
+pub use journal::{Fault, FaultRates, FaultyStore};
 pub use model::{Reply, ScriptedModel, StrictChecker};
 pub use random::{Seeded, SeededEntropy};
