@@ -8,10 +8,14 @@ pub mod clock;
 pub mod executor;
 pub mod journal;
 pub mod model;
+pub mod policy;
 pub mod random;
+pub mod tools;
 
 pub use clock::{EPOCH, VirtualClock};
 pub use executor::{Executor, Halt, Step, TaskId, block_on};
 pub use journal::{Fault, FaultRates, FaultyStore};
 pub use model::{Reply, ScriptedModel, StrictChecker};
+pub use policy::{Answer, ScriptedApprover, ScriptedPolicy};
 pub use random::{Seeded, SeededEntropy};
+pub use tools::{Act, Ledger, LedgerTool};

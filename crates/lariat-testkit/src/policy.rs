@@ -1,0 +1,232 @@
+//! A gate and a person who answer by a script: at once, after a while, never, or with a panic.
+//!
+//! Owns [`ScriptedPolicy`] and [`ScriptedApprover`], and the log of what they were asked. A question is logged when it
+//! is put, which is the first poll, not when it is answered.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::clock::Clock;
+use lariat_core::content::ToolCall;
+use lariat_core::permission::{
+    Approver, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
+};
+
+/// An answer and when it comes.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Answer<T> {
+    /// At once.
+    Now(T),
+    /// After a while on the clock.
+    After(Duration, T),
+    /// Not at all.
+    Never,
+    /// A panic instead, without a message on the terminal.
+    Panic,
+}
+
+impl<T> From<T> for Answer<T> {
+    fn from(answer: T) -> Self {
+        Self::Now(answer)
+    }
+}
+
+impl<T> Answer<T> {
+    async fn given(self, clock: &dyn Clock) -> T {
+        match self {
+            Self::Now(answer) => answer,
+            Self::After(duration, answer) => {
+                clock.sleep_until(clock.now().after(duration)).await;
+                answer
+            }
+            Self::Never => std::future::pending().await,
+            Self::Panic => std::panic::resume_unwind(Box::new("a scripted panic")),
+        }
+    }
+}
+
+type PolicyFn = Box<dyn FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send>;
+type ApproverFn = Box<dyn FnMut(&PermissionRequest) -> Answer<PermissionDecision> + Send>;
+
+/// A policy driven by a function.
+///
+/// ```
+/// use lariat_core::permission::{PermissionRequest, Verdict};
+/// use lariat_testkit::policy::ScriptedPolicy;
+/// use lariat_testkit::VirtualClock;
+///
+/// let policy = ScriptedPolicy::new(VirtualClock::new().shared(), |query| {
+///     if query.effects.is_read_only() {
+///         Verdict::Allow.into()
+///     } else {
+///         Verdict::Ask(PermissionRequest::new(query.call, "may it?")).into()
+///     }
+/// });
+/// assert!(policy.checked().is_empty());
+/// ```
+pub struct ScriptedPolicy {
+    clock: Arc<dyn Clock>,
+    state: Mutex<(PolicyFn, Vec<ToolCall>)>,
+}
+
+impl ScriptedPolicy {
+    /// A policy that asks a function.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        script: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
+    ) -> Self {
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
+    }
+
+    /// The calls it was asked about, in order.
+    pub fn checked(&self) -> Vec<ToolCall> {
+        locked(&self.state).1.clone()
+    }
+}
+
+impl PermissionPolicy for ScriptedPolicy {
+    fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            let answer = {
+                let mut state = locked(&self.state);
+                let (script, log) = &mut *state;
+                log.push(query.call.clone());
+                script(&query)
+            };
+            answer.given(&*self.clock).await
+        })
+    }
+}
+
+/// A person driven by a function.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_core::permission::PermissionDecision;
+/// use lariat_testkit::policy::{Answer, ScriptedApprover};
+/// use lariat_testkit::VirtualClock;
+///
+/// // Thinks for a minute, then agrees.
+/// let person = ScriptedApprover::new(VirtualClock::new().shared(), |_| {
+///     Answer::After(Duration::from_secs(60), PermissionDecision::Allow)
+/// });
+/// assert!(person.asked().is_empty());
+/// ```
+pub struct ScriptedApprover {
+    clock: Arc<dyn Clock>,
+    state: Mutex<(ApproverFn, Vec<PermissionRequest>)>,
+}
+
+impl ScriptedApprover {
+    /// A person who asks a function.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        script: impl FnMut(&PermissionRequest) -> Answer<PermissionDecision> + Send + 'static,
+    ) -> Self {
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
+    }
+
+    /// The questions so far, in order.
+    pub fn asked(&self) -> Vec<PermissionRequest> {
+        locked(&self.state).1.clone()
+    }
+}
+
+impl Approver for ScriptedApprover {
+    fn ask<'a>(&'a self, request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
+        Box::pin(async move {
+            let answer = {
+                let mut state = locked(&self.state);
+                let (script, log) = &mut *state;
+                log.push(request.clone());
+                script(request)
+            };
+            answer.given(&*self.clock).await
+        })
+    }
+}
+
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for ScriptedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedPolicy").field("checked", &locked(&self.state).1).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ScriptedApprover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedApprover").field("asked", &locked(&self.state).1).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::AssertUnwindSafe;
+
+    use futures_util::FutureExt;
+    use lariat_core::tool::ToolEffects;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::clock::{EPOCH, VirtualClock};
+    use crate::executor::{Halt, block_on};
+
+    fn call(name: &str) -> ToolCall {
+        ToolCall { id: "c".into(), name: name.into(), arguments: Value::Null, signature: None }
+    }
+
+    fn check(
+        clock: &VirtualClock,
+        answers: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
+    ) -> (ScriptedPolicy, Result<std::thread::Result<Verdict>, Halt>) {
+        let policy = ScriptedPolicy::new(clock.shared(), answers);
+        let (session, loop_id, call) = ("s".into(), "s.c.0".into(), call("write"));
+        let query = PolicyQuery::new(&session, &loop_id, &call, ToolEffects::WRITES);
+        let verdict = block_on(clock, AssertUnwindSafe(policy.check(query)).catch_unwind());
+        (policy, verdict)
+    }
+
+    #[test]
+    fn a_policy_answers_by_what_it_is_asked_and_remembers_it() {
+        let clock = VirtualClock::new();
+        let (policy, verdict) = check(&clock, |query| match query.call.name.as_str() {
+            "write" => Verdict::Deny("no".into()).into(),
+            _ => Verdict::Allow.into(),
+        });
+        assert_eq!(verdict.unwrap().unwrap(), Verdict::Deny("no".into()));
+        assert_eq!(policy.checked(), [call("write")]);
+    }
+
+    #[test]
+    fn an_answer_takes_its_time_or_never_comes_or_panics() {
+        let clock = VirtualClock::new();
+        let (_, verdict) = check(&clock, |_| Answer::After(Duration::from_secs(3), Verdict::Allow));
+        assert_eq!(verdict.unwrap().unwrap(), Verdict::Allow);
+        assert_eq!(clock.now().since(EPOCH), Duration::from_secs(3));
+        let (policy, verdict) = check(&clock, |_| Answer::Never);
+        assert!(matches!(verdict, Err(Halt::Stalled)));
+        assert_eq!(policy.checked().len(), 1, "the question was put all the same");
+        let (_, verdict) = check(&clock, |_| Answer::Panic);
+        assert!(verdict.unwrap().is_err());
+    }
+
+    #[test]
+    fn an_approver_answers_each_question_by_its_function() {
+        let clock = VirtualClock::new();
+        let mut answers = vec![PermissionDecision::Allow, PermissionDecision::deny("not that one")];
+        let person =
+            ScriptedApprover::new(clock.shared(), move |_| answers.pop().map_or(Answer::Never, Answer::from));
+        let request = PermissionRequest::new(&call("write"), "write it?");
+        let ask = || block_on(&clock, person.ask(&request));
+        assert_eq!(ask(), Ok(PermissionDecision::deny("not that one")));
+        assert_eq!(ask(), Ok(PermissionDecision::Allow));
+        assert_eq!(ask(), Err(Halt::Stalled));
+        assert_eq!(person.asked(), [request.clone(), request.clone(), request]);
+    }
+}

@@ -1,0 +1,96 @@
+//! What one execution of a scripted tool does, in the order it does it.
+
+use std::time::Duration;
+
+use lariat_core::tool::{ToolError, ToolResult};
+
+/// The script of one execution.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_testkit::tools::Act;
+///
+/// let slow = Act::text("done").with_progress("starting").after(Duration::from_secs(5)).with_progress("almost");
+/// let stubborn = Act::fail("disk full").after(Duration::from_secs(60)).ignoring_cancel();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Act {
+    pub(super) beats: Vec<Beat>,
+    pub(super) end: End,
+    pub(super) on_cancel: OnCancel,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Beat {
+    Wait(Duration),
+    Progress(String),
+    Update(String),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    Return(Result<ToolResult, ToolError>),
+    Panic(String),
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnCancel {
+    Stop,
+    Ignore,
+}
+
+impl Act {
+    const fn ending(end: End) -> Self {
+        Self { beats: Vec::new(), end, on_cancel: OnCancel::Stop }
+    }
+
+    /// Gives back text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::answer(Ok(ToolResult::text(text)))
+    }
+
+    /// Fails with words for the model.
+    pub fn fail(text: impl Into<String>) -> Self {
+        Self::answer(Err(ToolError::Failed(text.into())))
+    }
+
+    /// Gives back any result or error.
+    pub const fn answer(answer: Result<ToolResult, ToolError>) -> Self {
+        Self::ending(End::Return(answer))
+    }
+
+    /// Panics, without a message on the terminal.
+    pub fn panic(message: impl Into<String>) -> Self {
+        Self::ending(End::Panic(message.into()))
+    }
+
+    /// Never ends by itself.
+    pub const fn never() -> Self {
+        Self::ending(End::Never)
+    }
+
+    /// Waits at this point.
+    pub fn after(mut self, duration: Duration) -> Self {
+        self.beats.push(Beat::Wait(duration));
+        self
+    }
+
+    /// Tells a person something at this point.
+    pub fn with_progress(mut self, text: impl Into<String>) -> Self {
+        self.beats.push(Beat::Progress(text.into()));
+        self
+    }
+
+    /// Reports a partial result at this point.
+    pub fn with_update(mut self, text: impl Into<String>) -> Self {
+        self.beats.push(Beat::Update(text.into()));
+        self
+    }
+
+    /// Goes on although it is cancelled. Otherwise waiting ends with the cancellation.
+    pub const fn ignoring_cancel(mut self) -> Self {
+        self.on_cancel = OnCancel::Ignore;
+        self
+    }
+}

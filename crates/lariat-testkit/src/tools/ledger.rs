@@ -1,0 +1,181 @@
+//! Who ran when, beside whom, and how it ended.
+//!
+//! Owns the list of executions. What "at most once" and "never two at a time" mean is asked here, after a run.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lariat_core::clock::Clock;
+use lariat_core::id::ToolCallId;
+use lariat_core::time::Timestamp;
+use serde_json::Value;
+
+/// One execution of a tool.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Execution {
+    /// The call.
+    pub call_id: ToolCallId,
+    /// The tool.
+    pub tool: String,
+    /// What it was called with.
+    pub args: Value,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended, in whatever way.
+    pub finished: Option<Timestamp>,
+    /// How it ended.
+    pub ending: Ending,
+    /// Positions in the ledger of the executions that ran at the same time.
+    pub beside: Vec<usize>,
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// It has not ended.
+    Running,
+    /// With a result.
+    Returned,
+    /// With an error.
+    Failed,
+    /// It stopped because it was cancelled.
+    Cancelled,
+    /// It panicked.
+    Panicked,
+    /// Its future was dropped in the middle.
+    Dropped,
+}
+
+/// All executions of the tools that share it. Clones are the same ledger.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    book: Arc<Mutex<Book>>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    executions: Vec<Execution>,
+    running: Vec<usize>,
+    max_overlap: usize,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every execution, in the order they began.
+    pub fn all(&self) -> Vec<Execution> {
+        self.lock().executions.clone()
+    }
+
+    /// Number of executions.
+    pub fn len(&self) -> usize {
+        self.lock().executions.len()
+    }
+
+    /// True when nothing ran.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The executions of one call. More than one means that it ran again.
+    pub fn executions(&self, call_id: &ToolCallId) -> Vec<Execution> {
+        self.lock().executions.iter().filter(|execution| execution.call_id == *call_id).cloned().collect()
+    }
+
+    /// Calls that ran more than once.
+    pub fn repeated(&self) -> Vec<ToolCallId> {
+        let mut seen = std::collections::HashMap::new();
+        let mut repeated = Vec::new();
+        for execution in &self.lock().executions {
+            let count = seen.entry(execution.call_id.clone()).or_insert(0u32);
+            *count += 1;
+            if *count == 2 {
+                repeated.push(execution.call_id.clone());
+            }
+        }
+        repeated
+    }
+
+    /// Executions that have not ended.
+    pub fn running(&self) -> usize {
+        self.lock().running.len()
+    }
+
+    /// The most executions that ran at one time.
+    pub fn max_overlap(&self) -> usize {
+        self.lock().max_overlap
+    }
+
+    /// Executions of a tool that ran beside others, of the same or of another tool.
+    pub fn overlapping(&self, tool: &str) -> Vec<Execution> {
+        let beside = |execution: &&Execution| execution.tool == tool && !execution.beside.is_empty();
+        self.lock().executions.iter().filter(beside).cloned().collect()
+    }
+
+    pub(super) fn begin(
+        &self,
+        call_id: &ToolCallId,
+        tool: &str,
+        args: Value,
+        clock: &Arc<dyn Clock>,
+    ) -> Entry {
+        let mut book = self.lock();
+        let Book { executions, running, max_overlap } = &mut *book;
+        let at = executions.len();
+        for other in running.iter() {
+            if let Some(execution) = executions.get_mut(*other) {
+                execution.beside.push(at);
+            }
+        }
+        executions.push(Execution {
+            call_id: call_id.clone(),
+            tool: tool.to_owned(),
+            args,
+            started: clock.now(),
+            finished: None,
+            ending: Ending::Running,
+            beside: running.clone(),
+        });
+        running.push(at);
+        *max_overlap = running.len().max(*max_overlap);
+        Entry { ledger: self.clone(), clock: Arc::clone(clock), at }
+    }
+
+    fn close(&self, at: usize, ending: Ending, now: Timestamp) {
+        let mut book = self.lock();
+        book.running.retain(|running| *running != at);
+        if let Some(execution) = book.executions.get_mut(at)
+            && execution.ending == Ending::Running
+        {
+            execution.ending = ending;
+            execution.finished = Some(now);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An execution that runs. Dropping it without an end is an end too.
+pub(super) struct Entry {
+    ledger: Ledger,
+    clock: Arc<dyn Clock>,
+    at: usize,
+}
+
+impl Entry {
+    pub(super) fn end(self, ending: Ending) {
+        self.ledger.close(self.at, ending, self.clock.now());
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let ending = if std::thread::panicking() { Ending::Panicked } else { Ending::Dropped };
+        self.ledger.close(self.at, ending, self.clock.now());
+    }
+}
