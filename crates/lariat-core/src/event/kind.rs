@@ -368,7 +368,8 @@ pub struct LoopStart {
     pub agent_id: AgentId,
     /// The session.
     pub session_id: SessionId,
-    /// The loop; the same as in the envelope.
+    /// The loop; written in the envelope only, because a name must not come twice in an object.
+    #[serde(skip, default = "in_envelope")]
     pub loop_id: LoopId,
     /// `None` for origin calls; set for continuations and sub-agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -388,6 +389,11 @@ pub struct LoopStart {
     /// Application-defined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
+}
+
+/// Stands for the loop's id until the envelope's is put in its place.
+fn in_envelope() -> LoopId {
+    LoopId::from("")
 }
 
 impl LoopStart {

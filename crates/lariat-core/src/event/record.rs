@@ -15,6 +15,7 @@ pub const FORMAT_VERSION: u16 = 1;
 
 /// An event with its place in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct EventRecord {
     /// Format version.
     pub v: u16,
@@ -44,17 +45,45 @@ pub enum EventParseError {
     WrongFields(String),
 }
 
+/// A record as it is written, before it is known to be whole.
+#[derive(Deserialize)]
+struct Written {
+    v: u16,
+    seq: u64,
+    id: EventId,
+    timestamp: Timestamp,
+    #[serde(default)]
+    loop_id: Option<LoopId>,
+    #[serde(flatten)]
+    event: AgentEvent,
+}
+
+impl TryFrom<Written> for EventRecord {
+    type Error = EventParseError;
+
+    fn try_from(written: Written) -> Result<Self, EventParseError> {
+        let Written { v, seq, id, timestamp, loop_id, mut event } = written;
+        match (&mut event, &loop_id) {
+            (AgentEvent::AgentStart(start), Some(loop_id)) => start.loop_id = loop_id.clone(),
+            (AgentEvent::AgentStart(_), None) => {
+                return Err(EventParseError::WrongFields("AgentStart".to_owned()));
+            }
+            _ => {}
+        }
+        match event.unknown_kind() {
+            Some(kind) if KNOWN_KINDS.contains(&kind) => Err(EventParseError::WrongFields(kind.to_owned())),
+            _ => Ok(Self { v, seq, id, timestamp, loop_id, event }),
+        }
+    }
+}
+
 impl EventRecord {
     /// Parses one event from JSON.
     ///
     /// # Errors
     /// When the text is not an event; unknown kinds are no error.
     pub fn from_json(json: &[u8]) -> Result<Self, EventParseError> {
-        let record: Self = serde_json::from_slice(json)?;
-        match record.event.unknown_kind() {
-            Some(kind) if KNOWN_KINDS.contains(&kind) => Err(EventParseError::WrongFields(kind.to_owned())),
-            _ => Ok(record),
-        }
+        serde_json::from_slice::<Written>(json)?.try_into()
     }
 
     /// True when the event belongs into the journal.

@@ -45,8 +45,8 @@ impl Resolver {
             }
             _ => return Arc::clone(event),
         }
-        if matches!(record.event, AgentEvent::AgentEnd { .. }) {
-            self.forget(record.loop_id.as_ref());
+        if let (AgentEvent::AgentEnd { .. }, Some(loop_id)) = (&record.event, &record.loop_id) {
+            self.forget(loop_id);
         }
         Arc::new(record)
     }
@@ -54,7 +54,17 @@ impl Resolver {
     fn learn(&mut self, event: &EventRecord) {
         let message = match &event.event {
             AgentEvent::MessageEnd { message: Recorded::Full(message) } => message,
-            AgentEvent::MessageQueued { message, .. } => message,
+            AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => {
+                if let Some((owner, _)) = self.messages.get_mut(&reference.id()) {
+                    owner.clone_from(&event.loop_id);
+                }
+                return;
+            }
+            // Nobody's until it is injected: a later loop may take up what this one leaves over.
+            AgentEvent::MessageQueued { message, .. } => {
+                self.messages.insert(message.id(), (None, Arc::clone(message)));
+                return;
+            }
             _ => return,
         };
         if let Some(assistant) = message.as_assistant() {
@@ -73,8 +83,8 @@ impl Resolver {
         }
     }
 
-    fn forget(&mut self, loop_id: Option<&LoopId>) {
-        self.messages.retain(|_, (owner, _)| owner.as_ref() != loop_id);
-        self.arguments.retain(|_, (owner, _)| owner.as_ref() != loop_id);
+    fn forget(&mut self, loop_id: &LoopId) {
+        self.messages.retain(|_, (owner, _)| owner.as_ref() != Some(loop_id));
+        self.arguments.retain(|_, (owner, _)| owner.as_ref() != Some(loop_id));
     }
 }
