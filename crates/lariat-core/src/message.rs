@@ -208,7 +208,14 @@ impl AgentMessage {
         }
     }
 
-    pub(crate) fn set_id(&mut self, id: MessageId) {
+    /// Gives the message an id if it has none.
+    pub fn assign_id(&mut self, mint: impl FnOnce() -> MessageId) {
+        if self.id().is_nil() {
+            self.set_id(mint());
+        }
+    }
+
+    fn set_id(&mut self, id: MessageId) {
         match self {
             Self::Llm(llm) => llm.id = id,
             Self::Extension(extension) => extension.id = id,

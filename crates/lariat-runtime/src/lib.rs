@@ -1,5 +1,19 @@
-//! lariat-runtime
+//! The runtime of Lariat: agents, the driver that runs their loops, observers, the in-memory journal.
+//!
+//! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
+//! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
+//! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
+//!
+//! Models, tools and stores come in through the contracts of `lariat-core`.
 
+pub mod agent;
+pub mod drive;
 pub mod memory;
 pub mod observe;
 pub mod system;
+
+pub use agent::{
+    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
+    RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
+};
+pub use memory::MemoryStore;

@@ -148,9 +148,7 @@ impl Run {
         self.flights.clear();
         self.record(AgentEvent::TurnStart { turn_index, triggered_by: self.trigger(turn_index) });
         for mut prompt in std::mem::take(&mut self.entry.prompts) {
-            if prompt.id().is_nil() {
-                prompt.set_id(self.message_id());
-            }
+            prompt.assign_id(|| self.message_id());
             self.stamp_message(&mut prompt);
             if let AgentMessage::Llm(llm) = &mut prompt {
                 llm.turn_id = self.turn_id();

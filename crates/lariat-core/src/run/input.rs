@@ -85,6 +85,13 @@ pub enum ModelSignal {
     Ended,
 }
 
+impl ModelSignal {
+    /// True when nothing comes after it.
+    pub const fn is_last(&self) -> bool {
+        matches!(self, Self::Event(StreamEvent::Done { .. }) | Self::Failed(_) | Self::Ended)
+    }
+}
+
 /// What the input filters say about the prompts together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filtered {

@@ -1,7 +1,7 @@
 //! The agent loop as a pure machine: inputs in, effects out.
 //!
-//! [`Run`] holds one loop. Its state is a fold over the events it recorded ([`state`]); what is in flight right now
-//! ([`Activity`], [`calls::Flight`]) is the only thing it knows beyond them. After every input it asks the same
+//! [`Run`] holds one loop. Its state is a fold over the events it recorded (`state.rs`); what is in flight right now
+//! (`Activity`, `Flight`) is the only thing it knows beyond them. After every input it asks the same
 //! question, "given what is recorded, what is next?" — so going on after a crash is not a special case: it is the same
 //! question, asked of a state read from the journal ([`Run::recover`]).
 //!
@@ -80,6 +80,7 @@ enum Activity {
 /// What must happen before the first turn, and was not recorded yet.
 #[derive(Debug, Default)]
 struct Entry {
+    begun: bool,
     prompts: Vec<AgentMessage>,
     filtered: bool,
     turn_hook_passed: bool,
@@ -113,7 +114,17 @@ impl Run {
         transcript: Transcript,
         prompts: Vec<AgentMessage>,
     ) -> Result<Self, StartError> {
-        for prompt in &prompts {
+        Self::check(&transcript, &prompts)?;
+        let entry = Entry { prompts, ..Entry::default() };
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript, None), entry))
+    }
+
+    /// Whether a loop can be started on a conversation with these prompts.
+    ///
+    /// # Errors
+    /// When a prompt is not one, or the model would have nothing to answer.
+    pub fn check(transcript: &Transcript, prompts: &[AgentMessage]) -> Result<(), StartError> {
+        for prompt in prompts {
             match prompt {
                 AgentMessage::Extension(_) => {}
                 AgentMessage::Llm(llm) if prompt.as_user().is_some() => {
@@ -128,8 +139,7 @@ impl Run {
         if !prompts.iter().any(|prompt| prompt.as_user().is_some()) {
             transcript.request()?;
         }
-        let entry = Entry { prompts, ..Entry::default() };
-        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript, None), entry))
+        Ok(())
     }
 
     fn assemble(
@@ -162,7 +172,8 @@ impl Run {
         self.state.queue_mut(queue).push_back(message);
     }
 
-    /// Takes in what happened and decides what is next. Read the effects with [`Run::next_effect`].
+    /// Takes in what happened and decides what is next. Read the effects with [`Run::next_effect`]. Before
+    /// [`Input::Begin`] nothing is started; messages may be queued already.
     pub fn handle(&mut self, input: Input, stamp: Stamp) {
         self.minter.stamp(stamp);
         self.now = self.now.max(stamp.now);
@@ -170,7 +181,7 @@ impl Run {
             return;
         }
         match input {
-            Input::Begin => {}
+            Input::Begin => self.entry.begun = true,
             Input::HookAnswered { proceed } => self.on_hook(proceed),
             Input::Filtered(filtered) => self.on_filtered(filtered),
             Input::Model { op, signal } => self.on_model(op, signal),
@@ -182,7 +193,9 @@ impl Run {
             Input::Queued { queue, message } => self.on_queued(queue, message),
             Input::Cancel => self.on_cancel(),
         }
-        self.advance();
+        if self.entry.begun {
+            self.advance();
+        }
     }
 
     /// The next effect to perform, in order.
@@ -245,16 +258,28 @@ impl Run {
         Some(TurnId { loop_id: self.start.loop_id.clone(), turn_index: turn.index })
     }
 
-    /// Records an event: durable ones change the state, all go out in order.
-    fn record(&mut self, event: AgentEvent) {
-        let record = EventRecord {
+    /// An event of this loop that only live observers see, made outside of the machine (a tool's progress).
+    pub fn live_record(&mut self, event: AgentEvent, stamp: Stamp) -> EventRecord {
+        debug_assert!(!event.is_durable(), "durable events are recorded by the machine");
+        self.minter.stamp(stamp);
+        self.now = self.now.max(stamp.now);
+        self.envelope(event)
+    }
+
+    fn envelope(&mut self, event: AgentEvent) -> EventRecord {
+        EventRecord {
             v: FORMAT_VERSION,
             seq: 0,
             id: EventId::new(self.minter.uuid()),
             timestamp: self.now,
             loop_id: Some(self.start.loop_id.clone()),
             event,
-        };
+        }
+    }
+
+    /// Records an event: durable ones change the state, all go out in order.
+    fn record(&mut self, event: AgentEvent) {
+        let record = self.envelope(event);
         if record.is_durable() {
             self.state.apply(&record);
         }
@@ -268,9 +293,7 @@ impl Run {
     }
 
     fn on_queued(&mut self, queue: QueueKind, mut message: AgentMessage) {
-        if message.id().is_nil() {
-            message.set_id(self.message_id());
-        }
+        message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
         if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.flights.is_empty() {
             return;

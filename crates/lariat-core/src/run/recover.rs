@@ -28,7 +28,7 @@ pub enum RecoverError {
 }
 
 impl Run {
-    /// Rebuilds a loop from any prefix of its session's journal. Follow with [`Run::resume`].
+    /// Rebuilds a loop from any prefix of its session's journal. Follow with [`Recovered::resume`].
     ///
     /// # Errors
     /// When the journal has no such loop, or the loop has ended.
@@ -65,6 +65,7 @@ impl Run {
         let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
         run.state.tracker = tracker;
         run.recovered = true;
+        run.entry.begun = true;
         Ok(Recovered { run, repairs })
     }
 

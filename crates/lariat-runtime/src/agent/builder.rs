@@ -1,0 +1,309 @@
+//! Putting an agent together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::clock::{Clock, EntropySource};
+use lariat_core::config::{
+    ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
+};
+use lariat_core::context::{CompactionStrategy, TieredCompaction};
+use lariat_core::event::{AgentEvent, TurnTrigger};
+use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
+use lariat_core::id::{AgentId, SessionId};
+use lariat_core::model::{CacheConfig, ModelConfig, StreamProvider, ThinkingLevel};
+use lariat_core::permission::{Approver, AskBeforeEffects, PermissionPolicy};
+use lariat_core::run::RunConfig;
+use lariat_core::store::SessionStore;
+use lariat_core::tool::AgentTool;
+
+use super::context::AgentLoopConfig;
+use super::error::BuildError;
+use super::handle::{Agent, Parts};
+use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use crate::memory::MemoryStore;
+use crate::system::{SystemClock, SystemEntropy};
+
+/// Watches every event of an agent's runs.
+pub(super) type Callback = Arc<dyn Fn(&AgentEvent) + Send + Sync>;
+
+/// Builds an [`Agent`]. Everything but the model has a default: no tools, an in-memory journal, limits of
+/// [`ExecutionLimits::default`], and a question before every tool call that is not read-only.
+pub struct AgentBuilder {
+    model: Option<Arc<dyn StreamProvider>>,
+    request: RequestTemplate,
+    tools: Vec<Arc<dyn AgentTool>>,
+    policy: Arc<dyn PermissionPolicy>,
+    approver: Option<Arc<dyn Approver>>,
+    hooks: Arc<dyn Hooks>,
+    filters: Vec<Arc<dyn InputFilter>>,
+    compaction: Arc<dyn CompactionStrategy>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn EntropySource>,
+    store: Option<Arc<dyn SessionStore>>,
+    journal: JournalConfig,
+    run: RunConfig,
+    tool_grace: Duration,
+    agent_id: Option<AgentId>,
+    session_id: Option<SessionId>,
+    config_id: Option<String>,
+    callback: Option<Callback>,
+    broadcast: Option<usize>,
+}
+
+impl Default for AgentBuilder {
+    fn default() -> Self {
+        let mut run = RunConfig::default();
+        run.limits = Some(ExecutionLimits::default());
+        Self {
+            model: None,
+            request: RequestTemplate::new(ModelConfig::default()),
+            tools: Vec::new(),
+            policy: Arc::new(AskBeforeEffects),
+            approver: None,
+            hooks: Arc::new(NoHooks),
+            filters: Vec::new(),
+            compaction: Arc::new(TieredCompaction),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy::new()),
+            store: None,
+            journal: JournalConfig::default(),
+            run,
+            tool_grace: TOOL_GRACE,
+            agent_id: None,
+            session_id: None,
+            config_id: None,
+            callback: None,
+            broadcast: None,
+        }
+    }
+}
+
+impl AgentBuilder {
+    /// Who answers.
+    pub fn model(mut self, provider: impl StreamProvider + 'static) -> Self {
+        self.model = Some(Arc::new(provider));
+        self
+    }
+
+    /// Who answers, shared with others.
+    pub fn shared_model(mut self, provider: Arc<dyn StreamProvider>) -> Self {
+        self.model = Some(provider);
+        self
+    }
+
+    /// Which model, where, with which key.
+    pub fn model_config(mut self, config: ModelConfig) -> Self {
+        self.request.model_config = Arc::new(config);
+        self
+    }
+
+    /// The system prompt.
+    pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
+        self.request.system_prompt = prompt.into();
+        self
+    }
+
+    /// How hard the model thinks.
+    pub const fn thinking_level(mut self, level: ThinkingLevel) -> Self {
+        self.request.thinking_level = level;
+        self
+    }
+
+    /// Output limit in tokens.
+    pub const fn max_tokens(mut self, tokens: u32) -> Self {
+        self.request.max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sampling temperature.
+    pub const fn temperature(mut self, temperature: f32) -> Self {
+        self.request.temperature = Some(temperature);
+        self
+    }
+
+    /// Prompt caching hints.
+    pub fn cache(mut self, config: CacheConfig) -> Self {
+        self.request.cache_config = config;
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl AgentTool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Decides about tool calls. The default asks before every call that is not read-only.
+    pub fn permission_policy(mut self, policy: impl PermissionPolicy + 'static) -> Self {
+        self.policy = Arc::new(policy);
+        self
+    }
+
+    /// Asks a person. Without one, answer with `respond_permission`.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// In-process hooks.
+    pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
+        self.hooks = Arc::new(hooks);
+        self
+    }
+
+    /// Adds an input filter; filters are asked in order.
+    pub fn input_filter(mut self, filter: impl InputFilter + 'static) -> Self {
+        self.filters.push(Arc::new(filter));
+        self
+    }
+
+    /// Hard caps; `None` for none.
+    pub fn limits(mut self, limits: Option<ExecutionLimits>) -> Self {
+        self.run.limits = limits;
+        self
+    }
+
+    /// The window; `None` (the default) switches compaction off.
+    pub fn context(mut self, context: Option<ContextConfig>) -> Self {
+        self.run.context = context;
+        self
+    }
+
+    /// How room is made in the window.
+    pub fn compaction(mut self, strategy: impl CompactionStrategy + 'static) -> Self {
+        self.compaction = Arc::new(strategy);
+        self
+    }
+
+    /// Retries of model calls.
+    pub fn retry(mut self, retry: RetryConfig) -> Self {
+        self.run.retry = retry;
+        self
+    }
+
+    /// Repetition guard; `None` switches it off.
+    pub fn repetition(mut self, guard: Option<RepetitionConfig>) -> Self {
+        self.run.repetition = guard;
+        self
+    }
+
+    /// How tool calls of one reply are executed.
+    pub const fn tool_execution(mut self, strategy: ToolExecutionStrategy) -> Self {
+        self.run.tool_execution = strategy;
+        self
+    }
+
+    /// Delivery of steering.
+    pub const fn steering_mode(mut self, mode: QueueMode) -> Self {
+        self.run.steering_mode = mode;
+        self
+    }
+
+    /// Delivery of follow-ups.
+    pub const fn follow_up_mode(mut self, mode: QueueMode) -> Self {
+        self.run.follow_up_mode = mode;
+        self
+    }
+
+    /// What an origin call's first turn is triggered by.
+    pub const fn first_turn_trigger(mut self, trigger: TurnTrigger) -> Self {
+        self.run.first_turn_trigger = trigger;
+        self
+    }
+
+    /// Time a cancelled tool gets to end by itself.
+    pub const fn tool_grace(mut self, grace: Duration) -> Self {
+        self.tool_grace = grace;
+        self
+    }
+
+    /// Where journals live. The default is this process's memory.
+    pub fn store(mut self, store: Arc<dyn SessionStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// How the journal behaves when its store fails.
+    pub const fn journal(mut self, config: JournalConfig) -> Self {
+        self.journal = config;
+        self
+    }
+
+    /// A stable identity for the agent.
+    pub fn agent_id(mut self, id: impl Into<AgentId>) -> Self {
+        self.agent_id = Some(id.into());
+        self
+    }
+
+    /// Goes on with a session of the store, or begins one under this id.
+    pub fn session_id(mut self, id: impl Into<SessionId>) -> Self {
+        self.session_id = Some(id.into());
+        self
+    }
+
+    /// The `{config}` segment of loop ids.
+    pub fn config_id(mut self, id: impl Into<String>) -> Self {
+        self.config_id = Some(id.into());
+        self
+    }
+
+    /// Calls a function with every event, beside the run. Simplest of the three ways to observe.
+    pub fn on_event(mut self, callback: impl Fn(&AgentEvent) + Send + Sync + 'static) -> Self {
+        self.callback = Some(Arc::new(callback));
+        self
+    }
+
+    /// Lets any number of consumers [`Agent::subscribe`], each with room for this many waiting events.
+    pub const fn enable_broadcast(mut self, capacity: usize) -> Self {
+        self.broadcast = Some(capacity);
+        self
+    }
+
+    /// Where time comes from.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where randomness comes from.
+    pub fn entropy(mut self, entropy: Arc<dyn EntropySource>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// When no model was given.
+    pub fn build(self) -> Result<Agent, BuildError> {
+        let ports = Ports {
+            model: self.model.ok_or(BuildError::NoModel)?,
+            request: self.request,
+            tools: ToolSet::new(self.tools),
+            policy: self.policy,
+            approver: self.approver,
+            hooks: self.hooks,
+            filters: self.filters,
+            compaction: self.compaction,
+            clock: self.clock,
+            entropy: self.entropy,
+            tool_grace: self.tool_grace,
+        };
+        Ok(Agent::assemble(Parts {
+            config: AgentLoopConfig::new(ports, self.run, self.config_id),
+            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            journal: self.journal,
+            agent_id: self.agent_id,
+            session_id: self.session_id,
+            callback: self.callback,
+            broadcast: self.broadcast,
+        }))
+    }
+}

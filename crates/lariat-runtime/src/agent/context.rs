@@ -1,0 +1,277 @@
+//! What a loop starts from and leaves behind: conversation, identity, journal.
+//!
+//! Owns the link between the conversation in memory and the journal: which of its messages are journaled, and under
+//! which base the next loop continues. Messages from outside are journaled before the first loop that uses them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lariat_core::event::{
+    AgentEvent, ContinuationKind, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart, QueueKind,
+    SpawnRef,
+};
+use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId};
+use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::run::{Run, RunConfig, RunParts, StartError};
+use lariat_core::session::SessionFold;
+use lariat_core::store::StoreError;
+use lariat_core::time::Minter;
+use lariat_core::transcript::{Transcript, Window};
+
+use crate::drive::{Journal, Ports};
+
+/// What a loop is run with. Shared between loops.
+#[derive(Clone, Debug)]
+pub struct AgentLoopConfig {
+    /// The world.
+    pub ports: Arc<Ports>,
+    /// Tuning.
+    pub run: Arc<RunConfig>,
+    /// The `{config}` segment of loop ids.
+    pub config_id: Arc<str>,
+}
+
+impl AgentLoopConfig {
+    /// Fits a configuration to its ports. Without a `config_id` one is derived from provider, model and thinking level.
+    pub fn new(ports: Ports, run: RunConfig, config_id: Option<String>) -> Self {
+        let run = Arc::new(ports.run_config(run));
+        let config_id = config_id.unwrap_or_else(|| derive_config_segment(&ports)).into();
+        Self { ports: Arc::new(ports), run, config_id }
+    }
+
+    fn snapshot(&self) -> Arc<LoopConfigSnapshot> {
+        let request = &self.ports.request;
+        let model = &request.model_config;
+        let mut snapshot = LoopConfigSnapshot::default();
+        snapshot.model.clone_from(&model.id);
+        snapshot.name.clone_from(&model.name);
+        self.ports.model.provider_id().clone_into(&mut snapshot.provider);
+        snapshot.config_id = self.config_id.to_string();
+        snapshot.api.clone_from(&model.api);
+        snapshot.base_url.clone_from(&model.base_url);
+        snapshot.reasoning = model.reasoning;
+        snapshot.context_window = model.context_window;
+        snapshot.max_tokens = request.max_tokens.or(model.max_tokens);
+        snapshot.thinking_level = request.thinking_level;
+        snapshot.temperature = request.temperature;
+        Arc::new(snapshot)
+    }
+}
+
+/// `{provider}-{model}-{thinking}` in characters that are safe in an id.
+fn derive_config_segment(ports: &Ports) -> String {
+    let model = &ports.request.model_config.id;
+    let raw = format!("{}-{}-{:?}", ports.model.provider_id(), model, ports.request.thinking_level);
+    raw.chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' })
+        .collect()
+}
+
+/// A conversation with its identity and its journal, between loops.
+#[derive(Debug)]
+pub struct AgentContext {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The loop the next one continues, if it does.
+    pub parent_loop_id: Option<LoopId>,
+    /// How the next loop continues it; `None` for an origin call.
+    pub continuation_kind: Option<ContinuationKind>,
+    /// The call that spawned this agent, for sub-agents.
+    pub spawned_by: Option<SpawnRef>,
+    /// Application-defined, recorded with the next loop.
+    pub metadata: Option<serde_json::Value>,
+    journal: Arc<Journal>,
+    transcript: Transcript,
+    base: Option<MessageId>,
+    unrecorded: Vec<SharedMessage>,
+    /// Journaled by an earlier loop and never injected.
+    queued: VecDeque<(QueueKind, SharedMessage)>,
+    /// Not journaled yet.
+    unsent: Vec<(QueueKind, AgentMessage)>,
+    loops: u64,
+}
+
+impl AgentContext {
+    /// An empty conversation in a session.
+    pub fn new(agent_id: AgentId, journal: Arc<Journal>) -> Self {
+        Self {
+            agent_id,
+            parent_loop_id: None,
+            continuation_kind: None,
+            spawned_by: None,
+            metadata: None,
+            journal,
+            transcript: Transcript::new(),
+            base: None,
+            unrecorded: Vec::new(),
+            queued: VecDeque::new(),
+            unsent: Vec::new(),
+            loops: 0,
+        }
+    }
+
+    /// The conversation a journal tells of, where its newest loop left it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn load(agent_id: AgentId, journal: Arc<Journal>) -> Result<Self, StoreError> {
+        let mut context = Self::new(agent_id, journal);
+        if context.journal.open().await? > 0 {
+            let events = context.journal.read_from(0).await?;
+            context.adopt(&SessionFold::of(&events));
+        }
+        Ok(context)
+    }
+
+    /// Takes over what a fold of the journal says.
+    pub(super) fn adopt(&mut self, fold: &SessionFold) {
+        self.base = fold.tip();
+        (self.transcript, _) = fold.conversation(self.base);
+        self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
+        self.loops = fold.loops().count() as u64;
+    }
+
+    /// The session.
+    pub fn session_id(&self) -> &SessionId {
+        self.journal.session_id()
+    }
+
+    /// The journal.
+    pub const fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// The conversation.
+    pub fn messages(&self) -> Window {
+        self.transcript.window()
+    }
+
+    /// Replaces the conversation by messages from outside; they are journaled with the next loop. What does not fit
+    /// is repaired.
+    pub fn replace_messages(&mut self, messages: Vec<AgentMessage>, ports: &Ports) {
+        let mut minter = Minter::default();
+        minter.stamp(ports.stamp());
+        let named = |mut message: AgentMessage| {
+            message.assign_id(|| MessageId::new(minter.uuid()));
+            Arc::new(message)
+        };
+        let messages: Vec<SharedMessage> = messages.into_iter().map(named).collect();
+        (self.transcript, _) = Transcript::repaired(messages.iter().cloned());
+        self.base = None;
+        self.unrecorded = messages;
+    }
+
+    /// Goes back to the last user message, from where a rerun or a branch starts.
+    pub(super) fn rewind_to_last_prompt(&mut self) {
+        let window = self.transcript.window();
+        let after = window.iter_back().take_while(|message| message.as_user().is_none()).count();
+        if after == 0 || after == window.len() {
+            return;
+        }
+        let kept: Vec<SharedMessage> = window.iter().take(window.len() - after).cloned().collect();
+        if self.unrecorded.is_empty() {
+            self.base = kept.last().map(|message| message.id());
+        } else {
+            self.unrecorded.clone_from(&kept);
+        }
+        (self.transcript, _) = Transcript::repaired(kept);
+    }
+
+    /// Queues a message for the next loop.
+    pub(super) fn queue(&mut self, queue: QueueKind, message: AgentMessage) {
+        self.unsent.push((queue, message));
+    }
+
+    /// What was queued for the next loop.
+    pub(super) fn take_unsent(&mut self) -> Vec<(QueueKind, AgentMessage)> {
+        std::mem::take(&mut self.unsent)
+    }
+
+    /// Journals what came from outside, and makes the next run. On an error the conversation stays as it was.
+    pub(super) async fn begin(
+        &mut self,
+        config: &AgentLoopConfig,
+        prompts: Vec<AgentMessage>,
+    ) -> Result<Run, BeginError> {
+        self.journal.open().await?;
+        self.record_imports(config).await?;
+        let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
+        let mut start = LoopStart::new(self.agent_id.clone(), self.session_id().clone(), loop_id);
+        start.parent_loop_id.clone_from(&self.parent_loop_id);
+        start.continuation_kind.clone_from(&self.continuation_kind);
+        start.base = self.base;
+        start.spawned_by.clone_from(&self.spawned_by);
+        start.metadata = self.metadata.take();
+        start.config = Some(config.snapshot());
+        Run::check(&self.transcript, &prompts)?;
+        let transcript = std::mem::take(&mut self.transcript);
+        let mut run = Run::new(Arc::clone(&config.run), start, self.loops, transcript, prompts)?;
+        for (queue, message) in self.queued.drain(..) {
+            run.carry_over(queue, message);
+        }
+        self.loops += 1;
+        Ok(run)
+    }
+
+    async fn record_imports(&mut self, config: &AgentLoopConfig) -> Result<(), StoreError> {
+        if self.unrecorded.is_empty() {
+            return Ok(());
+        }
+        let mut minter = Minter::default();
+        let stamp = config.ports.stamp();
+        minter.stamp(stamp);
+        let record = EventRecord {
+            v: FORMAT_VERSION,
+            seq: 0,
+            id: EventId::new(minter.uuid()),
+            timestamp: stamp.now,
+            loop_id: None,
+            event: AgentEvent::MessagesImported { base: None, messages: self.unrecorded.clone() },
+        };
+        let never = lariat_core::cancel::CancellationToken::new();
+        for event in self.journal.append(vec![record], &never).await? {
+            self.journal.hub().publish(event);
+        }
+        self.base = self.unrecorded.last().map(|message| message.id());
+        self.unrecorded.clear();
+        Ok(())
+    }
+
+    /// Takes back what a run left.
+    pub(super) fn end(&mut self, loop_id: LoopId, parts: RunParts, unread: Vec<(QueueKind, AgentMessage)>) {
+        self.unsent.extend(unread);
+        self.transcript = parts.transcript;
+        self.base = self.transcript.last().map(|message| message.id());
+        self.queued.extend(parts.steering.into_iter().map(|message| (QueueKind::Steering, message)));
+        self.queued.extend(parts.follow_up.into_iter().map(|message| (QueueKind::FollowUp, message)));
+        self.parent_loop_id = Some(loop_id);
+        self.continuation_kind = None;
+    }
+}
+
+/// Why a loop did not begin.
+pub(super) enum BeginError {
+    Start(StartError),
+    Store(StoreError),
+}
+
+impl From<StartError> for BeginError {
+    fn from(error: StartError) -> Self {
+        Self::Start(error)
+    }
+}
+
+impl From<StoreError> for BeginError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<BeginError> for super::AgentError {
+    fn from(error: BeginError) -> Self {
+        match error {
+            BeginError::Start(error) => Self::Start(error),
+            BeginError::Store(error) => Self::Store(error),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What can go wrong for somebody who uses an agent, and what to do about it.
+
+use lariat_core::id::LoopId;
+use lariat_core::run::{RecoverError, StartError};
+use lariat_core::store::StoreError;
+
+use crate::drive::DriveError;
+
+/// Why an agent did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The agent is running. Use `steer` or `follow_up`, or wait.
+    #[error("the agent is running; use `steer` or `follow_up`, or wait for it to end")]
+    Busy,
+    /// The prompt cannot be started with.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The run could not be driven to its end; `recover` goes on with it.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// The store failed before the run began.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A loop cannot be gone on with.
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    /// An earlier loop of the session was interrupted; `recover` goes on with it.
+    #[error("loop `{0}` of this session was interrupted; call `recover` to go on with it")]
+    Interrupted(LoopId),
+    /// What should be restored is not a list of messages.
+    #[error("not a list of messages: {0}")]
+    Messages(#[from] serde_json::Error),
+    /// The task of the run was dropped or panicked; `recover` goes on with it.
+    #[error("the task of the run ended early; call `recover` to go on with it")]
+    TaskLost,
+}
+
+impl AgentError {
+    /// Whether the same call can succeed later without a change.
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::Busy => true,
+            Self::Store(error) | Self::Drive(DriveError::Journal(error)) => error.is_retryable(),
+            _ => false,
+        }
+    }
+}
+
+/// Why an agent cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No model was given.
+    #[error("an agent needs a model: call `.model(provider)` on the builder")]
+    NoModel,
+}

@@ -1,0 +1,510 @@
+//! An agent: a session that is kept between prompts.
+//!
+//! Owns the current context, whether a run has it, and what may be done meanwhile. Cheap to clone; all clones are the
+//! same agent. Invariant: at most one run has the context at a time.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::event::{ContinuationKind, Event, QueueKind};
+use lariat_core::id::{AgentId, RequestId, SessionId};
+use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::permission::PermissionDecision;
+use lariat_core::store::SessionStore;
+use lariat_core::time::Timestamp;
+use lariat_core::transcript::Window;
+use uuid::Uuid;
+
+use super::builder::{AgentBuilder, Callback};
+use super::context::{AgentContext, AgentLoopConfig};
+use super::error::AgentError;
+use super::loops;
+use super::output::AgentOutput;
+use super::pump::EventSender;
+use super::stream::{Link, RunStream};
+use crate::drive::{Journal, JournalConfig};
+use crate::observe::{DEFAULT_CAPACITY, Subscription};
+
+/// An agent with a session. Made by [`Agent::builder`].
+#[derive(Clone)]
+pub struct Agent {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: AgentLoopConfig,
+    store: Arc<dyn SessionStore>,
+    journal_config: JournalConfig,
+    agent_id: AgentId,
+    callback: Option<Callback>,
+    broadcast: Option<usize>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// `None` while a run has it.
+    context: Option<AgentContext>,
+    journal: Arc<Journal>,
+    /// The journal may hold more than the context: it is read before the next run.
+    stale: bool,
+    running: Option<Running>,
+    waiting: VecDeque<(QueueKind, AgentMessage)>,
+    /// The conversation as it was before the run.
+    snapshot: Window,
+    last_active_at: Option<Timestamp>,
+}
+
+struct Running {
+    link: Arc<Link>,
+    cancel: CancellationToken,
+}
+
+/// What an agent is assembled from.
+pub(super) struct Parts {
+    pub(super) config: AgentLoopConfig,
+    pub(super) store: Arc<dyn SessionStore>,
+    pub(super) journal: JournalConfig,
+    pub(super) agent_id: Option<AgentId>,
+    pub(super) session_id: Option<SessionId>,
+    pub(super) callback: Option<Callback>,
+    pub(super) broadcast: Option<usize>,
+}
+
+/// What a run is asked to do.
+enum Task {
+    Prompt(Vec<AgentMessage>),
+    Continue(ContinuationKind),
+    Recover,
+}
+
+impl Agent {
+    /// Begins to put an agent together.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
+
+    pub(super) fn assemble(parts: Parts) -> Self {
+        let agent_id = parts.agent_id.unwrap_or_else(|| AgentId::from(Uuid::new_v4().to_string()));
+        let stale = parts.session_id.is_some();
+        let session_id = parts.session_id.unwrap_or_else(fresh_session);
+        let ports = &parts.config.ports;
+        let journal = Arc::new(Journal::new(
+            Arc::clone(&parts.store),
+            session_id,
+            Arc::clone(&ports.clock),
+            Arc::clone(&ports.entropy),
+            parts.journal,
+        ));
+        let context = AgentContext::new(agent_id.clone(), Arc::clone(&journal));
+        let state = State {
+            context: Some(context),
+            journal,
+            stale,
+            running: None,
+            waiting: VecDeque::new(),
+            snapshot: Window::default(),
+            last_active_at: None,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                config: parts.config,
+                store: parts.store,
+                journal_config: parts.journal,
+                agent_id,
+                callback: parts.callback,
+                broadcast: parts.broadcast,
+                state: Mutex::new(state),
+            }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // Prompting
+
+    /// Runs a prompt to its end.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the run could not be driven to its end.
+    pub async fn run(&self, prompt: impl Into<AgentMessage>) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Prompt(vec![prompt.into()]), None)?.finish().await
+    }
+
+    /// Runs a prompt as a stream of events that can be answered, steered and cancelled. When it cannot be started,
+    /// the stream is empty and [`RunStream::finish`] says why.
+    pub fn run_stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
+        self.start(Task::Prompt(vec![prompt.into()]), None).unwrap_or_else(|error| self.failed(error))
+    }
+
+    /// Runs a prompt; returns its stream of events.
+    ///
+    /// # Errors
+    /// When the agent is busy.
+    pub fn prompt(&self, text: impl Into<String>) -> Result<RunStream, AgentError> {
+        self.prompt_messages(vec![AgentMessage::user(text)])
+    }
+
+    /// Runs messages as a prompt; returns its stream of events.
+    ///
+    /// # Errors
+    /// When the agent is busy.
+    pub fn prompt_messages(&self, messages: Vec<AgentMessage>) -> Result<RunStream, AgentError> {
+        self.start(Task::Prompt(messages), None)
+    }
+
+    /// Runs a prompt to its end, handing every event to `sender`.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the run could not be driven to its end.
+    pub async fn prompt_with_sender(
+        &self,
+        text: impl Into<String>,
+        sender: impl EventSender + 'static,
+    ) -> Result<AgentOutput, AgentError> {
+        self.prompt_messages_with_sender(vec![AgentMessage::user(text)], sender).await
+    }
+
+    /// Runs messages as a prompt to its end, handing every event to `sender`.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the run could not be driven to its end.
+    pub async fn prompt_messages_with_sender(
+        &self,
+        messages: Vec<AgentMessage>,
+        sender: impl EventSender + 'static,
+    ) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Prompt(messages), Some(Box::new(sender)))?.finish().await
+    }
+
+    /// Goes on from the conversation as it is.
+    ///
+    /// # Errors
+    /// When the agent is busy.
+    pub fn continue_loop(&self) -> Result<RunStream, AgentError> {
+        self.start(Task::Continue(ContinuationKind::Default), None)
+    }
+
+    /// Goes on to the end, handing every event to `sender`. A rerun or a branch starts from the last user message.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the run could not be driven to its end.
+    pub async fn continue_loop_with_sender(
+        &self,
+        sender: impl EventSender + 'static,
+        kind: ContinuationKind,
+    ) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Continue(kind), Some(Box::new(sender)))?.finish().await
+    }
+
+    /// Goes on with a loop of this session that was interrupted by a crash or a failing store. `None` when there is
+    /// none.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the run could not be driven to its end.
+    pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
+        match self.start(Task::Recover, None)?.finish().await {
+            Err(AgentError::Recover(_)) => Ok(None),
+            output => output.map(Some),
+        }
+    }
+
+    // Control
+
+    /// Queues a message that is injected between tool executions or at the end of the turn. While nothing runs, it
+    /// waits for the next run.
+    pub fn steer(&self, message: impl Into<AgentMessage>) {
+        self.queue(QueueKind::Steering, message.into());
+    }
+
+    /// Queues a message that is injected when the loop would otherwise stop. While nothing runs, it waits for the
+    /// next run.
+    pub fn follow_up(&self, message: impl Into<AgentMessage>) {
+        self.queue(QueueKind::FollowUp, message.into());
+    }
+
+    fn queue(&self, queue: QueueKind, message: AgentMessage) {
+        let mut state = self.state();
+        let refused = match &state.running {
+            Some(running) => running.link.send(queue, message).err(),
+            None => Some(Box::new(message)),
+        };
+        if let Some(message) = refused {
+            state.waiting.push_back((queue, *message));
+        }
+    }
+
+    /// Ends the run, if there is one. It still journals its end.
+    pub fn abort(&self) {
+        if let Some(running) = &self.state().running {
+            running.cancel.cancel();
+        }
+    }
+
+    /// Answers a permission request of the run. The first answer counts.
+    pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
+        if let Some(running) = &self.state().running {
+            running.link.respond(request, decision);
+        }
+    }
+
+    /// Ends the run, if there is one, and begins again: an empty conversation in a new session, empty queues.
+    pub fn reset(&self) {
+        self.abort();
+        self.rotate();
+        self.state().waiting.clear();
+    }
+
+    /// Rotates to a new session with an empty conversation; returns its id.
+    ///
+    /// # Errors
+    /// When the agent is busy.
+    pub fn new_session(&self) -> Result<SessionId, AgentError> {
+        if self.is_streaming() {
+            return Err(AgentError::Busy);
+        }
+        Ok(self.rotate())
+    }
+
+    /// Rotates to a new session if the last prompt is longer ago than `threshold`.
+    ///
+    /// # Errors
+    /// When the agent is busy.
+    pub fn check_and_rotate(&self, threshold: Duration) -> Result<Option<SessionId>, AgentError> {
+        let now = self.shared.config.ports.clock.now();
+        let idle = self.state().last_active_at.is_some_and(|at| now.since(at) > threshold);
+        if idle { self.new_session().map(Some) } else { Ok(None) }
+    }
+
+    fn rotate(&self) -> SessionId {
+        let session_id = fresh_session();
+        let journal = self.journal_of(session_id.clone());
+        let mut state = self.state();
+        state.journal = Arc::clone(&journal);
+        state.context = Some(AgentContext::new(self.shared.agent_id.clone(), journal));
+        state.stale = false;
+        state.running = None;
+        state.snapshot = Window::default();
+        session_id
+    }
+
+    fn journal_of(&self, session_id: SessionId) -> Arc<Journal> {
+        let ports = &self.shared.config.ports;
+        Arc::new(Journal::new(
+            Arc::clone(&self.shared.store),
+            session_id,
+            Arc::clone(&ports.clock),
+            Arc::clone(&ports.entropy),
+            self.shared.journal_config,
+        ))
+    }
+
+    // State
+
+    /// The agent's identity.
+    pub fn agent_id(&self) -> &AgentId {
+        &self.shared.agent_id
+    }
+
+    /// The current session.
+    pub fn session_id(&self) -> SessionId {
+        self.state().journal.session_id().clone()
+    }
+
+    /// Whether a run is going on.
+    pub fn is_streaming(&self) -> bool {
+        self.state().running.is_some()
+    }
+
+    /// The conversation; while a run is going on, as it was before.
+    pub fn messages(&self) -> Vec<SharedMessage> {
+        let window = {
+            let state = self.state();
+            state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
+        };
+        window.iter().cloned().collect()
+    }
+
+    /// The conversation as JSON.
+    ///
+    /// # Errors
+    /// When a message cannot be written as JSON.
+    pub fn save_messages(&self) -> Result<String, AgentError> {
+        Ok(serde_json::to_string(&self.messages())?)
+    }
+
+    /// Replaces the conversation by what [`Agent::save_messages`] wrote. What does not fit together is repaired.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the text is not a list of messages.
+    pub fn restore_messages(&self, json: &str) -> Result<(), AgentError> {
+        let messages: Vec<AgentMessage> = serde_json::from_str(json)?;
+        let mut state = self.state();
+        let context = state.context.as_mut().ok_or(AgentError::Busy)?;
+        context.replace_messages(messages, &self.shared.config.ports);
+        Ok(())
+    }
+
+    /// A subscription to the current session's events, if [`AgentBuilder::enable_broadcast`] was called.
+    pub fn subscribe(&self) -> Option<Subscription> {
+        let capacity = self.shared.broadcast?;
+        Some(self.state().journal.hub().subscribe(capacity))
+    }
+
+    // Running
+
+    fn start(&self, task: Task, sender: Option<Box<dyn EventSender>>) -> Result<RunStream, AgentError> {
+        let (link, cancel, over) =
+            (Arc::new(Link::default()), CancellationToken::new(), CancellationToken::new());
+        let (context, events, stale) = {
+            let mut state = self.state();
+            if state.running.is_some() {
+                return Err(AgentError::Busy);
+            }
+            let mut context = state.context.take().ok_or(AgentError::Busy)?;
+            for (queue, message) in std::mem::take(&mut state.waiting) {
+                context.queue(queue, message);
+            }
+            state.snapshot = context.messages();
+            state.running = Some(Running { link: Arc::clone(&link), cancel: cancel.clone() });
+            if !matches!(task, Task::Recover) {
+                state.last_active_at = Some(self.shared.config.ports.clock.now());
+            }
+            let events = state.journal.hub().subscribe(DEFAULT_CAPACITY);
+            (context, events, std::mem::take(&mut state.stale))
+        };
+        let (agent, stop, connect) = (self.clone(), cancel.clone(), Arc::clone(&link));
+        let mut loan = Loan { agent: self.clone(), context: Some(context), broken: true, over: over.clone() };
+        let future = async move {
+            let Some(context) = loan.context() else { return Err(AgentError::TaskLost) };
+            let result = agent.execute(task, sender, context, stale, stop, &connect).await;
+            loan.settle(&result);
+            result
+        };
+        let task = tokio::spawn(future);
+        Ok(RunStream::new(events, task, cancel, link, over))
+    }
+
+    async fn execute(
+        &self,
+        task: Task,
+        sender: Option<Box<dyn EventSender>>,
+        context: &mut AgentContext,
+        stale: bool,
+        cancel: CancellationToken,
+        link: &Link,
+    ) -> Result<AgentOutput, AgentError> {
+        let config = &self.shared.config;
+        let sender = self.sender(sender);
+        let started = |handle| link.connect(&handle);
+        if stale && !matches!(task, Task::Recover) {
+            self.reload(context).await?;
+        }
+        let prompts = match task {
+            Task::Recover => {
+                let recovered = loops::recover_with(context, config, sender, cancel, started).await?;
+                let none = || lariat_core::run::RecoverError::UnknownLoop("none".into());
+                return recovered.ok_or_else(|| none().into());
+            }
+            Task::Continue(kind) => {
+                if kind != ContinuationKind::Default {
+                    context.rewind_to_last_prompt();
+                }
+                context.continuation_kind = Some(kind);
+                Vec::new()
+            }
+            Task::Prompt(prompts) => {
+                context.continuation_kind = None;
+                context.parent_loop_id = None;
+                prompts
+            }
+        };
+        let run = context.begin(config, prompts).await?;
+        loops::drive(run, context, config, sender, cancel, started).await
+    }
+
+    /// Reads the journal of a session that somebody else may have written to.
+    async fn reload(&self, context: &mut AgentContext) -> Result<(), AgentError> {
+        if context.journal().open().await? == 0 {
+            return Ok(());
+        }
+        let events = context.journal().read_from(0).await?;
+        let fold = lariat_core::session::SessionFold::of(&events);
+        if let Some(open) = fold.open_loops().next() {
+            return Err(AgentError::Interrupted(open.loop_id.clone()));
+        }
+        context.adopt(&fold);
+        Ok(())
+    }
+
+    fn sender(&self, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender + use<> {
+        let callback = self.shared.callback.clone();
+        move |event: Event| {
+            if let Some(callback) = &callback {
+                callback(&event.event);
+            }
+            if let Some(sender) = &mut sender {
+                sender.send(event);
+            }
+        }
+    }
+
+    /// A stream that ends at once, for a run that could not be started.
+    fn failed(&self, error: AgentError) -> RunStream {
+        let over = CancellationToken::new();
+        over.cancel();
+        let events = self.state().journal.hub().subscribe(1);
+        let task = tokio::spawn(async move { Err(error) });
+        RunStream::new(events, task, CancellationToken::new(), Arc::default(), over)
+    }
+}
+
+/// The context while a run has it. Goes back to the agent however the run's task ends, by a panic too.
+struct Loan {
+    agent: Agent,
+    context: Option<AgentContext>,
+    /// The run did not come to its end: the journal knows more than the context.
+    broken: bool,
+    over: CancellationToken,
+}
+
+impl Loan {
+    fn context(&mut self) -> Option<&mut AgentContext> {
+        self.context.as_mut()
+    }
+
+    fn settle(&mut self, result: &Result<AgentOutput, AgentError>) {
+        self.broken = matches!(result, Err(AgentError::Drive(_)));
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.over.cancel();
+        let Some(context) = self.context.take() else { return };
+        let mut state = self.agent.state();
+        // After a reset the agent has another context; this one's journal is complete either way.
+        if Arc::ptr_eq(&state.journal, context.journal()) {
+            state.running = None;
+            state.stale = self.broken;
+            state.snapshot = Window::default();
+            state.context = Some(context);
+        }
+    }
+}
+
+fn fresh_session() -> SessionId {
+    SessionId::from(Uuid::new_v4().to_string())
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("agent_id", &self.shared.agent_id)
+            .field("session_id", &self.session_id())
+            .finish()
+    }
+}

@@ -1,0 +1,22 @@
+//! The SDK's face: an agent that is prompted, watched, steered and stopped.
+//!
+//! [`Agent`] keeps a session between prompts; [`agent_loop`] and its siblings are the same without keeping anything.
+//! Both run the one driver. Owns identity, sessions and the ways of observing; owns no logic of the loop.
+
+mod builder;
+mod context;
+mod error;
+mod handle;
+mod loops;
+mod output;
+mod pump;
+mod stream;
+
+pub use builder::AgentBuilder;
+pub use context::{AgentContext, AgentLoopConfig};
+pub use error::{AgentError, BuildError};
+pub use handle::Agent;
+pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
+pub use output::AgentOutput;
+pub use pump::EventSender;
+pub use stream::RunStream;

@@ -1,0 +1,162 @@
+//! A run as a stream of events that can be answered, steered and cancelled.
+//!
+//! Owns the consumer's end. Dropping it cancels the run; the run's task still journals its end and cleans up.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::event::{AgentEvent, Event, QueueKind};
+use lariat_core::id::RequestId;
+use lariat_core::message::AgentMessage;
+use lariat_core::permission::PermissionDecision;
+use tokio::task::JoinHandle;
+
+use super::error::AgentError;
+use super::output::AgentOutput;
+use crate::drive::RunHandle;
+use crate::observe::Subscription;
+
+/// A running run. Read events with [`RunStream::next`], or just wait with [`RunStream::finish`].
+#[derive(Debug)]
+pub struct RunStream {
+    events: Option<Subscription>,
+    task: JoinHandle<Result<AgentOutput, AgentError>>,
+    cancel: CancellationToken,
+    link: Arc<Link>,
+    over: CancellationToken,
+    waiting: Option<lariat_core::cancel::Cancelled>,
+    finished: bool,
+}
+
+/// The run's handle, once it has begun, and what was sent before that.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    state: Mutex<LinkState>,
+}
+
+#[derive(Debug, Default)]
+struct LinkState {
+    handle: Option<RunHandle>,
+    early: Vec<(QueueKind, AgentMessage)>,
+}
+
+impl Link {
+    fn with<T>(&self, act: impl FnOnce(&mut LinkState) -> T) -> T {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn connect(&self, handle: &RunHandle) {
+        self.with(|state| {
+            for (queue, message) in state.early.drain(..) {
+                let _ = match queue {
+                    QueueKind::Steering => handle.steer(message),
+                    QueueKind::FollowUp => handle.follow_up(message),
+                };
+            }
+            state.handle = Some(handle.clone());
+        });
+    }
+
+    pub(super) fn send(&self, queue: QueueKind, message: AgentMessage) -> Result<(), Box<AgentMessage>> {
+        self.with(|state| match (&state.handle, queue) {
+            (Some(handle), QueueKind::Steering) => handle.steer(message),
+            (Some(handle), QueueKind::FollowUp) => handle.follow_up(message),
+            (None, queue) => {
+                state.early.push((queue, message));
+                Ok(())
+            }
+        })
+    }
+
+    pub(super) fn respond(&self, request: RequestId, decision: PermissionDecision) {
+        self.with(|state| {
+            if let Some(handle) = &state.handle {
+                handle.respond_permission(request, decision);
+            }
+        });
+    }
+}
+
+impl RunStream {
+    pub(super) fn new(
+        events: Subscription,
+        task: JoinHandle<Result<AgentOutput, AgentError>>,
+        cancel: CancellationToken,
+        link: Arc<Link>,
+        over: CancellationToken,
+    ) -> Self {
+        Self { events: Some(events), task, cancel, link, over, waiting: None, finished: false }
+    }
+
+    /// The next event; `None` after the run's `AgentEnd`, or when it could not go on (see [`RunStream::finish`]).
+    pub async fn next(&mut self) -> Option<Event> {
+        StreamExt::next(self).await
+    }
+
+    /// Answers a permission request. The first answer counts.
+    pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
+        self.link.respond(request, decision);
+    }
+
+    /// Injects a message between tool executions or at the end of the turn. Returns false when the run is over.
+    pub fn inject_message(&self, message: impl Into<AgentMessage>) -> bool {
+        self.link.send(QueueKind::Steering, message.into()).is_ok()
+    }
+
+    /// Ends the run. Its `AgentEnd` still comes.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Waits for the end, whatever is left of the events.
+    ///
+    /// # Errors
+    /// When the run could not be started or driven to its end.
+    pub async fn finish(mut self) -> Result<AgentOutput, AgentError> {
+        self.events = None;
+        self.finished = true;
+        (&mut self.task).await.unwrap_or(Err(AgentError::TaskLost))
+    }
+}
+
+impl Stream for RunStream {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let this = &mut *self;
+        if this.finished {
+            return Poll::Ready(None);
+        }
+        let Some(events) = &mut this.events else { return Poll::Ready(None) };
+        match events.poll_next_unpin(context) {
+            Poll::Ready(Some(event)) => {
+                this.finished = matches!(event.event, AgentEvent::AgentEnd { .. });
+                return Poll::Ready(Some(event));
+            }
+            Poll::Ready(None) => {
+                this.finished = true;
+                return Poll::Ready(None);
+            }
+            Poll::Pending => {}
+        }
+        // A run that failed publishes no end: its task says so.
+        let waiting = this.waiting.get_or_insert_with(|| this.over.cancelled());
+        if Pin::new(waiting).poll(context).is_ready() {
+            this.finished = true;
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for RunStream {
+    fn drop(&mut self) {
+        if !self.finished || self.events.is_some() {
+            self.cancel.cancel();
+        }
+    }
+}

@@ -1,0 +1,584 @@
+//! One run, driven: the loop between the machine and the world.
+//!
+//! Owns the order of effects and the barrier. While a batch is being written nothing else is performed and the model
+//! is not read (back-pressure); tools go on, and what arrives is handed to the machine, whose effects wait their turn.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use lariat_core::BoxFuture;
+use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::context::CompactionQuery;
+use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
+use lariat_core::hooks::{FilterResult, HookInterest};
+use lariat_core::id::{LoopId, RequestId, ToolCallId};
+use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::permission::PermissionDecision;
+use lariat_core::planted::{Planted, planted};
+use lariat_core::run::{Effect, Ending, Filtered, HookCall, Input, OpId, Run, RunConfig, RunParts};
+use lariat_core::store::StoreError;
+use lariat_core::tool::ToolResult;
+
+use super::gate;
+use super::journal::Journal;
+use super::mailbox::{Letter, Mailbox};
+use super::model_call::ModelCall;
+use super::ports::Ports;
+use super::timers::Timers;
+use super::tool_call::{self, ToolLeash};
+
+/// Drives one run to its end.
+pub struct Driver {
+    ports: Arc<Ports>,
+    config: Arc<RunConfig>,
+    journal: Arc<Journal>,
+    run: Run,
+    handle: RunHandle,
+    held: Option<Effect>,
+    batch: Vec<EventRecord>,
+    flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
+    published_late: Vec<Placed>,
+    model: Option<ModelCall>,
+    jobs: FuturesUnordered<Abortable<BoxFuture<'static, Input>>>,
+    job_handles: Vec<(JobKey, AbortHandle)>,
+    leashes: Vec<ToolLeash>,
+    timers: Timers<TimerKey>,
+    cancelled: Option<Cancelled>,
+    begun: Option<u64>,
+    messages: Vec<SharedMessage>,
+}
+
+/// A live event and how many durable ones of the batch come before it.
+struct Placed {
+    after: usize,
+    record: EventRecord,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JobKey {
+    Op(OpId),
+    Request(RequestId),
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum TimerKey {
+    Op(OpId),
+    Grace(ToolCallId),
+}
+
+/// What can happen while the driver waits.
+enum Happening {
+    Input(Input),
+    Flushed(Result<Vec<Event>, StoreError>),
+    Letter(Letter),
+    GraceOver(ToolCallId),
+}
+
+/// What a run came to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Driven {
+    /// How it ended.
+    pub ending: Ending,
+    /// All messages it produced, in the order they were recorded.
+    pub messages: Vec<SharedMessage>,
+    /// The conversation and what is still queued, for the next loop.
+    pub parts: RunParts,
+    /// Messages that came too late for this run and are not journaled.
+    pub unread: Vec<(QueueKind, AgentMessage)>,
+}
+
+/// Why a run could not be driven to its end. It can be recovered from its journal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// The journal could not be written.
+    #[error("the run stopped because its journal could not be written: {0}")]
+    Journal(#[from] StoreError),
+}
+
+/// Talks to a run from outside of its task. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    loop_id: LoopId,
+    mailbox: Arc<Mailbox>,
+    cancel: CancellationToken,
+}
+
+impl RunHandle {
+    /// The run's loop.
+    pub const fn loop_id(&self) -> &LoopId {
+        &self.loop_id
+    }
+
+    /// Injects a message between tool executions or at the end of the turn.
+    ///
+    /// # Errors
+    /// Gives the message back when the run is over or has too many waiting.
+    pub fn steer(&self, message: impl Into<AgentMessage>) -> Result<(), Box<AgentMessage>> {
+        self.queue(QueueKind::Steering, message.into())
+    }
+
+    /// Injects a message when the loop would otherwise stop.
+    ///
+    /// # Errors
+    /// Gives the message back when the run is over or has too many waiting.
+    pub fn follow_up(&self, message: impl Into<AgentMessage>) -> Result<(), Box<AgentMessage>> {
+        self.queue(QueueKind::FollowUp, message.into())
+    }
+
+    /// Injects a message when its queue's moment comes.
+    ///
+    /// # Errors
+    /// Gives the message back when the run is over or has too many waiting.
+    pub fn queue(&self, queue: QueueKind, message: AgentMessage) -> Result<(), Box<AgentMessage>> {
+        self.mailbox.send(Letter::Queue { queue, message: Box::new(message) }).map_err(
+            |letter| match letter {
+                Letter::Queue { message, .. } => message,
+                // Only what was sent comes back.
+                _ => Box::new(AgentMessage::user("")),
+            },
+        )
+    }
+
+    /// Answers a permission request. The first answer counts.
+    pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
+        let _ = self.mailbox.send(Letter::Answer { request, decision });
+    }
+
+    /// Ends the run.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Driver {
+    /// A driver for a run, and the handle to talk to it. `cancel` ends the run when it is triggered.
+    pub fn new(
+        ports: Arc<Ports>,
+        config: Arc<RunConfig>,
+        journal: Arc<Journal>,
+        run: Run,
+        cancel: CancellationToken,
+    ) -> (Self, RunHandle) {
+        let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
+        let driver = Self {
+            ports,
+            config,
+            journal,
+            run,
+            handle: handle.clone(),
+            held: None,
+            batch: Vec::new(),
+            flush: None,
+            published_late: Vec::new(),
+            model: None,
+            jobs: FuturesUnordered::new(),
+            job_handles: Vec::new(),
+            leashes: Vec::new(),
+            timers: Timers::default(),
+            cancelled: Some(handle.cancel.cancelled()),
+            begun: None,
+            messages: Vec::new(),
+        };
+        (driver, handle)
+    }
+
+    /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn drive(mut self) -> Result<Driven, DriveError> {
+        // What was said before the start is heard before the start.
+        for letter in self.handle.mailbox.take() {
+            self.on_letter(letter);
+        }
+        self.feed(Input::Begin);
+        loop {
+            if let Some(ending) = self.perform() {
+                let Self { run, messages, handle, .. } = self;
+                let unread = unread(&handle.mailbox);
+                return Ok(Driven { ending, messages, parts: run.into_parts(), unread });
+            }
+            match poll_fn(|context| self.poll_happening(context)).await {
+                Happening::Input(input) => self.feed(input),
+                Happening::Letter(letter) => self.on_letter(letter),
+                Happening::GraceOver(call) => self.cut(&call),
+                Happening::Flushed(result) => {
+                    let events = result?;
+                    self.flush = None;
+                    self.publish_flushed(events);
+                }
+            }
+        }
+    }
+
+    fn feed(&mut self, input: Input) {
+        if let Input::ToolFinished { call, .. } = &input {
+            self.leashes.retain(|leash| leash.id != *call);
+            self.timers.drop_timer(&TimerKey::Grace(call.clone()));
+        }
+        let stamp = self.ports.stamp();
+        self.run.handle(input, stamp);
+    }
+
+    /// Performs effects until the run is over, a write is under way, or there are none.
+    fn perform(&mut self) -> Option<Ending> {
+        loop {
+            if self.flush.is_some() {
+                return None;
+            }
+            let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) else {
+                if !self.batch.is_empty() {
+                    self.start_flush();
+                    continue;
+                }
+                return None;
+            };
+            let barrier = effect.touches_world() && !self.is_inert(&effect);
+            let barrier = barrier && !planted(Planted::DispatchBeforeAppend);
+            if barrier && !self.batch.is_empty() {
+                self.held = Some(effect);
+                self.start_flush();
+                continue;
+            }
+            match effect {
+                Effect::Finish(ending) => return Some(ending),
+                effect => self.act(effect),
+            }
+        }
+    }
+
+    /// Effects that reach nobody need no barrier.
+    fn is_inert(&self, effect: &Effect) -> bool {
+        matches!(effect, Effect::Hook(_)) && self.ports.hooks.interest() == HookInterest::None
+    }
+
+    fn act(&mut self, effect: Effect) {
+        match effect {
+            Effect::Record(record) => self.record(*record),
+            Effect::Hook(call) => self.call_hook(call),
+            Effect::Filter { prompts } => {
+                let filtered = self.filter(&prompts);
+                self.feed(Input::Filtered(filtered));
+            }
+            Effect::CallModel { op, window, .. } => {
+                let request = self.ports.request.with(window, &self.ports.tools);
+                self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
+            }
+            Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
+            Effect::Compact { op, window, cause, tokens } => {
+                let config = self.config.context.clone().unwrap_or_default();
+                let query = CompactionQuery::new(window, cause, config, tokens);
+                let (strategy, cancel) =
+                    (Arc::clone(&self.ports.compaction), self.handle.cancel.child_token());
+                let job = Box::pin(async move {
+                    Input::Compacted { op, compacted: strategy.compact(query, cancel).await }
+                });
+                self.start_job(Some(JobKey::Op(op)), job);
+            }
+            Effect::Abandon { op } => {
+                self.timers.drop_timer(&TimerKey::Op(op));
+                self.model.take_if(|call| call.op() == op);
+                self.abort_job(JobKey::Op(op));
+            }
+            Effect::Authorize { call } => {
+                let job = gate::authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
+                self.start_job(None, job);
+            }
+            Effect::Ask { request } => {
+                if let Some(approver) = self.ports.approver.clone() {
+                    let key = JobKey::Request(request.id);
+                    let job = Box::pin(async move {
+                        let decision = approver.ask(&request).await;
+                        Input::PermissionAnswered { request: request.id, decision }
+                    });
+                    self.start_job(Some(key), job);
+                }
+            }
+            Effect::Withdraw { request } => self.abort_job(JobKey::Request(request)),
+            Effect::RunTool { call, args } => {
+                let (leash, job) = tool_call::start(
+                    self.ports.tools.get(&call.name),
+                    &call,
+                    args,
+                    self.journal.session_id(),
+                    &self.handle.loop_id,
+                    &self.handle.mailbox,
+                    &self.handle.cancel,
+                );
+                self.leashes.push(leash);
+                self.start_job(None, job);
+            }
+            Effect::CancelTool { call } => {
+                if let Some(leash) = self.leashes.iter().find(|leash| leash.id == call) {
+                    leash.cancel.cancel();
+                    let at = self.ports.clock.now().after(self.ports.tool_grace);
+                    self.timers.set(at, TimerKey::Grace(call));
+                }
+            }
+            // Nothing else is left: `Finish` is taken by the caller.
+            _ => {}
+        }
+    }
+
+    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, Input>) {
+        let (handle, registration) = AbortHandle::new_pair();
+        self.jobs.push(Abortable::new(job, registration));
+        if let Some(key) = key {
+            self.job_handles.push((key, handle));
+        }
+    }
+
+    fn abort_job(&mut self, key: JobKey) {
+        if let Some(at) = self.job_handles.iter().position(|(other, _)| *other == key) {
+            self.job_handles.swap_remove(at).1.abort();
+        }
+    }
+
+    fn cut(&self, call: &ToolCallId) {
+        if let Some(leash) = self.leashes.iter().find(|leash| leash.id == *call) {
+            leash.cut.cancel();
+        }
+    }
+
+    // Recording and publishing
+
+    fn record(&mut self, mut record: EventRecord) {
+        if record.is_durable() {
+            if planted(Planted::PublishesBeforeAck) {
+                self.journal.hub().publish(Arc::new(record.clone()));
+            }
+            self.batch.push(record);
+        } else if self.batch.is_empty() {
+            record.seq = self.journal.next_seq();
+            self.journal.hub().publish(Arc::new(record));
+        } else {
+            self.published_late.push(Placed { after: self.batch.len(), record });
+        }
+    }
+
+    fn start_flush(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let (journal, cancel) = (Arc::clone(&self.journal), self.handle.cancel.clone());
+        let begun = self.begun;
+        self.flush = Some(Box::pin(async move {
+            let mut events = journal.append(batch, &cancel).await?;
+            if let Some(last) = events.last_mut() {
+                resolve_end(&journal, last, begun).await;
+            }
+            Ok(events)
+        }));
+    }
+
+    /// Shows a written batch to observers, with the live events where they belong.
+    fn publish_flushed(&mut self, events: Vec<Event>) {
+        let mut late = std::mem::take(&mut self.published_late).into_iter().peekable();
+        for (at, event) in events.into_iter().enumerate() {
+            while let Some(placed) = late.next_if(|placed| placed.after <= at) {
+                self.publish_live(placed.record, event.seq);
+            }
+            self.note(&event);
+            if !planted(Planted::PublishesBeforeAck) {
+                self.journal.hub().publish(event);
+            }
+        }
+        let seq = self.journal.next_seq();
+        late.for_each(|placed| self.publish_live(placed.record, seq));
+    }
+
+    fn publish_live(&self, mut record: EventRecord, seq: u64) {
+        record.seq = seq;
+        self.journal.hub().publish(Arc::new(record));
+    }
+
+    fn note(&mut self, event: &Event) {
+        match &event.event {
+            AgentEvent::AgentStart(_) => self.begun = Some(event.seq),
+            AgentEvent::AgentEnd { messages, .. } => {
+                self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
+            }
+            _ => {}
+        }
+    }
+
+    // Waiting
+
+    /// The next thing that happens. Looked at in a fixed order, so that a run is reproducible; the model comes last,
+    /// because it alone can talk without end.
+    fn poll_happening(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        if let Some(flush) = &mut self.flush
+            && let Poll::Ready(result) = flush.as_mut().poll(context)
+        {
+            return Poll::Ready(Happening::Flushed(result));
+        }
+        if let Some(cancelled) = &mut self.cancelled
+            && std::pin::Pin::new(cancelled).poll(context).is_ready()
+        {
+            self.cancelled = None;
+            return Poll::Ready(Happening::Input(Input::Cancel));
+        }
+        if let Poll::Ready(letter) = self.handle.mailbox.poll(context) {
+            return Poll::Ready(Happening::Letter(letter));
+        }
+        if let Poll::Ready(key) = self.timers.poll(&*self.ports.clock, context) {
+            return Poll::Ready(match key {
+                TimerKey::Op(op) => Happening::Input(Input::Timer { op }),
+                TimerKey::Grace(call) => Happening::GraceOver(call),
+            });
+        }
+        while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
+            // An aborted job has nothing to say.
+            if let Ok(input) = finished {
+                self.forget_job(&input);
+                return Poll::Ready(Happening::Input(input));
+            }
+        }
+        if self.flush.is_none()
+            && let Some(call) = &mut self.model
+            && let Poll::Ready(input) = call.poll(context)
+        {
+            if let Input::Model { signal, .. } = &input
+                && signal.is_last()
+            {
+                self.model = None;
+            }
+            return Poll::Ready(Happening::Input(input));
+        }
+        Poll::Pending
+    }
+
+    fn forget_job(&mut self, input: &Input) {
+        let key = match input {
+            Input::Compacted { op, .. } => JobKey::Op(*op),
+            Input::PermissionAnswered { request, .. } => JobKey::Request(*request),
+            _ => return,
+        };
+        self.job_handles.retain(|(other, _)| *other != key);
+    }
+
+    fn on_letter(&mut self, letter: Letter) {
+        match letter {
+            Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
+            Letter::Answer { request, decision } => {
+                self.feed(Input::PermissionAnswered { request, decision })
+            }
+            Letter::Update { call, partial } => self.on_update(call, partial),
+            Letter::Progress { call, text } => {
+                let tool_name = self.tool_name(&call);
+                if let Some(tool_name) = tool_name {
+                    self.record_live(AgentEvent::ProgressMessage { tool_call_id: call, tool_name, text });
+                }
+            }
+        }
+    }
+
+    /// The tool of a running call; what a call says after its end is not shown.
+    fn tool_name(&self, call: &ToolCallId) -> Option<String> {
+        self.leashes.iter().find(|leash| leash.id == *call).map(|leash| leash.tool_name.clone())
+    }
+
+    fn on_update(&mut self, call: ToolCallId, partial: ToolResult) {
+        let Some(tool_name) = self.tool_name(&call) else { return };
+        let hooks = Arc::clone(&self.ports.hooks);
+        let hooked = hooks.interest() == HookInterest::All;
+        let text = if hooked { lariat_core::content::joined_text(&partial.content) } else { String::new() };
+        if hooked && !guarded(|| hooks.before_tool_execution_update(&tool_name, &call, &text)) {
+            return;
+        }
+        self.record_live(AgentEvent::ToolExecutionUpdate {
+            tool_call_id: call.clone(),
+            tool_name: tool_name.clone(),
+            partial_result: Arc::new(partial),
+        });
+        if hooked {
+            guarded(|| {
+                hooks.after_tool_execution_update(&tool_name, &call, &text);
+                true
+            });
+        }
+    }
+
+    fn record_live(&mut self, event: AgentEvent) {
+        let record = self.run.live_record(event, self.ports.stamp());
+        self.record(record);
+    }
+
+    // Hooks and filters
+
+    fn call_hook(&mut self, call: HookCall) {
+        let hooks = Arc::clone(&self.ports.hooks);
+        let expects_answer = call.expects_answer();
+        let proceed = guarded(|| match call {
+            HookCall::BeforeLoop { window, loop_index } => hooks.before_loop(&window, loop_index),
+            HookCall::BeforeTurn { window, turn_index } => hooks.before_turn(&window, turn_index),
+            HookCall::AfterLoop { window, usage } => {
+                hooks.after_loop(&window, &usage);
+                true
+            }
+            HookCall::AfterTurn { window, usage } => {
+                hooks.after_turn(&window, &usage);
+                true
+            }
+            HookCall::AfterTool { tool_name, tool_call_id, is_error } => {
+                hooks.after_tool_execution(&tool_name, &tool_call_id, is_error);
+                true
+            }
+            HookCall::OnError { error } => {
+                hooks.on_error(&error);
+                true
+            }
+            _ => true,
+        });
+        if expects_answer {
+            self.feed(Input::HookAnswered { proceed });
+        }
+    }
+
+    fn filter(&self, prompts: &[AgentMessage]) -> Filtered {
+        let mut warnings = Vec::new();
+        for filter in &self.ports.filters {
+            for prompt in prompts {
+                let judged = catch_unwind(AssertUnwindSafe(|| filter.filter(prompt)));
+                match judged.unwrap_or_else(|_| FilterResult::Reject("an input filter failed".to_owned())) {
+                    FilterResult::Pass => {}
+                    FilterResult::Warn(warning) => warnings.push(warning),
+                    FilterResult::Reject(reason) => return Filtered::Reject { reason },
+                }
+            }
+        }
+        Filtered::Pass { warnings }
+    }
+}
+
+/// A hook that panics counts as `false`.
+fn guarded(hook: impl FnOnce() -> bool) -> bool {
+    catch_unwind(AssertUnwindSafe(hook)).unwrap_or(false)
+}
+
+/// Compaction lets go of messages; the end of a loop names them all the same, so they are read back for observers.
+async fn resolve_end(journal: &Journal, last: &mut Event, begun: Option<u64>) {
+    let AgentEvent::AgentEnd { messages, .. } = &last.event else { return };
+    let Some(begun) = begun.filter(|_| messages.iter().any(|message| message.shared().is_none())) else {
+        return;
+    };
+    // Observers get the names unresolved when the journal cannot be read; nothing is lost by that.
+    let Ok(events) = journal.read_from(begun).await else { return };
+    let mut resolver = lariat_core::event::Resolver::new();
+    if let Some(resolved) = events.iter().map(|event| resolver.resolve(event)).last() {
+        *last = resolved;
+    }
+}
+
+/// What was sent to a run in its last moment.
+fn unread(mailbox: &Mailbox) -> Vec<(QueueKind, AgentMessage)> {
+    let queued = |letter| match letter {
+        Letter::Queue { queue, message } => Some((queue, *message)),
+        _ => None,
+    };
+    mailbox.close().into_iter().filter_map(queued).collect()
+}

@@ -1,0 +1,41 @@
+//! The gate every tool call passes before it is dispatched: hook, then policy.
+//!
+//! Owns the order and the rule that a stage which panics denies.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use lariat_core::BoxFuture;
+use lariat_core::content::ToolCall;
+use lariat_core::hooks::HookInterest;
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::permission::{PolicyQuery, Verdict};
+use lariat_core::run::Input;
+use lariat_core::tool::ToolEffects;
+
+use super::ports::Ports;
+
+/// Decides about a call.
+pub(crate) fn authorize(
+    ports: &Arc<Ports>,
+    session_id: &SessionId,
+    loop_id: &LoopId,
+    call: Arc<ToolCall>,
+) -> BoxFuture<'static, Input> {
+    let (ports, session_id, loop_id) = (Arc::clone(ports), session_id.clone(), loop_id.clone());
+    Box::pin(async move {
+        let effects = ports.tools.get(&call.name).map_or(ToolEffects::ALL, |tool| tool.effects());
+        let decide = async {
+            if ports.hooks.interest() == HookInterest::All
+                && !ports.hooks.before_tool_execution(&call.name, &call.id, &call.arguments)
+            {
+                return Verdict::Skip;
+            }
+            ports.policy.check(PolicyQuery::new(&session_id, &loop_id, &call, effects)).await
+        };
+        let failed = |_| Verdict::Deny("the permission check failed".to_owned());
+        let verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
+        Input::Authorized { call: call.id.clone(), verdict }
+    })
+}

@@ -1,0 +1,257 @@
+//! The writer of one session's journal, shared by the loops that run in it.
+//!
+//! Owns the next sequence number, the writer's epoch and what happens when the store fails: an append whose outcome is
+//! unclear is looked up before it is repeated, and observers are told that events are not saved yet.
+//! Invariant: an event is written once, and nothing is called acknowledged that the store did not confirm.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use futures_util::lock::Mutex;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::clock::{Clock, EntropySource};
+use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
+use lariat_core::id::{EventId, SessionId};
+use lariat_core::planted::{Planted, planted};
+use lariat_core::store::{Append, Epoch, SessionStore, StoreError};
+use lariat_core::time::Minter;
+
+use crate::observe::EventHub;
+
+/// Events read at once while looking something up.
+const PAGE: usize = 256;
+
+/// How a journal behaves when its store fails.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalConfig {
+    /// Wait before the first new attempt; doubles up to `max_delay`.
+    pub initial_delay: Duration,
+    /// The longest wait between attempts. Keeps recovery within seconds of the store's return.
+    pub max_delay: Duration,
+    /// How long to keep trying before the run is given up. Nothing is lost then: it can be recovered.
+    pub patience: Duration,
+}
+
+impl Default for JournalConfig {
+    fn default() -> Self {
+        Self {
+            initial_delay: Duration::from_millis(50),
+            max_delay: Duration::from_secs(2),
+            patience: Duration::from_secs(600),
+        }
+    }
+}
+
+/// The journal of a session, open for writing.
+pub struct Journal {
+    store: Arc<dyn SessionStore>,
+    session_id: SessionId,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn EntropySource>,
+    config: JournalConfig,
+    hub: EventHub,
+    /// The writer's epoch, once the session is claimed. Held while a batch is written.
+    writer: Mutex<Option<Epoch>>,
+    next_seq: AtomicU64,
+}
+
+impl Journal {
+    /// The journal of a session. Nothing is claimed before [`Journal::open`] or the first append.
+    pub fn new(
+        store: Arc<dyn SessionStore>,
+        session_id: SessionId,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn EntropySource>,
+        config: JournalConfig,
+    ) -> Self {
+        let hub = EventHub::new(Arc::clone(&store), session_id.clone());
+        let (writer, next_seq) = (Mutex::new(None), AtomicU64::new(0));
+        Self { store, session_id, clock, entropy, config, hub, writer, next_seq }
+    }
+
+    /// Claims the session, if that was not done yet; earlier writers are fenced off. Returns its number of events.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub async fn open(&self) -> Result<u64, StoreError> {
+        let mut writer = self.writer.lock().await;
+        self.claim(&mut writer).await?;
+        Ok(self.next_seq())
+    }
+
+    async fn claim(&self, writer: &mut Option<Epoch>) -> Result<Epoch, StoreError> {
+        if let Some(epoch) = *writer {
+            return Ok(epoch);
+        }
+        let epoch = self.store.claim(&self.session_id).await?;
+        self.next_seq.store(self.store.head(&self.session_id).await?, Ordering::Release);
+        *writer = Some(epoch);
+        Ok(epoch)
+    }
+
+    /// The session.
+    pub const fn session_id(&self) -> &SessionId {
+        &self.session_id
+    }
+
+    /// Where its events can be observed.
+    pub const fn hub(&self) -> &EventHub {
+        &self.hub
+    }
+
+    /// The position the next event gets.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq.load(Ordering::Acquire)
+    }
+
+    /// All events from a position on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn read_from(&self, mut from_seq: u64) -> Result<Vec<Event>, StoreError> {
+        let mut events = Vec::new();
+        loop {
+            let page = self.store.read(&self.session_id, from_seq, PAGE).await?;
+            let complete = page.len() < PAGE;
+            from_seq += page.len() as u64;
+            events.extend(page);
+            if complete {
+                return Ok(events);
+            }
+        }
+    }
+
+    /// Appends a batch and waits until it is acknowledged, however long the store is away, unless cancelled meanwhile.
+    ///
+    /// # Errors
+    /// When another writer took over, the store stayed away for too long, or it was cancelled meanwhile.
+    pub async fn append(
+        &self,
+        batch: Vec<EventRecord>,
+        give_up: &CancellationToken,
+    ) -> Result<Vec<Event>, StoreError> {
+        let mut writer = self.writer.lock().await;
+        let epoch = self.claim(&mut writer).await?;
+        let first = self.next_seq();
+        let number = |(record, seq): (EventRecord, u64)| Arc::new(EventRecord { seq, ..record });
+        let events: Vec<Event> = batch.into_iter().zip(first..).map(number).collect();
+        let mut outage: Option<Outage> = None;
+        let mut written = 0;
+        loop {
+            let rest = events.get(written..).unwrap_or_default();
+            let append = Append::new(&self.session_id, epoch, first + written as u64, rest);
+            let error = match self.store.append(append).await {
+                Ok(_) => break,
+                Err(error) if planted(Planted::IgnoresAppendError) => {
+                    let _ = error;
+                    break;
+                }
+                Err(error) if error.is_retryable() => error,
+                Err(error) => return Err(error),
+            };
+            let outage = outage.get_or_insert_with(|| Outage::begin(self));
+            outage.report(self, &error, rest.len());
+            outage.wait(self, error, give_up).await?;
+            if !planted(Planted::AppendsTwice) {
+                written = self.find(&events, outage, give_up).await?;
+                if written == events.len() {
+                    break;
+                }
+            }
+        }
+        self.next_seq.store(first + events.len() as u64, Ordering::Release);
+        if outage.is_some() {
+            self.announce(AgentEvent::JournalRestored);
+        }
+        Ok(events)
+    }
+
+    /// How many events of a batch are in the journal already, after an append with unclear outcome.
+    async fn find(
+        &self,
+        events: &[Event],
+        outage: &mut Outage,
+        give_up: &CancellationToken,
+    ) -> Result<usize, StoreError> {
+        let first = self.next_seq();
+        loop {
+            match self.store.read(&self.session_id, first, events.len()).await {
+                Ok(found) => {
+                    let same =
+                        found.iter().zip(events).take_while(|(there, ours)| there.id == ours.id).count();
+                    if same == found.len() {
+                        return Ok(same);
+                    }
+                    return Err(StoreError::Conflict { expected: first, actual: first + found.len() as u64 });
+                }
+                Err(error) if error.is_retryable() => outage.wait(self, error, give_up).await?,
+                Err(StoreError::NotFound(_)) => return Ok(0),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn announce(&self, event: AgentEvent) {
+        let mut minter = Minter::default();
+        minter.stamp(lariat_core::clock::stamp(&*self.clock, &*self.entropy));
+        self.hub.publish(Arc::new(EventRecord {
+            v: FORMAT_VERSION,
+            seq: self.next_seq(),
+            id: EventId::new(minter.uuid()),
+            timestamp: self.clock.now(),
+            loop_id: None,
+            event,
+        }));
+    }
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal")
+            .field("session_id", &self.session_id)
+            .field("next_seq", &self.next_seq())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A time in which the store does not take writes.
+struct Outage {
+    until: lariat_core::time::Timestamp,
+    delay: Duration,
+}
+
+impl Outage {
+    fn begin(journal: &Journal) -> Self {
+        Self {
+            until: journal.clock.now().after(journal.config.patience),
+            delay: journal.config.initial_delay,
+        }
+    }
+
+    fn report(&self, journal: &Journal, error: &StoreError, unsaved: usize) {
+        let event = AgentEvent::JournalUnavailable { error: error.to_string(), unsaved: unsaved as u64 };
+        journal.announce(event);
+    }
+
+    /// Waits before the next attempt; gives `error` back when there should be none.
+    async fn wait(
+        &mut self,
+        journal: &Journal,
+        error: StoreError,
+        give_up: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let now = journal.clock.now();
+        if now >= self.until {
+            return Err(error);
+        }
+        let at = now.after(self.delay);
+        self.delay = (self.delay * 2).min(journal.config.max_delay);
+        let sleep = journal.clock.sleep_until(at);
+        match select(sleep, give_up.cancelled()).await {
+            Either::Left(_) => Ok(()),
+            Either::Right(_) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The driver: performs what the machine wants, and tells it what came of it.
+//!
+//! Owns one run's task: effects in order, the durable barrier before everything that touches the world, the model's
+//! stream, running tools, timers. Knows models, tools and stores only by their contracts and uses no executor of its
+//! own, so the same code runs under tokio and in the simulator.
+//! Invariant: an effect that touches the world is performed only after every durable event recorded before it is
+//! acknowledged; observers see a durable event only after it is.
+
+mod driver;
+mod gate;
+mod journal;
+mod mailbox;
+mod model_call;
+mod ports;
+mod timers;
+mod tool_call;
+
+pub use driver::{DriveError, Driven, Driver, RunHandle};
+pub use journal::{Journal, JournalConfig};
+pub use ports::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};

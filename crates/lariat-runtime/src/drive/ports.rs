@@ -1,0 +1,158 @@
+//! Everything a run reaches the world through, as contracts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::clock::{Clock, EntropySource};
+use lariat_core::context::CompactionStrategy;
+use lariat_core::hooks::{Hooks, InputFilter};
+use lariat_core::model::{CacheConfig, ModelConfig, StreamConfig, StreamProvider, ThinkingLevel};
+use lariat_core::permission::{Approver, PermissionPolicy};
+use lariat_core::run::{RunConfig, ToolTraits};
+use lariat_core::time::Stamp;
+use lariat_core::tool::{AgentTool, ToolDefinition};
+use lariat_core::transcript::Window;
+
+/// Time a cancelled tool gets to end by itself before it is dropped.
+pub const TOOL_GRACE: Duration = Duration::from_secs(2);
+
+/// The ports of a run. Shared by all runs of an agent.
+#[derive(Clone)]
+pub struct Ports {
+    /// Who answers.
+    pub model: Arc<dyn StreamProvider>,
+    /// What is sent besides the conversation.
+    pub request: RequestTemplate,
+    /// What can be called.
+    pub tools: ToolSet,
+    /// Decides about calls.
+    pub policy: Arc<dyn PermissionPolicy>,
+    /// Asks a person; without one, answers come through the run's handle.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// In-process hooks.
+    pub hooks: Arc<dyn Hooks>,
+    /// Input filters.
+    pub filters: Vec<Arc<dyn InputFilter>>,
+    /// Makes room.
+    pub compaction: Arc<dyn CompactionStrategy>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn EntropySource>,
+    /// Time a cancelled tool gets to end by itself.
+    pub tool_grace: Duration,
+}
+
+impl Ports {
+    /// A stamp for the next input.
+    pub(crate) fn stamp(&self) -> Stamp {
+        lariat_core::clock::stamp(&*self.clock, &*self.entropy)
+    }
+
+    /// The run configuration that fits these ports: its tools, hooks and filters.
+    pub fn run_config(&self, base: RunConfig) -> RunConfig {
+        let mut config = base;
+        config.tools = self.tools.traits();
+        config.hooks = self.hooks.interest();
+        config.has_filters = !self.filters.is_empty();
+        config.model.clone_from(&self.request.model_config.id);
+        self.model.provider_id().clone_into(&mut config.provider);
+        config
+    }
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+/// What is sent to the model besides the conversation.
+#[derive(Clone, Debug)]
+pub struct RequestTemplate {
+    /// Who answers.
+    pub model_config: Arc<ModelConfig>,
+    /// The system prompt.
+    pub system_prompt: Arc<str>,
+    /// How hard it thinks.
+    pub thinking_level: ThinkingLevel,
+    /// Output limit.
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f32>,
+    /// Caching hints.
+    pub cache_config: CacheConfig,
+}
+
+impl RequestTemplate {
+    /// Defaults for everything but the model.
+    pub fn new(model_config: ModelConfig) -> Self {
+        Self {
+            model_config: Arc::new(model_config),
+            system_prompt: Arc::from(""),
+            thinking_level: ThinkingLevel::default(),
+            max_tokens: None,
+            temperature: None,
+            cache_config: CacheConfig::default(),
+        }
+    }
+
+    /// The request for a conversation.
+    pub(crate) fn with(&self, messages: Window, tools: &ToolSet) -> StreamConfig {
+        let mut config = StreamConfig::new(Arc::clone(&self.model_config), messages);
+        config.system_prompt = Arc::clone(&self.system_prompt);
+        config.tools = Arc::clone(&tools.definitions);
+        config.thinking_level = self.thinking_level;
+        config.max_tokens = self.max_tokens;
+        config.temperature = self.temperature;
+        config.cache_config = self.cache_config.clone();
+        config
+    }
+}
+
+/// The tools of an agent, by name, with their definitions made once.
+#[derive(Clone)]
+pub struct ToolSet {
+    tools: Arc<BTreeMap<String, Arc<dyn AgentTool>>>,
+    definitions: Arc<[ToolDefinition]>,
+}
+
+impl ToolSet {
+    /// The tools in the given order; of two with the same name, the later one counts.
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
+        let mut by_name = BTreeMap::new();
+        let mut order: Vec<String> = Vec::new();
+        for tool in tools {
+            let name = tool.name().to_owned();
+            if by_name.insert(name.clone(), tool).is_none() {
+                order.push(name);
+            }
+        }
+        let definition =
+            |name: &String| by_name.get(name).map(|tool: &Arc<dyn AgentTool>| ToolDefinition::of(&**tool));
+        let definitions: Vec<ToolDefinition> = order.iter().filter_map(definition).collect();
+        Self { tools: Arc::new(by_name), definitions: definitions.into() }
+    }
+
+    /// A tool by name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn AgentTool>> {
+        self.tools.get(name)
+    }
+
+    /// The definitions, in the order the tools were given.
+    pub fn definitions(&self) -> &[ToolDefinition] {
+        &self.definitions
+    }
+
+    fn traits(&self) -> BTreeMap<String, ToolTraits> {
+        self.tools.iter().map(|(name, tool)| (name.clone(), ToolTraits::of(&**tool))).collect()
+    }
+}
+
+impl fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tools.keys()).finish()
+    }
+}

@@ -1,0 +1,98 @@
+//! A tool while it runs.
+//!
+//! Owns the call's cancellation: first it is asked to end, and when its grace is over it is dropped. A panic is a
+//! failure of the tool, not of the run.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::ToolCall;
+use lariat_core::id::{LoopId, SessionId, ToolCallId};
+use lariat_core::run::Input;
+use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
+use serde_json::Value;
+
+use super::mailbox::{Letter, Mailbox};
+
+/// How a running tool is ended.
+#[derive(Debug)]
+pub(crate) struct ToolLeash {
+    pub(crate) id: ToolCallId,
+    pub(crate) tool_name: String,
+    /// Asks it to end.
+    pub(crate) cancel: CancellationToken,
+    /// Ends it.
+    pub(crate) cut: CancellationToken,
+}
+
+/// Starts a tool.
+pub(crate) fn start(
+    tool: Option<&Arc<dyn AgentTool>>,
+    call: &Arc<ToolCall>,
+    args: Option<Arc<Value>>,
+    session_id: &SessionId,
+    loop_id: &LoopId,
+    mailbox: &Arc<Mailbox>,
+    parent: &CancellationToken,
+) -> (ToolLeash, BoxFuture<'static, Input>) {
+    let leash = ToolLeash {
+        id: call.id.clone(),
+        tool_name: call.name.clone(),
+        cancel: parent.child_token(),
+        cut: CancellationToken::new(),
+    };
+    let mut context = ToolContext::new(
+        call.id.clone(),
+        call.name.clone(),
+        session_id.clone(),
+        loop_id.clone(),
+        leash.cancel.clone(),
+    );
+    let (inbox, id) = (Arc::clone(mailbox), call.id.clone());
+    context.on_update = Some(Arc::new(move |partial| {
+        let _ = inbox.send(Letter::Update { call: id.clone(), partial });
+    }));
+    let (inbox, id) = (Arc::clone(mailbox), call.id.clone());
+    context.on_progress = Some(Arc::new(move |text| {
+        let _ = inbox.send(Letter::Progress { call: id.clone(), text });
+    }));
+
+    let (tool, call, cut) = (tool.cloned(), Arc::clone(call), leash.cut.clone());
+    let future = Box::pin(async move {
+        let result = match tool {
+            None => Err(ToolError::NotFound(format!("There is no tool named `{}`.", call.name))),
+            Some(tool) => {
+                let params = args.map_or_else(|| call.arguments.clone(), |args| Value::clone(&args));
+                // The tool's own code runs inside, also the part before its first await.
+                let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();
+                run(std::pin::pin!(work), &cut).await
+            }
+        };
+        Input::ToolFinished { call: call.id.clone(), result }
+    });
+    (leash, future)
+}
+
+async fn run<W>(work: std::pin::Pin<&mut W>, cut: &CancellationToken) -> Result<ToolResult, ToolError>
+where
+    W: Future<Output = Result<Result<ToolResult, ToolError>, Box<dyn std::any::Any + Send>>>,
+{
+    match select(work, cut.cancelled()).await {
+        Either::Left((Ok(result), _)) => result,
+        Either::Left((Err(panic), _)) => {
+            Err(ToolError::Failed(format!("the tool panicked: {}", panic_text(&*panic))))
+        }
+        Either::Right(_) => {
+            Err(ToolError::Interrupted("it did not end when it was cancelled and was stopped".to_owned()))
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&'static str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown cause")
+}
