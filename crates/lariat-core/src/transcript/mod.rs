@@ -9,7 +9,7 @@ mod list;
 mod overlay;
 mod repair;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -165,12 +165,18 @@ impl Transcript {
         for (call, result) in assistant.tool_calls().zip(&results) {
             let answer = result.as_tool_result().ok_or(TranscriptError::WrongRole(result.id()))?;
             check_blocks(result, &answer.content)?;
+            if answer.content.iter().any(|block| block.as_tool_call().is_some()) {
+                return Err(TranscriptError::WrongRole(result.id()));
+            }
             if answer.tool_call_id != call.id {
                 return Err(TranscriptError::Unpaired(reply.id()));
             }
         }
         let mut fresh = HashSet::new();
         for call in assistant.tool_calls() {
+            if call.id.as_str().is_empty() {
+                return Err(TranscriptError::Empty(reply.id()));
+            }
             if self.call_ids.contains(&call.id) || !fresh.insert(&call.id) {
                 return Err(TranscriptError::DuplicateCall(call.id.clone()));
             }
@@ -229,8 +235,9 @@ impl Window {
     }
 }
 
-/// The part of a reply that may enter a transcript: no empty blocks; of an aborted or failed reply only text and
-/// signed thinking, because its calls were never run and unsigned thinking is rejected. `None` when nothing is left.
+/// The part of a reply that may enter a transcript: no empty blocks; no thinking at its end; of an aborted or failed
+/// reply only text and signed thinking, because its calls were never run and unsigned thinking is rejected. `None` when
+/// nothing is left.
 pub(crate) fn presentable(message: &SharedMessage) -> Option<SharedMessage> {
     let assistant = message.as_assistant()?;
     let broken = matches!(assistant.stop_reason, StopReason::Error | StopReason::Aborted);
@@ -240,14 +247,16 @@ pub(crate) fn presentable(message: &SharedMessage) -> Option<SharedMessage> {
         Content::Thinking { signature, .. } => !broken || signature.is_some(),
         _ => true,
     };
-    if assistant.content.iter().all(keep) {
-        return (!assistant.content.is_empty()).then(|| Arc::clone(message));
+    // Anthropic: "the final block in an assistant message cannot be `thinking`"; thinking alone is not a reply.
+    let thinks =
+        |block: &Content| matches!(block, Content::Thinking { .. } | Content::RedactedThinking { .. });
+    let says = |block: &Content| keep(block) && !thinks(block);
+    let end = assistant.content.iter().rposition(says)? + 1;
+    if end == assistant.content.len() && assistant.content.iter().all(keep) {
+        return Some(Arc::clone(message));
     }
-    let content: Vec<Content> = assistant.content.iter().filter(|block| keep(block)).cloned().collect();
-    // Thinking alone is not a reply: Anthropic rejects a message whose last block is thinking.
-    if !content.iter().any(|block| matches!(block, Content::Text { .. } | Content::ToolCall(_))) {
-        return None;
-    }
+    let kept = assistant.content.iter().take(end).filter(|block| keep(block));
+    let content: Vec<Content> = kept.cloned().collect();
     let AgentMessage::Llm(llm) = &**message else { return None };
     let mut llm = llm.clone();
     llm.message = Message::Assistant(AssistantMessage { content, ..assistant.clone() });

@@ -49,6 +49,9 @@ fn apply(messages: &mut Vec<SharedMessage>, edit: &CompactionEdit) -> Result<(),
     match edit {
         CompactionEdit::ClearToolOutput { message } => {
             let at = position(message, messages)?;
+            if messages.get(at).is_none_or(|message| message.as_tool_result().is_none()) {
+                return Err(OverlayError::Invalid);
+            }
             let note = format!("[Output cleared to save context. Recall it by id {message}.]");
             if let Some(slot) = messages.get_mut(at) {
                 *slot = with_content(slot, vec![Content::text(note)]);
@@ -56,7 +59,7 @@ fn apply(messages: &mut Vec<SharedMessage>, edit: &CompactionEdit) -> Result<(),
         }
         CompactionEdit::Summarise { first, last, summary } => {
             let (from, to) = (position(first, messages)?, position(last, messages)?);
-            if from > to {
+            if from > to || summary.as_user().is_none() {
                 return Err(OverlayError::Invalid);
             }
             messages.splice(from..=to, [Arc::clone(summary)]);

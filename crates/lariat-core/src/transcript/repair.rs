@@ -3,7 +3,6 @@
 //! Owns the repair rules. Used for journals that were interrupted, imported or edited; the running machine never needs
 //! it. Invariant: the result is a [`Transcript`], and messages that need no repair are in it unchanged and in order.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -54,9 +53,15 @@ pub(crate) const NO_OUTPUT: &str = "(no output)";
 /// A reply that waits for its results.
 struct Open {
     reply: SharedMessage,
-    results: HashMap<ToolCallId, SharedMessage>,
-    /// Ids as the results use them, before renaming.
-    renamed: HashMap<ToolCallId, ToolCallId>,
+    calls: Vec<OpenCall>,
+}
+
+/// A call that waits for its result.
+struct OpenCall {
+    call: Arc<ToolCall>,
+    /// The id as the results use it, before renaming.
+    called: ToolCallId,
+    result: Option<SharedMessage>,
 }
 
 /// Feeds messages one at a time into a transcript, repairing on the way.
@@ -132,24 +137,28 @@ impl Repairer {
         if !Arc::ptr_eq(&reply, message) {
             self.note(message.id(), RepairKind::EmptyBlocks);
         }
-        let (reply, renamed) = self.with_unique_calls(reply);
+        let called = |reply: &SharedMessage| -> Vec<Arc<ToolCall>> {
+            reply.as_assistant().into_iter().flat_map(AssistantMessage::tool_calls).cloned().collect()
+        };
+        let before = called(&reply);
+        let reply = self.with_unique_calls(reply);
+        let calls = called(&reply).into_iter().zip(before);
+        let calls = calls.map(|(call, before)| OpenCall { call, called: before.id.clone(), result: None });
+        let calls = calls.collect();
         if self.transcript.is_empty_for_models() {
             self.note(message.id(), RepairKind::StartsWithReply);
             let opening =
                 UserMessage { content: vec![Content::text(OPENING_NOTE)], timestamp: Default::default() };
             let _ = self.transcript.push_user(Arc::new(Message::User(opening).into()));
         }
-        self.open = Some(Open { reply, results: HashMap::new(), renamed });
+        self.open = Some(Open { reply, calls });
     }
 
     /// Gives new ids to calls whose id is taken.
-    fn with_unique_calls(
-        &mut self,
-        reply: SharedMessage,
-    ) -> (SharedMessage, HashMap<ToolCallId, ToolCallId>) {
-        let mut renamed = HashMap::new();
+    fn with_unique_calls(&mut self, reply: SharedMessage) -> SharedMessage {
+        let mut renamed = false;
         let mut seen: Vec<ToolCallId> = Vec::new();
-        let Some(assistant) = reply.as_assistant() else { return (reply, renamed) };
+        let Some(assistant) = reply.as_assistant() else { return reply };
         let mut content = assistant.content.clone();
         for block in &mut content {
             let Content::ToolCall(call) = block else { continue };
@@ -161,37 +170,33 @@ impl Repairer {
                     .map(|n| ToolCallId::from(format!("{}~{n}", call.id)))
                     .find(|id| !taken(id, &seen, &self.transcript));
                 let Some(fresh) = fresh else { continue };
-                renamed.entry(call.id.clone()).or_insert_with(|| fresh.clone());
+                renamed = true;
                 *call = Arc::new(ToolCall { id: fresh, ..ToolCall::clone(call) });
             }
             seen.push(call.id.clone());
         }
-        if renamed.is_empty() {
-            return (reply, renamed);
+        if !renamed {
+            return reply;
         }
         self.note(reply.id(), RepairKind::RenamedCall);
-        (with_content(&reply, content), renamed)
+        with_content(&reply, content)
     }
 
     fn push_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
-        let wanted = |id: &ToolCallId, open: &Open| {
-            open.reply
-                .as_assistant()
-                .is_some_and(|assistant| assistant.tool_calls().any(|call| call.id == *id))
+        // Of several calls with one id, the first that has no result is meant.
+        let named = |call: &&mut OpenCall| call.called == result.tool_call_id;
+        let mut slots = self.open.iter_mut().flat_map(|open| &mut open.calls).filter(named).peekable();
+        let known = slots.peek().is_some();
+        let free = slots.find(|call| call.result.is_none()).map(|open| open.call.id.clone());
+        let Some(id) = free else {
+            let kind = if known { RepairKind::RepeatedResult } else { RepairKind::OrphanResult };
+            self.note(message.id(), kind);
+            return;
         };
-        let slot = self.open.as_ref().and_then(|open| {
-            let id = open.renamed.get(&result.tool_call_id).unwrap_or(&result.tool_call_id);
-            wanted(id, open).then(|| (id.clone(), open.results.contains_key(id)))
-        });
-        match slot {
-            None => self.note(message.id(), RepairKind::OrphanResult),
-            Some((_, true)) => self.note(message.id(), RepairKind::RepeatedResult),
-            Some((id, false)) => {
-                let fitted = self.fitted_result(message, result, &id);
-                if let Some(open) = &mut self.open {
-                    open.results.insert(id, fitted);
-                }
-            }
+        let fitted = self.fitted_result(message, result, &id);
+        let slot = self.open.iter_mut().flat_map(|open| &mut open.calls).find(|open| open.call.id == id);
+        if let Some(slot) = slot {
+            slot.result = Some(fitted);
         }
     }
 
@@ -201,15 +206,15 @@ impl Repairer {
         result: &ToolResultMessage,
         id: &ToolCallId,
     ) -> SharedMessage {
-        let full = !result.content.is_empty() && !result.content.iter().any(Content::is_empty);
+        let fits = |block: &Content| !block.is_empty() && block.as_tool_call().is_none();
+        let full = !result.content.is_empty() && result.content.iter().all(fits);
         if full && result.tool_call_id == *id {
             return Arc::clone(message);
         }
         if !full {
             self.note(message.id(), RepairKind::EmptyBlocks);
         }
-        let mut content: Vec<Content> =
-            result.content.iter().filter(|block| !block.is_empty()).cloned().collect();
+        let mut content: Vec<Content> = result.content.iter().filter(|block| fits(block)).cloned().collect();
         if content.is_empty() {
             content.push(Content::text(NO_OUTPUT));
         }
@@ -221,16 +226,13 @@ impl Repairer {
 
     /// Ends the exchange that waits for results; missing ones are made up and said to be.
     fn close(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
-        let calls: Vec<Arc<ToolCall>> =
-            open.reply.as_assistant().into_iter().flat_map(AssistantMessage::tool_calls).cloned().collect();
-        let mut results = Vec::with_capacity(calls.len());
-        for call in &calls {
-            let result = open.results.remove(&call.id).unwrap_or_else(|| {
+        let Some(open) = self.open.take() else { return };
+        let mut results = Vec::with_capacity(open.calls.len());
+        for OpenCall { call, result, .. } in open.calls {
+            results.push(result.unwrap_or_else(|| {
                 self.note(open.reply.id(), RepairKind::MissingResult);
-                interrupted_result(call, open.reply.id())
-            });
-            results.push(result);
+                interrupted_result(&call, open.reply.id())
+            }));
         }
         let pushed = self.transcript.push_exchange(Arc::clone(&open.reply), results);
         debug_assert!(pushed.is_ok(), "a repaired exchange fits: {pushed:?}");
