@@ -1,6 +1,6 @@
 //! Tests of the faulty store: each fault leaves behind what it says, and the contract holds otherwise.
 
-use lariat_core::event::{AgentEvent, FORMAT_VERSION, MessageRef, QueueKind};
+use lariat_core::event::{AgentEvent, FORMAT_VERSION, LoopConfigSnapshot, LoopStart, MessageRef, QueueKind};
 use lariat_core::id::{EventId, LoopId};
 use lariat_core::message::AgentMessage;
 
@@ -181,6 +181,7 @@ fn a_writer_that_is_fenced_while_its_append_is_delayed_writes_nothing() {
 fn wrong_positions_and_unknown_sessions_are_refused() {
     let bench = bench([]);
     assert_eq!(bench.append(1, 1).unwrap(), Err(StoreError::Conflict { expected: 1, actual: 2 }));
+    assert_eq!(bench.store.misuses(), [], "a writer may be wrong about where the journal is");
     let other = SessionId::from("other");
     let append = Append::new(&other, Epoch(1), 0, &[]);
     assert!(matches!(
@@ -223,16 +224,22 @@ fn through_json_events_come_back_equal_but_made_anew() {
 }
 
 #[test]
-fn through_json_an_event_that_comes_back_as_another_is_damage() {
-    let clock = VirtualClock::new();
-    let store = FaultyStore::new(clock.shared()).through_json();
-    let session = session();
-    let epoch = block_on(&clock, store.claim(&session)).unwrap().unwrap();
-    // Written as `Checkpoint` with missing fields: what a wrong serialiser would do.
+fn through_json_an_event_that_does_not_come_back_as_itself_is_damage() {
+    // Of a known kind, but without its fields; and a number that JSON does not have.
     let fields = serde_json::json!({"type": "Checkpoint"}).as_object().cloned().unwrap();
-    let batch = [record(0, AgentEvent::Unknown(fields))];
-    block_on(&clock, store.append(Append::new(&session, epoch, 0, &batch))).unwrap().unwrap();
-    assert!(matches!(block_on(&clock, store.read(&session, 0, 9)).unwrap(), Err(StoreError::Damaged(_))));
+    let mut config = LoopConfigSnapshot::default();
+    config.temperature = Some(f32::INFINITY);
+    let mut start = LoopStart::new("a".into(), session(), "s.c.0".into());
+    start.config = Some(Arc::new(config));
+    for event in [AgentEvent::Unknown(fields), AgentEvent::AgentStart(Box::new(start))] {
+        let clock = VirtualClock::new();
+        let store = FaultyStore::new(clock.shared()).through_json();
+        let (session, batch) = (session(), [record(0, event)]);
+        let epoch = block_on(&clock, store.claim(&session)).unwrap().unwrap();
+        block_on(&clock, store.append(Append::new(&session, epoch, 0, &batch))).unwrap().unwrap();
+        let read = block_on(&clock, store.read(&session, 0, 9)).unwrap();
+        assert!(matches!(read, Err(StoreError::Damaged(_))), "{read:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use lariat_core::content::Content;
 use lariat_core::event::CompactionEdit;
+use lariat_core::id::MessageId;
 use lariat_core::message::{
     AgentMessage, AssistantMessage, ExtensionMessage, Message, StopReason, ToolResultMessage,
 };
@@ -61,7 +62,8 @@ fn a_rewritten_conversation_is_judged_from_its_start() {
     (0..100).for_each(|turn| exchange(&mut transcript, &format!("c{turn}"), json!({})));
     checker.check_window(&transcript.window());
     // Ids are nil here, so the edit hits the first message: the user's.
-    let edit = CompactionEdit::ClearToolOutput { message: Default::default() };
+    let (first, summary) = (MessageId::default(), Arc::new(AgentMessage::user("what was said before")));
+    let edit = CompactionEdit::Summarise { first, last: first, summary };
     let compacted = transcript.overlaid(&[edit]).unwrap();
     let judged = checker.judged();
     assert_eq!(checker.check_window(&compacted.window()), []);

@@ -6,8 +6,8 @@
 mod checker;
 mod reply;
 mod scripted;
-pub mod strict;
 mod stream;
+pub mod strict;
 
 pub use checker::StrictChecker;
 pub use reply::{DEFAULT_USAGE, Reply};

@@ -9,6 +9,7 @@ use lariat_core::content::{Content, ToolCall};
 use lariat_core::id::ToolCallId;
 use lariat_core::message::StopReason;
 use lariat_core::model::{ProviderError, StreamEvent};
+use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use serde_json::Value;
 
@@ -67,6 +68,7 @@ pub(super) enum OnCancel {
 pub(super) enum Action {
     Emit(StreamEvent),
     Wait(Duration),
+    WaitUntil(Timestamp),
     Stall,
     Fail(ProviderError),
 }
@@ -153,9 +155,15 @@ impl Reply {
         self
     }
 
-    /// Waits on the model's clock.
+    /// Waits on the model's clock for a while.
     pub fn then_wait(mut self, duration: Duration) -> Self {
         self.steps.push(Action::Wait(duration));
+        self
+    }
+
+    /// Waits on the model's clock until an instant.
+    pub fn then_wait_until(mut self, instant: Timestamp) -> Self {
+        self.steps.push(Action::WaitUntil(instant));
         self
     }
 

@@ -132,7 +132,8 @@ fn a_reply_can_end_without_done() {
 #[test]
 fn a_waiting_reply_takes_virtual_time() {
     let clock = VirtualClock::new();
-    let reply = Reply::empty().then_wait(Duration::from_secs(90)).then_text("late");
+    let minute = EPOCH.after(Duration::from_secs(60));
+    let reply = Reply::empty().then_wait_until(minute).then_wait(Duration::from_secs(30)).then_text("late");
     let model = ScriptedModel::new([reply]).with_clock(clock.shared());
     let items: Items = block_on(&clock, model.stream(request(), CancellationToken::new()).collect()).unwrap();
     assert_eq!(items, [start(), text(0, "late"), done(StopReason::Stop)]);

@@ -13,8 +13,11 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::clock::Clock;
 use lariat_core::model::{ProviderError, StreamEvent};
+use lariat_core::time::Timestamp;
 
 use super::reply::{Action, Ending, OnCancel, Opening, Reply};
+
+type Item = Result<StreamEvent, ProviderError>;
 
 /// Whether a stream makes its reader wait for every event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,7 @@ impl ReplyStream {
         }
     }
 
-    fn end(&mut self, error: ProviderError) -> Poll<Option<Result<StreamEvent, ProviderError>>> {
+    fn end(&mut self, error: ProviderError) -> Poll<Option<Item>> {
         self.over = true;
         Poll::Ready(Some(Err(error)))
     }
@@ -90,28 +93,31 @@ impl ReplyStream {
         waited
     }
 
-    fn take(&mut self, action: Action) -> Option<Result<StreamEvent, ProviderError>> {
+    fn take(&mut self, action: Action) -> Option<Item> {
         match action {
             Action::Emit(event) => return Some(Ok(event)),
             Action::Fail(error) => return Some(Err(error)),
             Action::Stall => self.waiting = Waiting::Forever,
-            Action::Wait(duration) => match &self.setting.clock {
-                Some(clock) => self.waiting = Waiting::Until(clock.sleep_until(clock.now().after(duration))),
-                None => {
-                    return Some(Err(ProviderError::Other(
-                        "the script waits, but the scripted model has no clock: use `with_clock`".to_owned(),
-                    )));
-                }
-            },
+            Action::Wait(duration) => return self.sleep(|now| now.after(duration)),
+            Action::WaitUntil(instant) => return self.sleep(|_| instant),
         }
+        None
+    }
+
+    fn sleep(&mut self, deadline: impl FnOnce(Timestamp) -> Timestamp) -> Option<Item> {
+        let Some(clock) = &self.setting.clock else {
+            let message = "the script waits, but the scripted model has no clock: use `with_clock`";
+            return Some(Err(ProviderError::Other(message.to_owned())));
+        };
+        self.waiting = Waiting::Until(clock.sleep_until(deadline(clock.now())));
         None
     }
 }
 
 impl Stream for ReplyStream {
-    type Item = Result<StreamEvent, ProviderError>;
+    type Item = Item;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Item>> {
         let this = self.get_mut();
         if this.over {
             return Poll::Ready(None);

@@ -47,6 +47,8 @@ pub enum ViolationKind {
     MisplacedBlock,
     /// A reply that consists of reasoning alone.
     ThinkingOnly,
+    /// A reply whose last block is reasoning (Anthropic: "the final block in an assistant message cannot be thinking").
+    EndsInThinking,
     /// A tool call without an id.
     EmptyCallId,
     /// A tool call or a tool result without the tool's name.
@@ -88,6 +90,7 @@ impl fmt::Display for Violation {
             Kind::EmptyBlock => write!(f, "messages.{at}: block without fields"),
             Kind::MisplacedBlock => write!(f, "messages.{at}: block is not allowed in this role"),
             Kind::ThinkingOnly => write!(f, "messages.{at}: a reply must not consist of thinking alone"),
+            Kind::EndsInThinking => write!(f, "messages.{at}: the final block must not be thinking"),
             Kind::EmptyCallId => write!(f, "messages.{at}: tool call without id"),
             Kind::EmptyToolName => write!(f, "messages.{at}: tool without name"),
             Kind::ArgumentsNotObject(id) => write!(f, "messages.{at}: arguments of `{id}` are not an object"),
@@ -233,8 +236,10 @@ impl Judge {
         self.open_at = at;
         let thinks =
             |block: &Content| matches!(block, Content::Thinking { .. } | Content::RedactedThinking { .. });
-        if !reply.content.is_empty() && reply.content.iter().all(thinks) {
-            self.found(at, ViolationKind::ThinkingOnly);
+        if reply.content.last().is_some_and(thinks) {
+            let only = reply.content.iter().all(thinks);
+            let kind = if only { ViolationKind::ThinkingOnly } else { ViolationKind::EndsInThinking };
+            self.found(at, kind);
         }
         for block in &reply.content {
             let Content::ToolCall(call) = block else { continue };

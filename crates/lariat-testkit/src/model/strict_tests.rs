@@ -143,6 +143,18 @@ fn a_reply_of_thinking_alone_is_rejected() {
 }
 
 #[test]
+fn a_reply_that_ends_in_thinking_is_rejected() {
+    assert_violates(
+        &[user("hi"), reply(vec![Content::text("so"), thinking("hm", Some("s"))]), user("?")],
+        &[(1, Kind::EndsInThinking)],
+    );
+    assert_violates(
+        &[user("hi"), reply(vec![call("a"), Content::RedactedThinking { data: "x".into() }]), result("a")],
+        &[(1, Kind::EndsInThinking)],
+    );
+}
+
+#[test]
 fn a_call_without_its_result_right_after_it_is_rejected() {
     assert_violates(
         &[user("hi"), reply(vec![call("a"), call("b")]), result("a"), user("next")],
@@ -163,6 +175,10 @@ fn a_result_that_comes_too_late_is_rejected() {
     assert_violates(
         &[user("hi"), reply(vec![call("a")]), user("wait"), result("a")],
         &[(1, Kind::CallWithoutResult("a".into())), (3, Kind::ResultNotAdjacent("a".into()))],
+    );
+    assert_violates(
+        &[user("hi"), reply(vec![call("a")]), result("a"), user("again"), result("a")],
+        &[(4, Kind::ResultNotAdjacent("a".into()))],
     );
 }
 
