@@ -1,1 +1,430 @@
+//! Conversations and records as folds over hand-written journals.
 
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::content::Content;
+use crate::event::{
+    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, Event, EventRecord, FORMAT_VERSION,
+    LoopStart, MessageRef, QueueKind, Recorded, RunOutcome, SpawnRef,
+};
+use crate::id::{EventId, LoopId, MessageId};
+use crate::message::{
+    AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
+    UserMessage,
+};
+use crate::time::Timestamp;
+use crate::transcript::{RepairKind, Transcript};
+use crate::usage::Usage;
+
+fn id(n: u128) -> MessageId {
+    MessageId::new(uuid::Uuid::from_u128(n))
+}
+
+fn shared(n: u128, message: Message) -> SharedMessage {
+    Arc::new(AgentMessage::Llm(LlmMessage { id: id(n), turn_id: None, message }))
+}
+
+fn user(n: u128) -> SharedMessage {
+    let content = vec![format!("words {n}").into()];
+    shared(n, Message::User(UserMessage { content, timestamp: Timestamp::default() }))
+}
+
+fn reply(n: u128, calls: &[&str]) -> SharedMessage {
+    let mut content = vec![Content::text(format!("reply {n}"))];
+    content.extend(calls.iter().map(|call| Content::tool_call(*call, "read", json!({}))));
+    shared(
+        n,
+        Message::Assistant(AssistantMessage {
+            content,
+            stop_reason: if calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse },
+            model: "m".into(),
+            provider: "p".into(),
+            usage: Usage::new(10, 1),
+            timestamp: Timestamp::default(),
+            error_message: None,
+        }),
+    )
+}
+
+fn result(n: u128, call: &str) -> SharedMessage {
+    shared(
+        n,
+        Message::ToolResult(ToolResultMessage {
+            tool_call_id: call.into(),
+            tool_name: "read".into(),
+            content: vec![format!("output {n}").into()],
+            is_error: false,
+            timestamp: Timestamp::default(),
+        }),
+    )
+}
+
+/// A journal that is written by hand and read from JSON.
+#[derive(Default)]
+struct Journal {
+    events: Vec<Event>,
+    now: u64,
+}
+
+impl Journal {
+    fn add(&mut self, loop_id: Option<&str>, event: AgentEvent) -> &mut Self {
+        self.now += 1_000;
+        let record = EventRecord {
+            v: FORMAT_VERSION,
+            seq: self.events.len() as u64,
+            id: EventId::default(),
+            timestamp: Timestamp::from_millis(self.now),
+            loop_id: loop_id.map(LoopId::from),
+            event,
+        };
+        let json = serde_json::to_vec(&record).unwrap();
+        self.events.push(Arc::new(EventRecord::from_json(&json).unwrap()));
+        self
+    }
+
+    fn start(&mut self, loop_id: &str, base: Option<u128>) -> &mut Self {
+        self.start_with(loop_id, |start| start.base = base.map(id))
+    }
+
+    fn start_with(&mut self, loop_id: &str, change: impl FnOnce(&mut LoopStart)) -> &mut Self {
+        let mut start = LoopStart::new("agent".into(), "s".into(), loop_id.into());
+        change(&mut start);
+        self.add(Some(loop_id), AgentEvent::AgentStart(Box::new(start)))
+    }
+
+    fn message(&mut self, loop_id: &str, message: SharedMessage) -> &mut Self {
+        self.add(Some(loop_id), AgentEvent::MessageEnd { message: Recorded::Full(message) })
+    }
+
+    fn queued(&mut self, loop_id: &str, queue: QueueKind, message: SharedMessage) -> &mut Self {
+        self.add(Some(loop_id), AgentEvent::MessageQueued { queue, message })
+    }
+
+    fn injected(&mut self, loop_id: &str, message: u128) -> &mut Self {
+        let message = Recorded::Earlier(MessageRef::unresolved(id(message)));
+        self.add(Some(loop_id), AgentEvent::MessageEnd { message })
+    }
+
+    fn end(&mut self, loop_id: &str, outcome: RunOutcome) -> &mut Self {
+        let end = AgentEvent::AgentEnd {
+            messages: Vec::new(),
+            usage: Usage::new(100, 10),
+            outcome,
+            rejection: None,
+        };
+        self.add(Some(loop_id), end)
+    }
+
+    fn fold(&self) -> SessionFold {
+        SessionFold::of(&self.events)
+    }
+
+    fn session(&self) -> Session {
+        Session::of(&self.events).unwrap()
+    }
+}
+
+fn numbers(transcript: &Transcript) -> Vec<u128> {
+    transcript.window().iter().map(|message| message.id().uuid().as_u128()).collect()
+}
+
+/// The numbers of a conversation that needs no repair.
+fn conversation(fold: &SessionFold, tip: Option<u128>) -> Vec<u128> {
+    let (transcript, repairs) = fold.conversation(tip.map(id));
+    assert_eq!(repairs, []);
+    numbers(&transcript)
+}
+
+/// Loop 0: 1 → 2. Loop 1 after it: 3 → 4 (calls a, b), results 6 and 5 in completion order, 7.
+fn two_loops() -> Journal {
+    let mut journal = Journal::default();
+    journal.start("s.c.0", None).message("s.c.0", user(1)).message("s.c.0", reply(2, &[]));
+    journal.end("s.c.0", RunOutcome::Completed);
+    journal.start("s.c.1", Some(2)).message("s.c.1", user(3)).message("s.c.1", reply(4, &["a", "b"]));
+    journal.message("s.c.1", result(6, "b")).message("s.c.1", result(5, "a")).message("s.c.1", reply(7, &[]));
+    journal.end("s.c.1", RunOutcome::Completed);
+    journal
+}
+
+#[test]
+fn a_conversation_runs_through_the_loops_it_is_based_on() {
+    let fold = two_loops().fold();
+    assert_eq!(fold.tip(), Some(id(7)));
+    assert_eq!(conversation(&fold, Some(7)), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(conversation(&fold, Some(2)), [1, 2]);
+    assert_eq!(conversation(&fold, Some(3)), [1, 2, 3]);
+    assert_eq!(conversation(&fold, None), [] as [u128; 0]);
+    assert_eq!(conversation(&fold, Some(42)), [] as [u128; 0]);
+}
+
+#[test]
+fn an_exchange_is_never_cut_whichever_of_its_messages_is_named() {
+    let fold = two_loops().fold();
+    for tip in [4, 5, 6] {
+        assert_eq!(conversation(&fold, Some(tip)), [1, 2, 3, 4, 5, 6]);
+    }
+}
+
+#[test]
+fn a_branch_goes_on_from_the_middle_and_sees_nothing_of_its_sibling() {
+    let mut journal = two_loops();
+    journal.start("s.d.0", Some(1)).message("s.d.0", reply(8, &[]));
+    let fold = journal.fold();
+    assert_eq!(fold.tip(), Some(id(8)));
+    assert_eq!(conversation(&fold, Some(8)), [1, 8]);
+    assert_eq!(conversation(&fold, Some(7)), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn a_loop_based_on_the_last_result_in_call_order_has_all_results() {
+    let mut journal = two_loops();
+    // In call order the last result is 6, in the journal it is 5.
+    journal.start("s.c.2", Some(6)).message("s.c.2", user(8));
+    assert_eq!(conversation(&journal.fold(), Some(8)), [1, 2, 3, 4, 5, 6, 8]);
+}
+
+#[test]
+fn imported_messages_are_a_base_like_any_other() {
+    let mut journal = Journal::default();
+    journal.add(None, AgentEvent::MessagesImported { base: None, messages: vec![user(1), reply(2, &[])] });
+    journal.start("s.c.0", Some(2)).message("s.c.0", user(3)).message("s.c.0", reply(4, &[]));
+    journal.add(None, AgentEvent::MessagesImported { base: Some(id(3)), messages: vec![reply(5, &[])] });
+    let fold = journal.fold();
+    assert_eq!(conversation(&fold, Some(4)), [1, 2, 3, 4]);
+    assert_eq!(conversation(&fold, Some(5)), [1, 2, 3, 5]);
+    assert_eq!(fold.tip(), Some(id(5)));
+    assert_eq!(fold.loops().count(), 1);
+}
+
+#[test]
+fn what_was_interrupted_is_repaired_and_said_to_be() {
+    let mut journal = Journal::default();
+    journal.start("s.c.0", None).message("s.c.0", user(1)).message("s.c.0", reply(2, &["a", "b"]));
+    journal.message("s.c.0", result(3, "b"));
+    let (transcript, repairs) = journal.fold().conversation(Some(id(3)));
+    assert_eq!(repairs.iter().map(|repair| repair.kind).collect::<Vec<_>>(), [RepairKind::MissingResult]);
+    assert_eq!(transcript.len(), 4);
+    assert_eq!(
+        journal.fold().open_loops().map(|start| start.loop_id.as_str()).collect::<Vec<_>>(),
+        ["s.c.0"]
+    );
+}
+
+#[test]
+fn a_removed_message_is_out_of_every_conversation() {
+    let mut journal = two_loops();
+    journal.add(None, AgentEvent::MessageRemoved { message_id: id(2) });
+    assert_eq!(conversation(&journal.fold(), Some(7)), [1, 3, 4, 5, 6, 7]);
+    journal.add(None, AgentEvent::MessageRemoved { message_id: id(4) });
+    let (transcript, repairs) = journal.fold().conversation(Some(id(7)));
+    assert_eq!(numbers(&transcript), [1, 3, 7]);
+    assert!(repairs.iter().all(|repair| repair.kind == RepairKind::OrphanResult) && repairs.len() == 2);
+}
+
+#[test]
+fn compaction_counts_for_what_comes_after_it_only() {
+    let mut journal = two_loops();
+    let edits = Arc::new(vec![CompactionEdit::Summarise { first: id(1), last: id(7), summary: user(20) }]);
+    journal.start("s.c.2", Some(7)).message("s.c.2", user(8));
+    journal.add(
+        Some("s.c.2"),
+        AgentEvent::Compaction {
+            cause: CompactionCause::Threshold,
+            edits,
+            tokens_before: 10,
+            tokens_after: 1,
+            usage: Usage::default(),
+        },
+    );
+    journal.message("s.c.2", reply(9, &[]));
+    let fold = journal.fold();
+    assert_eq!(conversation(&fold, Some(9)), [20, 8, 9]);
+    assert_eq!(conversation(&fold, Some(8)), [1, 2, 3, 4, 5, 6, 7, 8]);
+    journal.start("s.c.3", Some(9)).message("s.c.3", user(10));
+    assert_eq!(conversation(&journal.fold(), Some(10)), [20, 8, 9, 10]);
+}
+
+#[test]
+fn a_base_that_points_in_a_circle_ends_nowhere_else() {
+    let mut journal = Journal::default();
+    journal.start("s.c.0", Some(2)).message("s.c.0", user(1));
+    journal.start("s.c.1", Some(1)).message("s.c.1", user(2));
+    assert_eq!(conversation(&journal.fold(), Some(2)), [1, 2]);
+}
+
+#[test]
+fn messages_that_were_never_injected_stay_queued_in_order() {
+    let mut journal = Journal::default();
+    journal.start("s.c.0", None).message("s.c.0", user(1));
+    journal.queued("s.c.0", QueueKind::FollowUp, user(2)).queued("s.c.0", QueueKind::Steering, user(3));
+    journal.queued("s.c.0", QueueKind::Steering, user(4)).injected("s.c.0", 3);
+    journal.end("s.c.0", RunOutcome::Aborted);
+    let left = |journal: &Journal| -> Vec<(QueueKind, MessageId)> {
+        journal.fold().queued().map(|(queue, message)| (queue, message.id())).collect()
+    };
+    assert_eq!(left(&journal), [(QueueKind::FollowUp, id(2)), (QueueKind::Steering, id(4))]);
+    assert_eq!(conversation(&journal.fold(), Some(3)), [1, 3]);
+    // A later loop takes one up: the content stands in the earlier loop only.
+    journal.start("s.c.1", Some(3)).injected("s.c.1", 4);
+    assert_eq!(left(&journal), [(QueueKind::FollowUp, id(2))]);
+    assert_eq!(conversation(&journal.fold(), Some(4)), [1, 3, 4]);
+}
+
+#[test]
+fn a_journal_without_a_loop_is_no_session() {
+    let mut journal = Journal::default();
+    assert!(Session::of(&journal.events).is_none());
+    journal.add(None, AgentEvent::MessagesImported { base: None, messages: vec![user(1)] });
+    assert!(Session::of(&journal.events).is_none());
+}
+
+#[test]
+fn a_session_has_a_record_per_loop() {
+    let mut journal = two_loops();
+    journal.start_with("s.c.2", |start| {
+        start.parent_loop_id = Some("s.c.1".into());
+        start.continuation_kind = Some(ContinuationKind::Default);
+        start.metadata = Some(json!({"k": 1}));
+    });
+    journal.message("s.c.2", user(8)).message("s.c.2", reply(9, &[]));
+    let session = journal.session();
+    assert_eq!((session.session_id.as_str(), session.agent_id.as_str()), ("s", "agent"));
+    assert_eq!(session.created_at, Timestamp::from_millis(1_000));
+    assert_eq!(session.last_active_at, Timestamp::from_millis(journal.now));
+    let statuses: Vec<LoopStatus> = session.loops.iter().map(|record| record.status).collect();
+    assert_eq!(statuses, [LoopStatus::Completed, LoopStatus::Completed, LoopStatus::Running]);
+
+    let first = &session.loops[0];
+    assert_eq!(first.messages.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2].map(id));
+    assert_eq!(first.ended_at, Some(Timestamp::from_millis(4_000)));
+    assert_eq!(first.usage, Usage::new(100, 10), "the end has the last word");
+    assert_eq!(first.events.len(), 4);
+    let last = &session.loops[2];
+    assert_eq!(last.usage, Usage::new(10, 1), "before the end it is the sum of the replies");
+    assert_eq!((last.ended_at, last.metadata.clone()), (None, Some(json!({"k": 1}))));
+    assert_eq!(session.total_usage(), Usage::new(210, 21));
+}
+
+#[test]
+fn roots_and_children_follow_the_parent_ids() {
+    let mut journal = Journal::default();
+    journal.start("s.c.0", None);
+    journal.start_with("s.c.1", |start| start.parent_loop_id = Some("s.c.0".into()));
+    journal.start_with("s.c.2", |start| start.parent_loop_id = Some("s.c.0".into()));
+    journal.start_with("s.c.3", |start| start.parent_loop_id = Some("other.c.0".into()));
+    let session = journal.session();
+    let ids = |loops: Vec<&LoopRecord>| -> Vec<String> {
+        loops.iter().map(|record| record.loop_id.to_string()).collect()
+    };
+    assert_eq!(
+        ids(session.root_loops().collect()),
+        ["s.c.0", "s.c.3"],
+        "a parent elsewhere makes a root here"
+    );
+    assert_eq!(ids(session.children_of(&"s.c.0".into()).collect()), ["s.c.1", "s.c.2"]);
+    assert_eq!(session.loops[0].children_loop_ids, ["s.c.1".into(), "s.c.2".into()]);
+    assert!(session.get_loop(&"s.c.9".into()).is_none());
+}
+
+#[test]
+fn branches_know_their_siblings_and_the_winner() {
+    let mut journal = Journal::default();
+    let loop_ids: Vec<LoopId> = vec!["s.a.0".into(), "s.b.0".into(), "s.c.0".into()];
+    journal.add(None, AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: loop_ids.clone() });
+    for loop_id in &loop_ids {
+        journal.start(loop_id.as_str(), None);
+    }
+    // Interleaved: each message belongs to the loop of its envelope.
+    journal.message("s.b.0", user(2)).message("s.a.0", user(1));
+    assert!(journal.session().parallel_siblings(&"s.a.0".into()).is_empty(), "not decided yet");
+    let end = AgentEvent::ParallelLoopEnd {
+        session_id: "s".into(),
+        selected_loop_id: "s.b.0".into(),
+        selected_config_index: 1,
+        evaluation_usage: Usage::new(5, 5),
+    };
+    journal.add(None, end);
+    let session = journal.session();
+    let siblings: Vec<&str> =
+        session.parallel_siblings(&"s.b.0".into()).iter().map(|record| record.loop_id.as_str()).collect();
+    assert_eq!(siblings, ["s.a.0", "s.c.0"]);
+    let selected: Vec<bool> = session
+        .loops
+        .iter()
+        .map(|record| record.parallel_group.as_ref().is_some_and(|group| group.is_selected))
+        .collect();
+    assert_eq!(selected, [false, true, false]);
+    assert_eq!(session.loops[0].messages[0].id(), id(1));
+    assert_eq!(session.loops[0].parallel_group.as_ref().unwrap().all_loop_ids, loop_ids);
+}
+
+#[test]
+fn sub_agents_are_linked_from_both_sides() {
+    let mut journal = Journal::default();
+    let parent = SpawnRef {
+        parent_session_id: "p".into(),
+        parent_loop_id: "p.c.0".into(),
+        tool_call_id: "x".into(),
+        tool_name: "task".into(),
+    };
+    journal.start_with("s.c.0", |start| start.spawned_by = Some(parent.clone()));
+    journal.add(
+        Some("s.c.0"),
+        AgentEvent::SubAgentSpawned {
+            tool_call_id: "a".into(),
+            child_loop_id: "kid.c.0".into(),
+            child_session_id: "kid".into(),
+            task: "look".into(),
+        },
+    );
+    for (call, child) in [("a", "kid.c.0"), ("b", "other.c.5.0")] {
+        journal.add(
+            Some("s.c.0"),
+            AgentEvent::ToolExecutionEnd {
+                tool_call_id: call.into(),
+                tool_name: "task".into(),
+                message: MessageRef::unresolved(id(1)),
+                details: Value::Null,
+                is_error: false,
+                child_loop_id: Some(child.into()),
+            },
+        );
+    }
+    let session = journal.session();
+    assert_eq!(session.parent_spawn_ref, Some(parent));
+    let links: Vec<(&str, &str, &str)> = session.loops[0]
+        .child_loop_refs
+        .iter()
+        .map(|link| (link.tool_call_id.as_str(), link.tool_name.as_str(), link.child_session_id.as_str()))
+        .collect();
+    assert_eq!(links, [("a", "task", "kid"), ("b", "task", "other")]);
+}
+
+#[test]
+fn every_outcome_has_a_status() {
+    use crate::event::LimitKind;
+    let statuses = [
+        (RunOutcome::Completed, LoopStatus::Completed),
+        (RunOutcome::Rejected, LoopStatus::Rejected),
+        (RunOutcome::Aborted, LoopStatus::Aborted),
+        (RunOutcome::StoppedByHook, LoopStatus::Aborted),
+        (RunOutcome::LimitReached { limit: LimitKind::Turns }, LoopStatus::Limited),
+        (RunOutcome::Repetition, LoopStatus::Limited),
+        (RunOutcome::Failed { error: "x".into() }, LoopStatus::Failed),
+    ];
+    for (outcome, status) in statuses {
+        let mut journal = Journal::default();
+        journal.start("s.c.0", None).end("s.c.0", outcome);
+        assert_eq!(journal.session().loops[0].status, status);
+    }
+}
+
+#[test]
+fn a_session_record_survives_json() {
+    let session = two_loops().session();
+    let json = serde_json::to_string(&session).unwrap();
+    assert_eq!(serde_json::from_str::<Session>(&json).unwrap(), session);
+}

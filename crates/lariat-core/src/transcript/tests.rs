@@ -507,7 +507,11 @@ fn an_overlay_that_would_break_the_conversation_is_refused() {
         CompactionEdit::ClearToolOutput { message: id(5) },
     ];
     for edit in invalid {
-        assert_eq!(transcript.overlaid(&[edit.clone()]).unwrap_err(), OverlayError::Invalid, "{edit:?}");
+        assert_eq!(
+            transcript.overlaid(std::slice::from_ref(&edit)).unwrap_err(),
+            OverlayError::Invalid,
+            "{edit:?}"
+        );
     }
     let unknown = OverlayError::UnknownMessage(id(7));
     assert_eq!(transcript.overlaid(&[drop(7, 7)]).unwrap_err(), unknown);
