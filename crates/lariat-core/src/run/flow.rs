@@ -63,7 +63,9 @@ impl Run {
         match std::mem::take(&mut self.activity) {
             Activity::BeforeLoop if proceed => self.begin_loop(),
             Activity::BeforeTurn if proceed => self.entry.turn_hook_passed = true,
-            Activity::BeforeLoop | Activity::BeforeTurn => self.end(RunOutcome::StoppedByHook),
+            Activity::BeforeLoop | Activity::BeforeTurn => {
+                self.end(self.state.stopping().unwrap_or(RunOutcome::StoppedByHook));
+            }
             other => self.activity = other,
         }
     }
@@ -155,10 +157,23 @@ impl Run {
             }
             self.record_message(Arc::new(prompt));
         }
-        for message in self.waiting_messages() {
+        self.inject(self.waiting_messages());
+    }
+
+    fn inject(&mut self, messages: Vec<SharedMessage>) {
+        for message in messages {
             self.record(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&message)) });
             self.record(AgentEvent::MessageEnd { message: Recorded::Earlier(MessageRef::resolved(message)) });
         }
+    }
+
+    /// A crash can fall between a turn's start and the messages it was started for: they still wait. Injects them, and
+    /// says whether there were any.
+    pub(super) fn inject_late(&mut self) -> bool {
+        let waiting = self.waiting_messages();
+        let any = !waiting.is_empty();
+        self.inject(waiting);
+        any
     }
 
     /// The messages whose moment has come: steering always, follow-ups only when the loop would otherwise stop.

@@ -29,6 +29,7 @@ pub use effect::{Effect, Ending, HookCall, OpId};
 pub use input::{Filtered, Input, ModelSignal};
 pub use recover::{RecoverError, Recovered};
 
+use crate::content::Content;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};
 use crate::id::{EventId, LoopId, MessageId, TurnId};
 use crate::message::{AgentMessage, SharedMessage};
@@ -124,20 +125,25 @@ impl Run {
     /// # Errors
     /// When a prompt is not one, or the model would have nothing to answer.
     pub fn check(transcript: &Transcript, prompts: &[AgentMessage]) -> Result<(), StartError> {
-        for prompt in prompts {
-            match prompt {
-                AgentMessage::Extension(_) => {}
-                AgentMessage::Llm(llm) if prompt.as_user().is_some() => {
-                    let content = llm.message.content();
-                    if content.is_empty() || content.iter().any(crate::content::Content::is_empty) {
-                        return Err(StartError::EmptyPrompt);
-                    }
-                }
-                AgentMessage::Llm(_) => return Err(StartError::NotAPrompt),
-            }
-        }
+        prompts.iter().try_for_each(Self::check_prompt)?;
         if !prompts.iter().any(|prompt| prompt.as_user().is_some()) {
             transcript.request()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a message can be said to a model: as a prompt, as steering or as a follow-up.
+    ///
+    /// # Errors
+    /// When it has the wrong role or an empty block.
+    pub fn check_prompt(message: &AgentMessage) -> Result<(), StartError> {
+        let AgentMessage::Llm(llm) = message else { return Ok(()) };
+        let content = llm.message.content();
+        if message.as_user().is_none() || content.iter().any(|block| block.as_tool_call().is_some()) {
+            return Err(StartError::NotAPrompt);
+        }
+        if content.is_empty() || content.iter().any(Content::is_empty) {
+            return Err(StartError::EmptyPrompt);
         }
         Ok(())
     }
@@ -240,8 +246,9 @@ impl Run {
 
     /// Ends the run's use: the conversation and what is still queued, for the next loop.
     pub fn into_parts(self) -> RunParts {
-        let Self { state, .. } = self;
-        RunParts { transcript: state.transcript, steering: state.steering, follow_up: state.follow_up }
+        let Self { state, start, .. } = self;
+        let tip = state.tip.or(start.base);
+        RunParts { transcript: state.transcript, tip, steering: state.steering, follow_up: state.follow_up }
     }
 
     fn op(&mut self) -> OpId {
@@ -293,6 +300,10 @@ impl Run {
     }
 
     fn on_queued(&mut self, queue: QueueKind, mut message: AgentMessage) {
+        // A reply or an empty message in a queue would end up as the turn's reply or leave the model nothing to answer.
+        if Self::check_prompt(&message).is_err() {
+            return;
+        }
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
         if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.flights.is_empty() {
@@ -317,6 +328,8 @@ impl Run {
 pub struct RunParts {
     /// The conversation.
     pub transcript: Transcript,
+    /// The last message recorded, which the next loop names as its base.
+    pub tip: Option<MessageId>,
     /// Steering that was not injected.
     pub steering: VecDeque<SharedMessage>,
     /// Follow-ups that were not injected.

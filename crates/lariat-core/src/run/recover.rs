@@ -3,13 +3,15 @@
 //! Owns nothing but the order: read the conversation the loop started from, fold the loop's own events, and let the
 //! machine ask its usual question. What was dispatched and is not recorded as ended is interrupted by that question.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::config::RunConfig;
 use super::state::{CallPhase, LoopState};
 use super::{Entry, Run};
-use crate::event::{AgentEvent, Event};
+use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
+use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
 use crate::session::SessionFold;
 use crate::time::Stamp;
@@ -56,6 +58,10 @@ impl Run {
         let mut state = LoopState::new(transcript, config.context.clone());
         state.track(config.context.as_ref());
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
+        let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
+        for (queue, message) in left_over(records.get(..begin).unwrap_or_default()) {
+            state.queue_mut(queue).push_back(message);
+        }
         records.iter().filter(own).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
@@ -80,6 +86,26 @@ impl Run {
     pub(super) const fn is_recovered(&self) -> bool {
         self.recovered
     }
+}
+
+/// What the loops that ended in these records left in their queues: the next loop carries it over.
+fn left_over(records: &[Event]) -> impl Iterator<Item = (QueueKind, SharedMessage)> {
+    let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
+    let mut ended: HashSet<&Option<LoopId>> = HashSet::new();
+    for record in records {
+        match &record.event {
+            AgentEvent::MessageQueued { queue, message } => waiting.push((&record.loop_id, *queue, message)),
+            AgentEvent::MessageEnd { message } => {
+                waiting.retain(|(_, _, queued)| queued.id() != message.id())
+            }
+            AgentEvent::AgentEnd { .. } => {
+                ended.insert(&record.loop_id);
+            }
+            _ => {}
+        }
+    }
+    waiting.retain(|(owner, _, _)| owner.is_none() || ended.contains(owner));
+    waiting.into_iter().map(|(_, queue, message)| (queue, Arc::clone(message)))
 }
 
 /// A loop read from a journal, not yet going.

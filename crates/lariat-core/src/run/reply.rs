@@ -47,6 +47,9 @@ impl Run {
             return Step::Taken;
         }
         if let Err(why) = self.state.transcript.request() {
+            if self.inject_late() {
+                return Step::Taken;
+            }
             self.fail_reply(None, why.to_string());
             return Step::Taken;
         }

@@ -16,7 +16,7 @@ use crate::context::ContextTracker;
 use crate::event::{
     AgentEvent, CompactionCause, EventRecord, LimitKind, MessageRef, QueueKind, Recorded, RunOutcome,
 };
-use crate::id::{RequestId, ToolCallId};
+use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::planted::{Planted, planted};
@@ -38,6 +38,8 @@ pub(super) struct LoopState {
     pub(super) transcript: Transcript,
     pub(super) tracker: ContextTracker,
     pub(super) produced: Vec<MessageRef>,
+    /// The last message recorded: where the next loop continues.
+    pub(super) tip: Option<MessageId>,
     pub(super) steering: VecDeque<SharedMessage>,
     pub(super) follow_up: VecDeque<SharedMessage>,
     pub(super) turn: Option<TurnState>,
@@ -110,6 +112,7 @@ impl LoopState {
             transcript,
             tracker: ContextTracker::default(),
             produced: Vec::new(),
+            tip: None,
             steering: VecDeque::new(),
             follow_up: VecDeque::new(),
             turn: None,
@@ -192,7 +195,8 @@ impl LoopState {
             AgentEvent::PermissionDecided { request_id, tool_call_id, decision } => {
                 self.apply_decision(*request_id, tool_call_id, decision);
             }
-            AgentEvent::Compaction { cause, edits, .. } => {
+            AgentEvent::Compaction { cause, edits, usage, .. } => {
+                self.usage += *usage;
                 if let Ok(transcript) = self.transcript.overlaid(edits) {
                     self.transcript = transcript;
                     self.unresolve_compacted();
@@ -248,6 +252,7 @@ impl LoopState {
         });
         let Some(message) = queued.or_else(|| recorded.shared().cloned()) else { return };
         self.produced.push(MessageRef::resolved(Arc::clone(&message)));
+        self.tip = Some(id);
         if let Some(assistant) = message.as_assistant() {
             self.apply_reply(&message, assistant);
         } else if let Some(result) = message.as_tool_result() {

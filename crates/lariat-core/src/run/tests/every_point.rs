@@ -1,0 +1,152 @@
+//! Every story, disturbed after each of its inputs: cancelled, out of time, steered.
+
+use super::catalogue::catalogue;
+use super::harness::Harness;
+use super::story::{Say, Story};
+use super::truths::{self, own};
+use crate::config::ExecutionLimits;
+use crate::event::{AgentEvent, LimitKind, QueueKind, RunOutcome};
+use crate::message::Message;
+
+/// Plays a story and says something after its n-th input, for every n. The check gets the harness as it was before and
+/// as it is in the end.
+fn at_every_point(story: fn() -> Story, say: Say, mut check: impl FnMut(Before, Harness)) {
+    let inputs = story().play().inputs;
+    for n in 0..=inputs {
+        let mut harness = story().begin();
+        (0..n).for_each(|_| {
+            harness.step();
+        });
+        let before = Before {
+            n,
+            outcome: harness.ending.as_ref().map(|ending| ending.outcome.clone()),
+            limit: limit_reached(&harness),
+            running: running(&harness),
+        };
+        harness.say(say.clone());
+        harness.drive();
+        check(before, harness);
+    }
+}
+
+struct Before {
+    n: usize,
+    outcome: Option<RunOutcome>,
+    limit: Option<LimitKind>,
+    running: Vec<String>,
+}
+
+fn limit_reached(harness: &Harness) -> Option<LimitKind> {
+    own(&harness.journal).find_map(|event| match event {
+        AgentEvent::LimitReached { limit, .. } => Some(*limit),
+        _ => None,
+    })
+}
+
+/// Calls that were started and have not ended.
+fn running(harness: &Harness) -> Vec<String> {
+    let started = harness.log.iter().filter_map(|line| line.strip_prefix("event ToolExecutionStart "));
+    started
+        .filter(|call| !harness.logged(&format!("event ToolExecutionEnd {call}")))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn cancelling_at_any_point_ends_the_run_properly() {
+    for (name, story) in catalogue() {
+        at_every_point(story, Say::Cancel, |before, harness| {
+            truths::check(&harness);
+            let expected = match (before.outcome.clone(), before.limit) {
+                (Some(outcome), _) => outcome,
+                (None, Some(limit)) => RunOutcome::LimitReached { limit },
+                (None, None) => RunOutcome::Aborted,
+            };
+            let told = harness.log.join("\n");
+            assert_eq!(harness.outcome(), &expected, "{name}, cancelled after input {}:\n{told}", before.n);
+            let cancelled: Vec<_> = harness.cancelled_tools.iter().map(ToString::to_string).collect();
+            assert!(before.running.iter().all(|call| cancelled.contains(call)), "{name}: {told}");
+        });
+    }
+}
+
+#[test]
+fn a_cancelled_run_calls_no_model_and_starts_no_tool() {
+    for (name, story) in catalogue() {
+        at_every_point(story, Say::Cancel, |before, harness| {
+            let Some(at) = harness.log.iter().position(|line| line == "event AbortRequested") else { return };
+            for line in &harness.log[at..] {
+                let acts = [
+                    "effect CallModel",
+                    "effect RunTool",
+                    "effect Ask",
+                    "effect Authorize",
+                    "effect Compact",
+                ];
+                let acts = acts.iter().any(|act| line.starts_with(act));
+                assert!(!acts, "{name}, cancelled after input {}: {line}", before.n);
+            }
+        });
+    }
+}
+
+#[test]
+fn running_out_of_time_at_any_point_ends_the_run_properly() {
+    for (name, story) in catalogue() {
+        // Limits as far away as possible, so that the story is the same.
+        let probe = story();
+        if probe.config.limits.is_some() {
+            continue;
+        }
+        let inputs = story().limited(ExecutionLimits::default()).play().inputs;
+        for n in 1..=inputs {
+            let mut harness = story().limited(ExecutionLimits::default()).begin();
+            (0..n).for_each(|_| {
+                harness.step();
+            });
+            let before = harness.ending.as_ref().map(|ending| ending.outcome.clone());
+            let aborted = harness.logged("event AbortRequested");
+            let started = harness.logged("event AgentStart");
+            harness.say(Say::Deadline);
+            harness.drive();
+            truths::check(&harness);
+            if before.is_some() || !started {
+                continue;
+            }
+            let limit = RunOutcome::LimitReached { limit: LimitKind::Duration };
+            let expected = if aborted { RunOutcome::Aborted } else { limit };
+            assert_eq!(harness.outcome(), &expected, "{name}, out of time after input {n}");
+        }
+    }
+}
+
+#[test]
+fn what_a_user_says_at_any_point_is_never_lost_and_never_said_twice() {
+    for (name, story) in catalogue() {
+        for (queue, say) in [
+            (QueueKind::Steering, Say::Steer("by the way")),
+            (QueueKind::FollowUp, Say::FollowUp("by the way")),
+        ] {
+            at_every_point(story, say, |before, harness| {
+                let told = harness.log.join("\n");
+                truths::check(&harness);
+                let said = |message: &Message| message.text() == "by the way";
+                let recorded = harness.events.iter().filter(|event| match &event.event {
+                    AgentEvent::MessageEnd { message } => {
+                        message.shared().and_then(|message| message.as_llm()).is_some_and(said)
+                    }
+                    _ => false,
+                });
+                let recorded = recorded.count();
+                let parts = harness.run.into_parts();
+                let waiting = match queue {
+                    QueueKind::Steering => parts.steering,
+                    QueueKind::FollowUp => parts.follow_up,
+                };
+                let waiting = waiting.iter().filter(|message| message.as_llm().is_some_and(said)).count();
+                let expected = usize::from(before.outcome.is_none());
+                assert_eq!(recorded + waiting, expected, "{name}, said after input {}:\n{told}", before.n);
+            });
+        }
+    }
+}

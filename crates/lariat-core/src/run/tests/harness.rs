@@ -1,0 +1,396 @@
+//! Performs effects by the script and keeps an ordered log of hooks, events and effects.
+//!
+//! Answers wait in line and are given one at a time; late ones follow when the line is empty, timers when nothing else
+//! can happen. What was abandoned is still answered: the machine has to ignore it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use super::super::{Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, Run, RunConfig};
+use super::story::{Compactor, LOOP, Say, Script, Story, text};
+use crate::content::ToolCall;
+use crate::context::Compacted;
+use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutcome};
+use crate::id::{LoopId, RequestId, ToolCallId};
+use crate::message::{AgentMessage, Message};
+use crate::permission::{PermissionDecision, Verdict};
+use crate::time::{Stamp, Timestamp};
+use crate::tool::{ToolError, ToolResult};
+use crate::transcript::Window;
+use crate::transcript::tests::strictly_valid;
+use crate::usage::Usage;
+
+/// When stories begin, in Unix milliseconds.
+pub(super) const BEGIN: u64 = 1_763_164_800_000;
+/// Inputs after which a story counts as endless.
+const TOO_MANY: usize = 2_000;
+
+pub(super) struct Harness {
+    pub(super) run: Run,
+    pub(super) config: Arc<RunConfig>,
+    pub(super) log: Vec<String>,
+    /// Durable events, with those before the loop.
+    pub(super) journal: Vec<Event>,
+    /// Every event of the loop, live ones too.
+    pub(super) events: Vec<EventRecord>,
+    /// What was sent to the model, call by call.
+    pub(super) sent: Vec<Window>,
+    pub(super) ending: Option<Ending>,
+    /// Inputs given so far.
+    pub(super) inputs: usize,
+    pub(super) now: u64,
+    /// Timers that were started, fired or not.
+    pub(super) timers_started: Vec<Timestamp>,
+    pub(super) cancelled_tools: Vec<ToolCallId>,
+    script: Script,
+    pending: VecDeque<Input>,
+    late: Vec<(usize, Input)>,
+    timers: Vec<(Timestamp, OpId)>,
+    deadline: Option<OpId>,
+    asked: HashMap<ToolCallId, RequestId>,
+    started_tools: HashSet<ToolCallId>,
+}
+
+impl Harness {
+    pub(super) fn new(story: Story) -> Self {
+        let config = Arc::new(story.config);
+        let mut run = Run::new(Arc::clone(&config), story.start, 1, story.transcript, story.prompts)
+            .expect("a good start");
+        story.carried.into_iter().for_each(|(queue, message)| run.carry_over(queue, message));
+        let mut harness = Self::around(run, config, story.journal, story.script);
+        harness.pending.push_back(Input::Begin);
+        harness
+    }
+
+    /// Goes on with a loop from its journal, in a benign world.
+    pub(super) fn recovered(config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
+        let loop_id = LoopId::from(LOOP);
+        let recovered = Run::recover(Arc::clone(config), journal, &loop_id).expect("an open loop");
+        let stamp = Stamp { now: Timestamp::from_millis(now), entropy: journal.len() as u64 };
+        let run = recovered.resume(stamp);
+        let mut harness = Self::around(run, Arc::clone(config), journal.to_vec(), Script::default());
+        harness.now = now;
+        harness.perform_all();
+        harness
+    }
+
+    fn around(run: Run, config: Arc<RunConfig>, journal: Vec<Event>, script: Script) -> Self {
+        Self {
+            run,
+            config,
+            log: Vec::new(),
+            journal,
+            events: Vec::new(),
+            sent: Vec::new(),
+            ending: None,
+            inputs: 0,
+            now: BEGIN,
+            timers_started: Vec::new(),
+            cancelled_tools: Vec::new(),
+            script,
+            pending: VecDeque::new(),
+            late: Vec::new(),
+            timers: Vec::new(),
+            deadline: None,
+            asked: HashMap::new(),
+            started_tools: HashSet::new(),
+        }
+    }
+
+    /// Gives inputs until nothing more happens.
+    pub(super) fn drive(&mut self) {
+        while self.step() {
+            assert!(self.inputs < TOO_MANY, "the story does not end:\n{}", self.log.join("\n"));
+        }
+    }
+
+    /// Gives the next input; false when there is none.
+    pub(super) fn step(&mut self) -> bool {
+        let Some(input) = self.next_input() else { return false };
+        self.give(input);
+        true
+    }
+
+    fn next_input(&mut self) -> Option<Input> {
+        if let Some(input) = self.pending.pop_front() {
+            return Some(input);
+        }
+        if let Some(first) = (0..self.late.len()).min_by_key(|at| self.late[*at].0) {
+            return Some(self.late.remove(first).1);
+        }
+        if self.ending.is_some() {
+            return None;
+        }
+        let next = (0..self.timers.len()).min_by_key(|at| self.timers[*at])?;
+        let (at, op) = self.timers.remove(next);
+        self.now = self.now.max(at.as_millis());
+        Some(Input::Timer { op })
+    }
+
+    pub(super) fn give(&mut self, input: Input) {
+        self.inputs += 1;
+        self.now += 1;
+        let entropy = (self.inputs as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.run.handle(input, Stamp { now: Timestamp::from_millis(self.now), entropy });
+        self.perform_all();
+    }
+
+    fn perform_all(&mut self) {
+        while let Some(effect) = self.run.next_effect() {
+            self.perform(effect);
+        }
+        let cues = std::mem::take(&mut self.script.cues);
+        let (due, waiting): (Vec<_>, Vec<_>) =
+            cues.into_iter().partition(|(line, _)| self.log.iter().any(|logged| logged == line));
+        self.script.cues = waiting;
+        for (_, say) in due.into_iter().rev() {
+            if let Some(input) = self.as_input(say) {
+                self.pending.push_front(input);
+            }
+        }
+    }
+
+    /// Says something right now.
+    pub(super) fn say(&mut self, say: Say) {
+        if let Some(input) = self.as_input(say) {
+            self.give(input);
+        }
+    }
+
+    fn as_input(&mut self, say: Say) -> Option<Input> {
+        let queued = |queue, text: &str| Input::Queued { queue, message: text.into() };
+        match say {
+            Say::Cancel => Some(Input::Cancel),
+            Say::Deadline => self.deadline.map(|op| Input::Timer { op }),
+            Say::Steer(text) => Some(queued(QueueKind::Steering, text)),
+            Say::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
+            Say::Answer(call, decision) => {
+                let request = *self.asked.get(&ToolCallId::from(call))?;
+                Some(Input::PermissionAnswered { request, decision })
+            }
+            Say::Release(call) => {
+                self.script.held.remove(call);
+                Some(Input::ToolFinished { call: call.into(), result: Ok(ToolResult::text("released")) })
+            }
+            Say::Wait(duration) => {
+                self.now += u64::try_from(duration.as_millis()).unwrap();
+                None
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        assert!(self.ending.is_none(), "an effect after the end: {effect:?}");
+        match effect {
+            Effect::Record(record) => self.record(*record),
+            Effect::Hook(call) => self.hook(&call),
+            Effect::Filter { .. } => {
+                self.log("effect Filter");
+                let filtered = self.script.filtered.take();
+                let pass = || Filtered::Pass { warnings: Vec::new() };
+                self.pending.push_back(Input::Filtered(filtered.unwrap_or_else(pass)));
+            }
+            Effect::CallModel { op, window, .. } => {
+                self.log("effect CallModel");
+                strictly_valid(&window).unwrap();
+                self.sent.push(window);
+                let reply = self.script.replies.pop_front().unwrap_or_else(|| text("done"));
+                let signals = reply.into_iter().map(|signal: ModelSignal| Input::Model { op, signal });
+                self.pending.extend(signals);
+            }
+            Effect::StartTimer { op, at } => {
+                let last = self.log.last().map(String::as_str);
+                if matches!(last, Some("event AgentStart" | "event LoopRecovered")) {
+                    self.deadline = Some(op);
+                }
+                self.timers.push((at, op));
+                self.timers_started.push(at);
+            }
+            Effect::Compact { op, window, cause, .. } => {
+                self.log(format!("effect Compact {cause:?}"));
+                let compactor = std::mem::replace(&mut self.script.compactor, Compactor::Nothing);
+                let edits = compactor.propose(&window);
+                // Nonsense and nothing stay what they are; room can be made once.
+                if !matches!(compactor, Compactor::AllButLast) {
+                    self.script.compactor = compactor;
+                }
+                let compacted = Compacted { edits, usage: Usage::new(3, 1) };
+                self.pending.push_back(Input::Compacted { op, compacted });
+            }
+            Effect::Abandon { op } => self.timers.retain(|(_, timer)| *timer != op),
+            Effect::Authorize { call } => {
+                self.log(format!("effect Authorize {}", call.id));
+                let verdict = self.script.verdicts.get(call.id.as_str()).cloned().unwrap_or(Verdict::Allow);
+                self.pending.push_back(Input::Authorized { call: call.id.clone(), verdict });
+            }
+            Effect::Ask { request } => {
+                self.log(format!("effect Ask {}", request.tool_call_id));
+                self.asked.insert(request.tool_call_id.clone(), request.id);
+                if self.script.unanswered.contains(request.tool_call_id.as_str()) {
+                    return;
+                }
+                let decision = self.script.decisions.get(request.tool_call_id.as_str()).cloned();
+                let decision = decision.unwrap_or(PermissionDecision::Allow);
+                self.pending.push_back(Input::PermissionAnswered { request: request.id, decision });
+            }
+            Effect::Withdraw { request } => {
+                let call = self.asked.iter().find(|(_, asked)| **asked == request).map(|(call, _)| call);
+                let line = format!("effect Withdraw {}", call.map_or("nothing asked", ToolCallId::as_str));
+                self.log(line);
+            }
+            Effect::RunTool { call, args } => self.run_tool(&call, args.as_deref()),
+            Effect::CancelTool { call } => {
+                self.log(format!("effect CancelTool {call}"));
+                if self.script.held.remove(call.as_str()) {
+                    let result = Err(ToolError::Cancelled);
+                    self.pending.push_back(Input::ToolFinished { call: call.clone(), result });
+                }
+                self.cancelled_tools.push(call);
+            }
+            Effect::Finish(ending) => {
+                self.log("effect Finish");
+                self.ending = Some(ending);
+            }
+        }
+    }
+
+    fn run_tool(&mut self, call: &ToolCall, args: Option<&serde_json::Value>) {
+        let start = format!("event ToolExecutionStart {}", call.id);
+        assert!(self.log.contains(&start), "{} runs before its start is recorded", call.id);
+        assert!(self.started_tools.insert(call.id.clone()), "{} runs twice", call.id);
+        match args {
+            Some(args) => self.log(format!("effect RunTool {} {args}", call.id)),
+            None => self.log(format!("effect RunTool {}", call.id)),
+        }
+        if self.script.held.contains(call.id.as_str()) {
+            return;
+        }
+        let output = self.script.outputs.get(call.id.as_str()).cloned();
+        let result = output.unwrap_or_else(|| Ok(ToolResult::text(format!("output of {}", call.id))));
+        let finished = Input::ToolFinished { call: call.id.clone(), result };
+        match self.script.late.iter().position(|late| *late == call.id.as_str()) {
+            Some(rank) => self.late.push((rank, finished)),
+            None => self.pending.push_back(finished),
+        }
+    }
+
+    fn hook(&mut self, call: &HookCall) {
+        let (name, answers) = match call {
+            HookCall::BeforeLoop { .. } => ("before_loop", Some(&mut self.script.before_loop)),
+            HookCall::BeforeTurn { .. } => ("before_turn", Some(&mut self.script.before_turn)),
+            HookCall::AfterLoop { .. } => ("after_loop", None),
+            HookCall::AfterTurn { .. } => ("after_turn", None),
+            HookCall::AfterTool { .. } => ("after_tool", None),
+            HookCall::OnError { .. } => ("on_error", None),
+        };
+        assert_eq!(call.expects_answer(), answers.is_some());
+        if let Some(answers) = answers {
+            let proceed = answers.pop_front().unwrap_or(true);
+            self.pending.push_back(Input::HookAnswered { proceed });
+        }
+        self.log(format!("hook {name}"));
+    }
+
+    fn record(&mut self, mut record: EventRecord) {
+        self.log(format!("event {}", describe(&record.event)));
+        record.seq = self.journal.len() as u64;
+        if record.is_durable() {
+            self.journal.push(Arc::new(record.clone()));
+        }
+        self.events.push(record);
+    }
+
+    fn log(&mut self, line: impl Into<String>) {
+        self.log.push(line.into());
+    }
+
+    pub(super) fn outcome(&self) -> &RunOutcome {
+        let ending = self.ending.as_ref();
+        &ending.unwrap_or_else(|| panic!("the run has not ended:\n{}", self.log.join("\n"))).outcome
+    }
+
+    pub(super) fn logged(&self, line: &str) -> bool {
+        self.count(line) > 0
+    }
+
+    pub(super) fn count(&self, line: &str) -> usize {
+        self.log.iter().filter(|logged| *logged == line).count()
+    }
+
+    /// The lines of the log that start with one of these words.
+    pub(super) fn lines(&self, starts: &[&str]) -> Vec<&str> {
+        let of_interest = |line: &&str| starts.iter().any(|start| line.starts_with(start));
+        self.log.iter().map(String::as_str).filter(of_interest).collect()
+    }
+
+    /// Whether one line comes before another.
+    pub(super) fn is_before(&self, first: &str, second: &str) -> bool {
+        let at = |line: &str| self.log.iter().position(|logged| logged == line);
+        at(first).unwrap_or_else(|| panic!("no `{first}`"))
+            < at(second).unwrap_or_else(|| panic!("no `{second}`"))
+    }
+
+    /// The conversation as recorded, each message as `role: text`.
+    pub(super) fn conversation(&self) -> Vec<String> {
+        self.run.transcript().window().llm_messages().map(shown).collect()
+    }
+
+    /// The text of a call's result.
+    pub(super) fn result_of(&self, call: &str) -> String {
+        let results = self.journal.iter().filter_map(|event| match &event.event {
+            AgentEvent::MessageEnd { message: Recorded::Full(message) } => message.as_tool_result().cloned(),
+            _ => None,
+        });
+        let mut of_call = results.filter(|result| result.tool_call_id.as_str() == call);
+        let result = of_call.next().unwrap_or_else(|| panic!("no result of {call}"));
+        assert!(of_call.next().is_none(), "two results of {call}");
+        crate::content::joined_text(&result.content)
+    }
+}
+
+fn shown(message: &Message) -> String {
+    match message {
+        Message::User(_) => format!("user: {}", message.text()),
+        Message::Assistant(reply) => {
+            let calls: String = reply.tool_calls().map(|call| format!("<{}>", call.id)).collect();
+            format!("assistant: {}{calls}", message.text())
+        }
+        Message::ToolResult(result) => format!("{}: {}", result.tool_call_id, message.text()),
+    }
+}
+
+fn role(message: Option<&AgentMessage>) -> &'static str {
+    match message.and_then(AgentMessage::as_llm) {
+        Some(Message::User(_)) => "user",
+        Some(Message::Assistant(_)) => "assistant",
+        Some(Message::ToolResult(_)) => "result",
+        // A reply that begins is not there yet; extensions do not occur in these stories' logs.
+        None => "assistant",
+    }
+}
+
+/// The kind of an event and what tells it from others of its kind.
+fn describe(event: &AgentEvent) -> String {
+    match event {
+        AgentEvent::AgentStart(_) => "AgentStart".to_owned(),
+        AgentEvent::AgentEnd { .. } => "AgentEnd".to_owned(),
+        AgentEvent::TurnStart { .. } => "TurnStart".to_owned(),
+        AgentEvent::TurnEnd { .. } => "TurnEnd".to_owned(),
+        AgentEvent::MessageStart { message } => format!("MessageStart {}", role(message.get())),
+        AgentEvent::MessageUpdate { .. } => "MessageUpdate".to_owned(),
+        AgentEvent::MessageEnd { message } => {
+            format!("MessageEnd {}", role(message.shared().map(|message| &**message)))
+        }
+        AgentEvent::MessageQueued { .. } => "MessageQueued".to_owned(),
+        AgentEvent::ToolExecutionStart { tool_call_id, .. } => format!("ToolExecutionStart {tool_call_id}"),
+        AgentEvent::ToolExecutionEnd { tool_call_id, .. } => format!("ToolExecutionEnd {tool_call_id}"),
+        AgentEvent::PermissionRequired { request } => format!("PermissionRequired {}", request.tool_call_id),
+        AgentEvent::PermissionDecided { tool_call_id, .. } => format!("PermissionDecided {tool_call_id}"),
+        AgentEvent::LimitReached { limit, .. } => format!("LimitReached {limit:?}"),
+        AgentEvent::LoopRecovered { .. } => "LoopRecovered".to_owned(),
+        other => {
+            let debug = format!("{other:?}");
+            debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+        }
+    }
+}

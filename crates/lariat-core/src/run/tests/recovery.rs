@@ -1,0 +1,294 @@
+//! Every story, crashed after each of its durable events and gone on with from its journal.
+
+use std::sync::Arc;
+
+use super::super::{RecoverError, Run};
+use super::catalogue::{self, catalogue};
+use super::harness::{BEGIN, Harness};
+use super::story::*;
+use super::truths::{self, own, through_json};
+use crate::config::ExecutionLimits;
+use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
+use crate::id::{LoopId, ToolCallId};
+use crate::permission::PermissionDecision;
+
+/// Well after any story has ended, so that the time between crash and recovery shows if it counts.
+const LATER: u64 = BEGIN + 1_000_000_000;
+
+/// What a journal that breaks off says about the loop.
+struct Left {
+    started: bool,
+    ended: bool,
+    aborted: bool,
+    limit: Option<LimitKind>,
+    /// Started, not ended.
+    running: Vec<ToolCallId>,
+    /// Ended, and its result is not recorded.
+    lost: Vec<ToolCallId>,
+    /// Asked and not answered.
+    asking: Vec<(ToolCallId, crate::id::RequestId)>,
+}
+
+fn left(journal: &[Event]) -> Left {
+    let mut left = Left {
+        started: false,
+        ended: false,
+        aborted: false,
+        limit: None,
+        running: Vec::new(),
+        lost: Vec::new(),
+        asking: Vec::new(),
+    };
+    for event in own(journal) {
+        match event {
+            AgentEvent::AgentStart(_) => left.started = true,
+            AgentEvent::AgentEnd { .. } => left.ended = true,
+            AgentEvent::AbortRequested => left.aborted = true,
+            AgentEvent::LimitReached { limit, .. } => left.limit = Some(*limit),
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => left.running.push(tool_call_id.clone()),
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                left.running.retain(|call| call != tool_call_id);
+                left.lost.push(tool_call_id.clone());
+            }
+            AgentEvent::MessageEnd { message } => {
+                let result = message.shared().and_then(|message| message.as_tool_result());
+                left.lost.retain(|call| result.is_none_or(|result| result.tool_call_id != *call));
+            }
+            AgentEvent::PermissionRequired { request } => {
+                left.asking.push((request.tool_call_id.clone(), request.id));
+            }
+            AgentEvent::PermissionDecided { request_id, .. } => {
+                left.asking.retain(|(_, request)| request != request_id);
+            }
+            _ => {}
+        }
+    }
+    left
+}
+
+/// Recovers the journal, in memory and from JSON, and checks the end it comes to.
+fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Harness> {
+    let left = left(prefix);
+    let loop_id = LoopId::from(LOOP);
+    let recover = |journal: &[Event]| Run::recover(Arc::clone(&story.config), journal, &loop_id);
+    if !left.started {
+        assert_eq!(recover(prefix).unwrap_err(), RecoverError::UnknownLoop(loop_id.clone()));
+        return None;
+    }
+    if left.ended {
+        assert_eq!(recover(prefix).unwrap_err(), RecoverError::Ended(loop_id.clone()));
+        return None;
+    }
+    let now = LATER + 1_000_000 * prefix.len() as u64;
+    let mut harness = Harness::recovered(&story.config, prefix, now);
+    harness.drive();
+    truths::check(&harness);
+    let context = format!("{name}, crashed after {} events:\n{}", prefix.len(), harness.log.join("\n"));
+
+    let mut reread = Harness::recovered(&story.config, &through_json(prefix), now);
+    reread.drive();
+    assert_eq!(reread.log, harness.log, "{context}");
+    assert_eq!(reread.journal, harness.journal, "{context}");
+
+    match (left.limit, left.aborted) {
+        (Some(limit), _) => assert_eq!(harness.outcome(), &RunOutcome::LimitReached { limit }, "{context}"),
+        (None, true) => assert_eq!(harness.outcome(), &RunOutcome::Aborted, "{context}"),
+        (None, false) => {}
+    }
+    let recovered = harness.journal.iter().rev().find_map(|event| match &event.event {
+        AgentEvent::LoopRecovered { interrupted, .. } => Some(interrupted.clone()),
+        _ => None,
+    });
+    assert_eq!(recovered, Some(left.running.clone()), "{context}");
+    for call in &left.running {
+        assert!(harness.result_of(call.as_str()).contains("outcome is unknown"), "{context}");
+        assert!(!harness.logged(&format!("effect RunTool {call}")), "{context}");
+    }
+    for call in &left.lost {
+        assert!(harness.result_of(call.as_str()).contains("output was lost"), "{context}");
+    }
+    let stopping = left.aborted || left.limit.is_some();
+    for (call, request) in &left.asking {
+        let decided = harness.journal.iter().any(|event| {
+            matches!(&event.event, AgentEvent::PermissionDecided { request_id, .. } if request_id == request)
+        });
+        assert!(decided, "the question keeps its id: {context}");
+        assert_eq!(harness.logged(&format!("effect Ask {call}")), !stopping, "{context}");
+        let required = harness.count(&format!("event PermissionRequired {call}"));
+        assert_eq!(required, 0, "the question is not recorded again: {context}");
+    }
+    Some(harness)
+}
+
+#[test]
+fn a_crash_at_any_point_is_recovered_from() {
+    for (name, story) in catalogue() {
+        let lived = story().play();
+        for crash in 0..=lived.journal.len() {
+            recover_and_check(name, &lived, &lived.journal[..crash]);
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_any_point_of_a_recovery_is_recovered_from() {
+    for (name, story) in catalogue() {
+        let lived = story().play();
+        for crash in 0..lived.journal.len() {
+            let Some(recovered) = recover_and_check(name, &lived, &lived.journal[..crash]) else { continue };
+            for second in crash + 1..recovered.journal.len() {
+                recover_and_check(name, &lived, &recovered.journal[..second]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_any_point_of_a_cancelled_run_still_ends_in_a_stop() {
+    for (name, story) in [
+        ("parallel", catalogue::parallel_tools as fn() -> Story),
+        ("asked", catalogue::asked_beside),
+        ("steered", catalogue::steered),
+    ] {
+        let inputs = story().play().inputs;
+        for n in 0..inputs {
+            let mut lived = story().begin();
+            (0..n).for_each(|_| {
+                lived.step();
+            });
+            lived.say(Say::Cancel);
+            lived.drive();
+            for crash in 0..=lived.journal.len() {
+                recover_and_check(name, &lived, &lived.journal[..crash]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_ran_at_the_crash_is_not_run_again() {
+    let lived = Story::new("go").reply(calls(&["a write", "b"])).held("a").play();
+    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    harness.drive();
+    assert_eq!(
+        harness.log[..7],
+        [
+            "event LoopRecovered",
+            "event ToolExecutionEnd a",
+            "event MessageStart result",
+            "event MessageEnd result",
+            "effect Authorize b",
+            "event ToolExecutionStart b",
+            "effect RunTool b",
+        ]
+    );
+    assert!(
+        harness.result_of("a").starts_with("Interrupted: this call was started, but its outcome is unknown")
+    );
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+}
+
+#[test]
+fn a_question_that_was_open_at_the_crash_is_asked_again() {
+    let lived = Story::new("go").reply(calls(&["a"])).asked("a", None).play();
+    assert!(lived.ending.is_none());
+    let asked: Vec<_> = lived.run.pending_permissions().map(|request| request.id).collect();
+    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    assert_eq!(harness.run.pending_permissions().map(|request| request.id).collect::<Vec<_>>(), asked);
+    harness.drive();
+    assert_eq!(
+        harness.lines(&["effect"]),
+        ["effect Ask a", "effect Withdraw a", "effect RunTool a", "effect CallModel", "effect Finish"]
+    );
+}
+
+#[test]
+fn what_a_person_decided_before_the_crash_still_counts() {
+    let decided = |decision: PermissionDecision| {
+        let lived = Story::new("go").reply(calls(&["a"])).asked("a", Some(decision)).play();
+        let after = lived
+            .journal
+            .iter()
+            .position(|event| matches!(event.event, AgentEvent::PermissionDecided { .. }));
+        let mut harness = Harness::recovered(&lived.config, &lived.journal[..=after.unwrap()], LATER);
+        harness.drive();
+        assert!(!harness.logged("effect Ask a"));
+        harness
+    };
+    assert!(decided(PermissionDecision::Allow).logged("effect RunTool a"));
+    let denied = decided(PermissionDecision::deny("not today"));
+    assert!(!denied.logged("effect RunTool a"));
+    assert_eq!(denied.result_of("a"), "Denied: not today");
+}
+
+#[test]
+fn a_model_call_that_was_under_way_at_the_crash_is_made_again() {
+    let lived = Story::new("hi").reply(vec![piece("half a ")]);
+    let mut lived = lived.begin();
+    (0..2).for_each(|_| {
+        lived.step();
+    });
+    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    harness.drive();
+    assert_eq!(harness.count("effect CallModel"), 1);
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: done"]);
+}
+
+#[test]
+fn time_between_crash_and_recovery_does_not_count() {
+    let limits = || ExecutionLimits::default().with_max_duration(std::time::Duration::from_secs(60));
+    let story = Story::new("go").reply(calls(&["a"])).held("a").limited(limits());
+    let mut lived = story.when("effect RunTool a", Say::Wait(std::time::Duration::from_secs(20))).begin();
+    (0..4).for_each(|_| {
+        lived.step();
+    });
+    lived.say(Say::Steer("said after 20 seconds"));
+    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    let deadline = harness.timers_started[0].as_millis();
+    let left = deadline - LATER;
+    assert!((39_000..=40_000).contains(&left), "{left} ms are left of 60,000 after 20,000");
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+}
+
+#[test]
+fn usage_and_turns_go_on_where_they_were() {
+    let lived = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
+    assert_eq!(lived.outcome(), &RunOutcome::LimitReached { limit: LimitKind::Turns });
+    let second =
+        lived.journal.iter().rposition(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
+    let harness = {
+        let mut harness = Harness::recovered(&lived.config, &lived.journal[..second], LATER);
+        harness.drive();
+        harness
+    };
+    assert_eq!(harness.outcome(), lived.outcome());
+    assert_eq!(harness.ending.as_ref().unwrap().usage, lived.ending.as_ref().unwrap().usage);
+    assert_eq!(harness.run.turns(), 3);
+}
+
+#[test]
+fn a_loop_that_is_not_in_the_journal_cannot_be_recovered() {
+    let lived = Story::new("hi").play();
+    let recover = |id: &str| Run::recover(Arc::clone(&lived.config), &lived.journal, &id.into()).unwrap_err();
+    assert_eq!(recover("s.c.9"), RecoverError::UnknownLoop("s.c.9".into()));
+    assert_eq!(recover(LOOP), RecoverError::Ended(LOOP.into()));
+}
+
+#[test]
+fn what_an_earlier_loop_left_in_its_queues_is_still_there_after_a_crash() {
+    let lived = catalogue::carried_over().play();
+    assert!(lived.conversation().contains(&"user: one more thing".to_owned()));
+    let start = lived.journal.iter().position(
+        |event| matches!(&event.event, AgentEvent::AgentStart(start) if start.loop_id.as_str() == LOOP),
+    );
+    for crash in start.unwrap() + 1..lived.journal.len() {
+        let mut harness = Harness::recovered(&lived.config, &through_json(&lived.journal[..crash]), LATER);
+        harness.drive();
+        let said = harness.conversation();
+        for words in ["user: one more thing", "user: and then"] {
+            let times = said.iter().filter(|line| *line == words).count();
+            assert_eq!(times, 1, "crashed after {crash} events: {said:#?}");
+        }
+    }
+}

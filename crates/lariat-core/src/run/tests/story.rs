@@ -1,0 +1,318 @@
+//! What happens in a test: the configuration, the prompts, and how the world answers.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::{Filtered, ModelSignal, RunConfig, ToolTraits};
+use super::harness::Harness;
+use crate::config::ExecutionLimits;
+use crate::content::{Content, ToolCall};
+use crate::event::{AgentEvent, CompactionEdit, Event, EventRecord, FORMAT_VERSION, LoopStart, QueueKind};
+use crate::hooks::HookInterest;
+use crate::id::{EventId, LoopId, MessageId};
+use crate::message::{
+    AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, UserMessage,
+};
+use crate::model::{ProviderError, StreamEvent};
+use crate::permission::{PermissionDecision, Verdict};
+use crate::time::Timestamp;
+use crate::tool::{ToolEffects, ToolError, ToolResult};
+use crate::transcript::{Transcript, Window};
+use crate::usage::Usage;
+
+/// The loop every story is about.
+pub(super) const LOOP: &str = "s.c.1";
+
+/// What a model call answers.
+pub(super) type Reply = Vec<ModelSignal>;
+
+/// Something said from outside while the run goes on.
+#[derive(Clone, Debug)]
+pub(super) enum Say {
+    Cancel,
+    /// The run's time is up.
+    Deadline,
+    Steer(&'static str),
+    FollowUp(&'static str),
+    /// A second person answers a question about a call.
+    Answer(&'static str, PermissionDecision),
+    /// A tool that was held comes to its end.
+    Release(&'static str),
+    /// Time passes.
+    Wait(Duration),
+}
+
+/// How the world proposes to make room.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Compactor {
+    #[default]
+    Nothing,
+    /// Leaves the last message only.
+    AllButLast,
+    /// Cuts an exchange or names what is not there.
+    Nonsense,
+}
+
+/// What happens in a test.
+pub(super) struct Story {
+    pub(super) config: RunConfig,
+    pub(super) start: LoopStart,
+    pub(super) transcript: Transcript,
+    pub(super) prompts: Vec<AgentMessage>,
+    pub(super) carried: Vec<(QueueKind, SharedMessage)>,
+    pub(super) journal: Vec<Event>,
+    pub(super) script: Script,
+}
+
+/// How the world answers. What is not scripted is answered benignly.
+#[derive(Default)]
+pub(super) struct Script {
+    pub(super) replies: VecDeque<Reply>,
+    pub(super) filtered: Option<Filtered>,
+    pub(super) before_loop: VecDeque<bool>,
+    pub(super) before_turn: VecDeque<bool>,
+    pub(super) verdicts: HashMap<&'static str, Verdict>,
+    pub(super) decisions: HashMap<&'static str, PermissionDecision>,
+    pub(super) unanswered: HashSet<&'static str>,
+    pub(super) outputs: HashMap<&'static str, Result<ToolResult, ToolError>>,
+    pub(super) held: HashSet<&'static str>,
+    /// Tools that end last, in this order.
+    pub(super) late: Vec<&'static str>,
+    pub(super) compactor: Compactor,
+    pub(super) cues: Vec<(&'static str, Say)>,
+}
+
+impl Story {
+    /// A loop that starts from nothing with one prompt. Tools: `read` and `list` may run beside others, `write` may not.
+    pub(super) fn new(prompt: &str) -> Self {
+        let read = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
+        let write = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: false };
+        let tools = [("read", read), ("list", read), ("write", write)];
+        let config = RunConfig {
+            tools: tools.map(|(name, traits)| (name.to_owned(), traits)).into(),
+            provider: "p".into(),
+            model: "m".into(),
+            ..RunConfig::default()
+        };
+        Self {
+            config,
+            start: LoopStart::new("agent".into(), "s".into(), LoopId::from(LOOP)),
+            transcript: Transcript::new(),
+            prompts: vec![prompt.into()],
+            carried: Vec::new(),
+            journal: Vec::new(),
+            script: Script::default(),
+        }
+    }
+
+    /// A loop without prompts on top of this conversation.
+    pub(super) fn continuing(messages: Vec<SharedMessage>) -> Self {
+        let mut story = Self::new("unused").after(messages);
+        story.prompts.clear();
+        story
+    }
+
+    /// Puts a conversation under the loop.
+    pub(super) fn after(mut self, messages: Vec<SharedMessage>) -> Self {
+        self.start.base = messages.last().map(|message| message.id());
+        self.transcript = Transcript::repaired(messages.iter().cloned()).0;
+        self.journaled(None, AgentEvent::MessagesImported { base: None, messages })
+    }
+
+    /// Puts an event into the journal before the loop.
+    pub(super) fn journaled(mut self, loop_id: Option<&str>, event: AgentEvent) -> Self {
+        let record = EventRecord {
+            v: FORMAT_VERSION,
+            seq: self.journal.len() as u64,
+            id: EventId::default(),
+            timestamp: Timestamp::from_millis(1),
+            loop_id: loop_id.map(LoopId::from),
+            event,
+        };
+        self.journal.push(Arc::new(record));
+        self
+    }
+
+    pub(super) fn configured(mut self, change: impl FnOnce(&mut RunConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    pub(super) fn with_hooks(self) -> Self {
+        self.configured(|config| config.hooks = HookInterest::All)
+    }
+
+    pub(super) fn limited(self, limits: ExecutionLimits) -> Self {
+        self.configured(|config| config.limits = Some(limits))
+    }
+
+    pub(super) fn scripted(mut self, change: impl FnOnce(&mut Script)) -> Self {
+        change(&mut self.script);
+        self
+    }
+
+    pub(super) fn reply(self, reply: Reply) -> Self {
+        self.scripted(|script| script.replies.push_back(reply))
+    }
+
+    pub(super) fn verdict(self, call: &'static str, verdict: Verdict) -> Self {
+        self.scripted(|script| {
+            script.verdicts.insert(call, verdict);
+        })
+    }
+
+    /// The gate asks about the call, and a person answers so; `None` when nobody does.
+    pub(super) fn asked(self, call: &'static str, decision: Option<PermissionDecision>) -> Self {
+        let question = crate::permission::PermissionRequest::new(&tool_call(call, "read"), "may it run?");
+        self.verdict(call, Verdict::Ask(question)).scripted(|script| match decision {
+            Some(decision) => {
+                script.decisions.insert(call, decision);
+            }
+            None => {
+                script.unanswered.insert(call);
+            }
+        })
+    }
+
+    pub(super) fn output(self, call: &'static str, output: Result<ToolResult, ToolError>) -> Self {
+        self.scripted(|script| {
+            script.outputs.insert(call, output);
+        })
+    }
+
+    pub(super) fn late(self, calls: &[&'static str]) -> Self {
+        self.scripted(|script| script.late = calls.to_vec())
+    }
+
+    pub(super) fn held(self, call: &'static str) -> Self {
+        self.scripted(|script| {
+            script.held.insert(call);
+        })
+    }
+
+    /// Says something once the log has this line.
+    pub(super) fn when(self, line: &'static str, say: Say) -> Self {
+        self.scripted(|script| script.cues.push((line, say)))
+    }
+
+    pub(super) fn filtered(self, filtered: Filtered) -> Self {
+        self.configured(|config| config.has_filters = true)
+            .scripted(|script| script.filtered = Some(filtered))
+    }
+
+    pub(super) fn begin(self) -> Harness {
+        Harness::new(self)
+    }
+
+    /// Plays the story until nothing more happens.
+    pub(super) fn play(self) -> Harness {
+        let mut harness = self.begin();
+        harness.drive();
+        harness
+    }
+}
+
+fn event(event: StreamEvent) -> ModelSignal {
+    ModelSignal::Event(event)
+}
+
+pub(super) fn done(stop_reason: StopReason) -> ModelSignal {
+    event(StreamEvent::Done { stop_reason, usage: Usage::new(10, 5) })
+}
+
+pub(super) fn piece(text: &str) -> ModelSignal {
+    event(StreamEvent::TextDelta { index: 0, delta: text.into() })
+}
+
+/// A reply in words.
+pub(super) fn text(text: &str) -> Reply {
+    vec![event(StreamEvent::Start { model: "m-1".into() }), piece(text), done(StopReason::Stop)]
+}
+
+pub(super) fn tool_call(id: &str, name: &str) -> ToolCall {
+    ToolCall { id: id.into(), name: name.into(), arguments: json!({"of": id}), signature: None }
+}
+
+/// A reply that calls tools, each given as `id name`, and stops for this reason.
+pub(super) fn calls_stopping(calls: &[&str], stop_reason: StopReason) -> Reply {
+    let ends = calls.iter().enumerate().map(|(index, call)| {
+        let (id, name) = call.split_once(' ').unwrap_or((call, "read"));
+        event(StreamEvent::ToolCallEnd { index, call: tool_call(id, name) })
+    });
+    ends.chain([done(stop_reason)]).collect()
+}
+
+/// A reply that calls tools, each given as `id name`, or `id` for `read`.
+pub(super) fn calls(calls: &[&str]) -> Reply {
+    calls_stopping(calls, StopReason::ToolUse)
+}
+
+/// A reply that makes one call with these arguments.
+pub(super) fn call_with(id: &str, arguments: Value) -> Reply {
+    let call = ToolCall { arguments, ..tool_call(id, "read") };
+    vec![event(StreamEvent::ToolCallEnd { index: 0, call }), done(StopReason::ToolUse)]
+}
+
+pub(super) fn fails(error: ProviderError) -> Reply {
+    vec![ModelSignal::Failed(error)]
+}
+
+pub(super) fn network() -> ProviderError {
+    ProviderError::Network("reset".into())
+}
+
+pub(super) fn overflow() -> Reply {
+    fails(ProviderError::ContextOverflow("prompt is too long".into()))
+}
+
+/// A message that was there before.
+fn old(n: u128, message: Message) -> SharedMessage {
+    let id = MessageId::new(uuid::Uuid::from_u128(n));
+    Arc::new(AgentMessage::Llm(LlmMessage { id, turn_id: None, message }))
+}
+
+pub(super) fn old_prompt(n: u128, text: &str) -> SharedMessage {
+    let content = vec![Content::text(text)];
+    old(n, Message::User(UserMessage { content, timestamp: Timestamp::from_millis(1) }))
+}
+
+pub(super) fn old_reply(n: u128, text: &str) -> SharedMessage {
+    old(
+        n,
+        Message::Assistant(AssistantMessage {
+            content: vec![Content::text(text)],
+            stop_reason: StopReason::Stop,
+            model: "m".into(),
+            provider: "p".into(),
+            usage: Usage::default(),
+            timestamp: Timestamp::from_millis(1),
+            error_message: None,
+        }),
+    )
+}
+
+/// A conversation of this many prompts and replies, each of about 250 tokens.
+pub(super) fn long_talk(turns: u128) -> Vec<SharedMessage> {
+    let words = "word ".repeat(200);
+    (0..turns).flat_map(|n| [old_prompt(2 * n + 1, &words), old_reply(2 * n + 2, &words)]).collect()
+}
+
+impl Compactor {
+    pub(super) fn propose(self, window: &Window) -> Vec<CompactionEdit> {
+        let ids: Vec<MessageId> = window.iter().map(|message| message.id()).collect();
+        match (self, ids.as_slice()) {
+            (Self::AllButLast, [first, .., last, _]) => {
+                vec![CompactionEdit::Drop { first: *first, last: *last }]
+            }
+            (Self::AllButLast, [first, _]) => vec![CompactionEdit::Drop { first: *first, last: *first }],
+            (Self::Nonsense, _) => {
+                let nobody = MessageId::new(uuid::Uuid::from_u128(0xdead));
+                vec![CompactionEdit::Drop { first: nobody, last: nobody }]
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What is true of every journal of a loop that ended, whatever happened to it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::harness::Harness;
+use super::story::LOOP;
+use crate::event::{AgentEvent, Event, EventRecord, MessageRef, Recorded, Resolver};
+use crate::id::{MessageId, ToolCallId};
+use crate::message::SharedMessage;
+use crate::session::SessionFold;
+
+/// The journal as another process would read it.
+pub(super) fn through_json(journal: &[Event]) -> Vec<Event> {
+    let read = |event: &Event| {
+        let json = serde_json::to_vec(&**event).unwrap();
+        Arc::new(EventRecord::from_json(&json).unwrap())
+    };
+    journal.iter().map(read).collect()
+}
+
+/// The events of the loop the stories are about.
+pub(super) fn own(journal: &[Event]) -> impl Iterator<Item = &AgentEvent> {
+    journal
+        .iter()
+        .filter(|event| event.loop_id.as_ref().is_some_and(|id| id.as_str() == LOOP))
+        .map(|event| &event.event)
+}
+
+/// Checks everything that must hold once a loop has ended.
+pub(super) fn check(harness: &Harness) {
+    let ending = harness.ending.as_ref();
+    let ending = ending.unwrap_or_else(|| panic!("the run has not ended:\n{}", harness.log.join("\n")));
+    let told = || harness.log.join("\n");
+    let read = through_json(&harness.journal);
+    assert_eq!(read, harness.journal, "written and read, a journal is the same");
+
+    let ends: Vec<_> = own(&read)
+        .filter_map(|event| match event {
+            AgentEvent::AgentEnd { messages, usage, outcome, .. } => Some((messages, usage, outcome)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends.len(), 1, "AgentEnd comes exactly once:\n{}", told());
+    assert_eq!((ends[0].1, ends[0].2), (&ending.usage, &ending.outcome));
+    assert!(
+        matches!(own(&read).last(), Some(AgentEvent::AgentEnd { .. })),
+        "AgentEnd comes last:\n{}",
+        told()
+    );
+
+    let mut queued: HashMap<MessageId, SharedMessage> = HashMap::new();
+    let mut messages: Vec<MessageId> = Vec::new();
+    let mut content: HashMap<MessageId, SharedMessage> = HashMap::new();
+    let mut started: HashSet<ToolCallId> = HashSet::new();
+    let mut ended: HashSet<ToolCallId> = HashSet::new();
+    let mut open_turn = None;
+    for event in own(&read) {
+        match event {
+            AgentEvent::MessageQueued { message, .. } => {
+                queued.insert(message.id(), Arc::clone(message));
+            }
+            AgentEvent::MessageEnd { message } => {
+                assert!(open_turn.is_some(), "a message outside of a turn:\n{}", told());
+                assert!(!messages.contains(&message.id()), "a message recorded twice:\n{}", told());
+                messages.push(message.id());
+                let full = match message {
+                    Recorded::Full(message) => Some(Arc::clone(message)),
+                    Recorded::Earlier(_) => queued.remove(&message.id()),
+                };
+                content.extend(full.map(|message| (message.id(), message)));
+            }
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+                assert!(
+                    started.insert(tool_call_id.clone()),
+                    "{tool_call_id} was started twice:\n{}",
+                    told()
+                );
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                assert!(started.contains(tool_call_id), "{tool_call_id} ended without a start:\n{}", told());
+                assert!(ended.insert(tool_call_id.clone()), "{tool_call_id} ended twice:\n{}", told());
+            }
+            AgentEvent::TurnStart { turn_index, .. } => {
+                assert_eq!(open_turn.replace(*turn_index), None, "a turn within a turn:\n{}", told());
+            }
+            AgentEvent::TurnEnd { message, tool_results, .. } => {
+                assert!(open_turn.take().is_some(), "a turn ends twice:\n{}", told());
+                check_results(&content, message, tool_results, &told);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(open_turn, None, "a turn was left open:\n{}", told());
+    assert_eq!(started, ended, "a tool was left running:\n{}", told());
+    assert_eq!(ends[0].0.iter().map(MessageRef::id).collect::<Vec<_>>(), messages);
+    check_folds(harness, &read);
+}
+
+/// Every call of the reply has its result, in call order.
+fn check_results(
+    content: &HashMap<MessageId, SharedMessage>,
+    reply: &MessageRef,
+    results: &[MessageRef],
+    told: &dyn Fn() -> String,
+) {
+    let reply = content.get(&reply.id()).and_then(|message| message.as_assistant());
+    let calls: Vec<_> = reply.expect("a recorded reply").tool_calls().map(|call| call.id.clone()).collect();
+    let answered: Vec<_> = results
+        .iter()
+        .map(|result| content.get(&result.id()).and_then(|message| message.as_tool_result()))
+        .map(|result| result.expect("a recorded result").tool_call_id.clone())
+        .collect();
+    assert_eq!(calls, answered, "every call has its result, in call order:\n{}", told());
+}
+
+/// What other readers of the journal see is what the run saw.
+fn check_folds(harness: &Harness, read: &[Event]) {
+    let fold = SessionFold::of(read);
+    if fold.loops().any(|start| start.loop_id.as_str() == LOOP) {
+        let (transcript, _) = fold.conversation(fold.tip());
+        let folded: Vec<_> = transcript.window().iter().cloned().collect();
+        let lived: Vec<_> = harness.run.transcript().window().iter().cloned().collect();
+        assert_eq!(folded, lived, "the fold tells what was lived:\n{}", harness.log.join("\n"));
+        assert_eq!(fold.open_loops().count(), 0);
+    }
+    let mut resolver = Resolver::new();
+    for event in read {
+        match &resolver.resolve(event).event {
+            AgentEvent::TurnEnd { message, tool_results, .. } => {
+                assert!(message.get().is_some() && tool_results.iter().all(|result| result.get().is_some()));
+            }
+            AgentEvent::AgentEnd { messages, .. } => {
+                assert!(messages.iter().all(|message| message.get().is_some()));
+            }
+            AgentEvent::ToolExecutionStart { args, .. } => assert!(args.get().is_some()),
+            AgentEvent::MessageEnd { message } => assert!(message.shared().is_some()),
+            _ => {}
+        }
+    }
+}
