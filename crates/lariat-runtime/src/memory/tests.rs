@@ -85,6 +85,8 @@ fn a_batch_at_the_wrong_position_or_with_a_hole_is_refused_whole() {
         |expected, events: &[Event]| now(store.append(Append::new(&session, epoch, expected, events)));
     assert_eq!(append(2, &events(2..4)), Err(StoreError::Conflict { expected: 2, actual: 3 }));
     assert_eq!(append(4, &events(4..5)), Err(StoreError::Conflict { expected: 4, actual: 3 }));
+    assert_eq!(append(2, &events(3..4)), Err(StoreError::Conflict { expected: 2, actual: 3 }));
+    assert_eq!(append(2, &[]), Err(StoreError::Conflict { expected: 2, actual: 3 }));
     let hole = [event(3, 0), event(5, 0)];
     assert_eq!(append(3, &hole), Err(StoreError::Conflict { expected: 5, actual: 4 }));
     assert_eq!(now(store.head(&session)), Ok(3));

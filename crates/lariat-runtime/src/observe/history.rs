@@ -11,8 +11,6 @@ pub(super) struct History {
     resolver: Resolver,
     /// Open loops whose messages are known from their beginning, or as far back as they will be looked for.
     complete: Vec<LoopId>,
-    /// The first durable event that was seen; all after it were seen too.
-    since: Option<u64>,
 }
 
 impl History {
@@ -33,17 +31,13 @@ impl History {
         self.resolver.resolve(event)
     }
 
-    /// The loop whose earlier messages must be looked up before this event can be resolved, and where to look: before
-    /// that position.
-    pub(super) fn lacks(&self, event: &Event) -> Option<(LoopId, u64)> {
+    /// The loop whose earlier messages must be looked up before this event can be resolved.
+    pub(super) fn lacks<'a>(&self, event: &'a Event) -> Option<&'a LoopId> {
         let loop_id = event.loop_id.as_ref()?;
-        if self.complete.contains(loop_id) || !names_something(&event.event) {
-            return None;
-        }
-        Some((loop_id.clone(), self.since.unwrap_or(event.seq)))
+        (names_something(&event.event) && !self.complete.contains(loop_id)).then_some(loop_id)
     }
 
-    /// Takes in an event from before the first one seen; true when it is where the loop began.
+    /// Takes in an event that was looked up for a loop; true when it is where the loop began.
     pub(super) fn learn_earlier(&mut self, loop_id: &LoopId, event: &Event) -> bool {
         if event.loop_id.as_ref().is_some_and(|owner| owner != loop_id) {
             return false;
@@ -60,7 +54,6 @@ impl History {
     }
 
     fn note(&mut self, event: &Event) {
-        self.since.get_or_insert(event.seq);
         match (&event.event, &event.loop_id) {
             (AgentEvent::AgentStart(_), Some(loop_id)) => self.complete.push(loop_id.clone()),
             (AgentEvent::AgentEnd { .. }, Some(loop_id)) => self.complete.retain(|open| open != loop_id),

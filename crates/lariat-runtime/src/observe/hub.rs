@@ -58,15 +58,12 @@ impl EventHub {
         Self { shared: Arc::new(Shared { store, session_id, state: Mutex::default() }) }
     }
 
-    /// Hands an event to every subscriber. Never waits, whatever the subscribers do. After [`Self::close`] it does
-    /// nothing.
+    /// Hands an event to every subscriber. Never waits, whatever the subscribers do. After [`Self::close`]
+    /// nobody gets it.
     pub fn publish(&self, event: Event) {
         let mut wakers = Vec::new();
         {
             let mut state = self.shared.lock();
-            if state.closed {
-                return;
-            }
             if event.is_durable() {
                 state.published = state.published.max(Some(event.seq.saturating_add(1)));
             }

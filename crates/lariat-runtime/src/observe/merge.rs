@@ -32,8 +32,8 @@ pub(super) fn merge(queue: &mut VecDeque<Event>, event: &Event, capacity: usize)
             .take_while(|queued| !queued.is_durable())
             .find(|queued| streamed_message(queued) == Some(message.id()));
         return match last_piece {
-            Some(queued) if same_kind(queued, delta) => join(queued, delta),
-            _ => Merge::Append,
+            Some(queued) => join(queued, delta),
+            None => Merge::Append,
         };
     }
     let under_pressure = queue.len() >= capacity / 2;
@@ -51,11 +51,6 @@ pub(super) fn streamed_message(event: &Event) -> Option<MessageId> {
         }
         _ => None,
     }
-}
-
-fn same_kind(queued: &Event, delta: &StreamDelta) -> bool {
-    let AgentEvent::MessageUpdate { delta: earlier, .. } = &queued.event else { return false };
-    std::mem::discriminant(earlier) == std::mem::discriminant(delta)
 }
 
 fn join(queued: &mut Event, delta: &StreamDelta) -> Merge {

@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use lariat_core::event::{AgentEvent, Event};
+use lariat_core::event::Event;
 use lariat_core::id::MessageId;
 
 use super::merge::{self, Merge};
 
-/// Messages that are remembered as torn. More than loops stream into one session at a time.
+/// Messages that are remembered as torn, the newest ones. More than stream into one session at a time.
 const TORN_MESSAGES: usize = 32;
 
 pub(super) struct Queue {
@@ -151,10 +151,6 @@ impl Queue {
 impl State {
     fn push_durable(&mut self, event: &Event, capacity: usize) -> bool {
         self.published = self.published.max(Some(event.seq.saturating_add(1)));
-        if let AgentEvent::MessageEnd { message } = &event.event {
-            let id = message.id();
-            self.torn.retain(|torn| *torn != id);
-        }
         let Feed::Live { expected } = self.feed else { return false };
         let expected = expected.unwrap_or(event.seq);
         if event.seq < expected {

@@ -34,7 +34,7 @@ pub(super) struct Replay {
     look_up: Option<LookUp>,
 }
 
-/// The search for what an open loop recorded before the first event seen of it.
+/// The search, backwards, for what an open loop recorded before the event in hand.
 struct LookUp {
     loop_id: LoopId,
     before: u64,
@@ -70,7 +70,8 @@ impl Replay {
             }
             if let Some(event) = self.page.front() {
                 match history.lacks(event) {
-                    Some((loop_id, before)) => {
+                    Some(loop_id) => {
+                        let (loop_id, before) = (loop_id.clone(), event.seq);
                         self.look_up = Some(LookUp { loop_id, before, pages_left: LOOK_UP_PAGES });
                         continue;
                     }

@@ -23,7 +23,7 @@ use crate::memory::MemoryStore;
 /// A journal, the hub in front of it, and where both stand.
 struct Session {
     store: Arc<Fickle>,
-    hub: EventHub,
+    hub: Arc<EventHub>,
     id: SessionId,
     epoch: Epoch,
     journal: Vec<Event>,
@@ -39,7 +39,7 @@ impl Session {
     fn with_history(events: u64) -> Self {
         let (store, id) = (Arc::new(Fickle::default()), SessionId::from("s"));
         let epoch = store.claim(&id).now_or_never().unwrap().unwrap();
-        let hub = EventHub::new(store.clone(), id.clone());
+        let hub = Arc::new(EventHub::new(store.clone(), id.clone()));
         let mut session = Self { store, hub, id, epoch, journal: Vec::new(), published: 0 };
         (0..events).for_each(|_| session.append(turn()));
         session.published = session.journal.len();
@@ -136,6 +136,8 @@ struct Fickle {
     reads: Mutex<Reads>,
 }
 
+type Meanwhile = Box<dyn FnOnce(&MemoryStore) + Send>;
+
 #[derive(Default)]
 struct Reads {
     /// Errors the next reads fail with.
@@ -144,6 +146,10 @@ struct Reads {
     delays: u64,
     /// Events are passed through their serialised form, which attaches nothing to names.
     serialised: bool,
+    /// Events come last first, against the contract.
+    reversed: bool,
+    /// What happens on another thread between a look at the journal and the answer.
+    meanwhile: Option<Meanwhile>,
     /// Calls of `read` so far.
     count: usize,
 }
@@ -189,6 +195,11 @@ impl SessionStore for Fickle {
             if serialised {
                 events.iter_mut().for_each(|event| *event = Arc::new(reparsed(event)));
             }
+            if self.reads().reversed {
+                events.reverse();
+            }
+            let meanwhile = self.reads().meanwhile.take();
+            meanwhile.into_iter().for_each(|happens| happens(&self.inner));
             pause(after).await;
             Ok(events)
         })
