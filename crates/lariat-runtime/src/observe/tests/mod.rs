@@ -223,10 +223,6 @@ impl SessionStore for Fickle {
 }
 
 fn reparsed(event: &Event) -> EventRecord {
-    if matches!(event.event, AgentEvent::AgentStart(_)) {
-        // Names no message, so there is nothing to lose.
-        return EventRecord::clone(event);
-    }
     EventRecord::from_json(&serde_json::to_vec(&**event).unwrap()).unwrap()
 }
 
