@@ -1,1 +1,140 @@
-//! To come.
+//! Questions to a person: others go on meanwhile, the first answer counts, nobody is left asking.
+
+use super::harness::Harness;
+use super::story::*;
+use super::truths::{self, own};
+use crate::event::{AgentEvent, RunOutcome};
+use crate::permission::PermissionDecision;
+
+fn decisions(harness: &Harness) -> Vec<PermissionDecision> {
+    let decided = |event: &AgentEvent| match event {
+        AgentEvent::PermissionDecided { decision, .. } => Some(decision.clone()),
+        _ => None,
+    };
+    own(&harness.journal).filter_map(decided).collect()
+}
+
+#[test]
+fn a_question_is_recorded_before_it_is_asked_and_answered_before_the_tool_runs() {
+    let story = Story::new("do").reply(calls(&["a"])).asked("a", Some(PermissionDecision::AllowAlways));
+    let harness = story.play();
+    assert_eq!(
+        harness.lines(&[
+            "effect Authorize",
+            "effect Ask",
+            "effect Withdraw",
+            "effect RunTool",
+            "event Permission",
+            "event ToolExecutionStart"
+        ]),
+        [
+            "effect Authorize a",
+            "event PermissionRequired a",
+            "effect Ask a",
+            "event PermissionDecided a",
+            "effect Withdraw a",
+            "event ToolExecutionStart a",
+            "effect RunTool a",
+        ]
+    );
+    assert_eq!(decisions(&harness), [PermissionDecision::AllowAlways]);
+    truths::check(&harness);
+}
+
+#[test]
+fn other_calls_go_on_while_a_person_thinks() {
+    let story = Story::new("do").reply(calls(&["a", "b", "c"])).asked("b", None).reply(text("done"));
+    let mut harness = story.play();
+    assert!(harness.ending.is_none());
+    assert!(harness.logged("event ToolExecutionEnd a") && harness.logged("event ToolExecutionEnd c"));
+    assert_eq!(harness.count("effect CallModel"), 1, "the model waits for all results");
+    assert_eq!(harness.run.pending_permissions().count(), 1);
+    harness.say(Say::Answer("b", PermissionDecision::Allow));
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    assert_eq!(harness.run.pending_permissions().count(), 0);
+    assert_eq!(harness.conversation()[2..5], ["a: output of a", "b: output of b", "c: output of c"]);
+}
+
+#[test]
+fn a_call_that_may_not_run_beside_others_waits_for_the_question_before_it() {
+    let story = Story::new("do").reply(calls(&["a", "b write"])).asked("a", None);
+    let mut harness = story.play();
+    assert!(!harness.logged("effect Authorize b"));
+    harness.say(Say::Answer("a", PermissionDecision::Allow));
+    harness.drive();
+    assert!(harness.is_before("event ToolExecutionEnd a", "effect Authorize b"));
+}
+
+#[test]
+fn a_denial_is_told_to_the_model_with_its_reason() {
+    for (decision, told) in [
+        (PermissionDecision::deny("not today"), "Denied: not today"),
+        (PermissionDecision::Deny { reason: None }, "Denied: this call was not approved."),
+    ] {
+        let harness =
+            Story::new("do").reply(calls(&["a"])).asked("a", Some(decision)).reply(text("ok")).play();
+        assert_eq!(harness.result_of("a"), told);
+        assert!(!harness.logged("event ToolExecutionStart a"));
+        assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    }
+}
+
+#[test]
+fn the_first_answer_counts() {
+    let allow = || Some(PermissionDecision::Allow);
+    let story = Story::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
+    let harness = story.when("effect Ask a", Say::Answer("a", PermissionDecision::deny("first"))).play();
+    assert_eq!(decisions(&harness), [PermissionDecision::deny("first")]);
+    assert!(!harness.logged("effect RunTool a"));
+    assert_eq!(harness.count("effect Withdraw a"), 1, "the other person is told that it is over");
+
+    let story = Story::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
+    let late = PermissionDecision::deny("late");
+    let harness = story.when("effect RunTool a", Say::Answer("a", late)).play();
+    assert_eq!(decisions(&harness), [PermissionDecision::Allow]);
+    assert_eq!(harness.result_of("a"), "output of a");
+}
+
+#[test]
+fn questions_are_withdrawn_when_the_run_is_cancelled() {
+    let story = Story::new("do").reply(calls(&["a", "b", "c"])).asked("a", None).asked("b", None).held("c");
+    let mut harness = story.play();
+    assert_eq!(harness.run.pending_permissions().count(), 2);
+    harness.say(Say::Cancel);
+    assert_eq!(harness.run.pending_permissions().count(), 0);
+    assert!(harness.logged("effect Withdraw a") && harness.logged("effect Withdraw b"));
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert_eq!(decisions(&harness), [PermissionDecision::Withdrawn, PermissionDecision::Withdrawn]);
+    assert_eq!(harness.result_of("a"), "The run was cancelled before this call was started.");
+    truths::check(&harness);
+    let before = harness.log.clone();
+    harness.say(Say::Answer("a", PermissionDecision::Allow));
+    assert_eq!(harness.log, before, "an answer after that changes nothing");
+}
+
+#[test]
+fn a_tool_that_runs_is_told_to_end_and_the_run_waits_for_it() {
+    let mut harness = Story::new("do").reply(calls(&["a", "b write"])).held("a").play();
+    harness.say(Say::Cancel);
+    assert!(harness.logged("effect CancelTool a"));
+    assert!(harness.ending.is_none(), "what runs has not ended yet");
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert_eq!(harness.result_of("a"), "The call was cancelled.");
+    assert_eq!(harness.result_of("b"), "The run was cancelled before this call was started.");
+    assert!(!harness.logged("effect Authorize b"));
+}
+
+#[test]
+fn a_tool_that_ends_well_although_it_was_told_to_stop_keeps_its_result() {
+    let mut harness = Story::new("do").reply(calls(&["a"])).late(&["a"]).begin();
+    while !harness.logged("effect RunTool a") {
+        harness.step();
+    }
+    harness.say(Say::Cancel);
+    harness.drive();
+    assert_eq!(harness.result_of("a"), "output of a");
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+}

@@ -1,1 +1,84 @@
-//! To come.
+//! A step costs the same at any length of the conversation.
+
+use super::super::{Effect, HookCall, Input, Run};
+use super::harness::Harness;
+use super::story::*;
+use crate::event::AgentEvent;
+use crate::time::{Stamp, Timestamp};
+use crate::transcript::{Transcript, Window};
+
+/// Elements that the open end of a list holds at most; everything before it is shared.
+const OPEN_END: usize = 32;
+
+fn talk(messages: u128) -> Transcript {
+    let mut transcript = Transcript::new();
+    for n in 1..=messages {
+        transcript.push_user(old_prompt(n, "hm")).unwrap();
+    }
+    transcript
+}
+
+fn story(transcript: Transcript) -> Story {
+    let mut story = Story::new("hi").with_hooks().reply(calls(&["a", "b"])).reply(text("done"));
+    story.transcript = transcript;
+    story
+}
+
+#[test]
+fn a_long_conversation_takes_no_more_steps_than_a_short_one() {
+    let course = |length| {
+        let mut harness: Harness = story(talk(length)).begin();
+        while harness.ending.is_none() {
+            harness.step();
+        }
+        (harness.log, harness.inputs, harness.journal.len())
+    };
+    assert_eq!(course(10), course(100_000));
+}
+
+#[test]
+fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
+    const LENGTH: usize = 100_000;
+    let transcript = talk(LENGTH as u128);
+    let base: Window = transcript.window();
+    let Story { config, start, prompts, .. } = story(Transcript::new());
+    let mut run = Run::new(config.into(), start, 0, transcript, prompts).unwrap();
+    let stamp = Stamp { now: Timestamp::from_millis(1), entropy: 1 };
+    let mut windows = 0;
+    let mut check = |window: &Window| {
+        assert!(window.len() >= LENGTH);
+        assert!(window.shared_prefix(&base) >= LENGTH - OPEN_END);
+        windows += 1;
+    };
+    let mut inputs = vec![Input::Begin];
+    while let Some(input) = inputs.pop() {
+        run.handle(input, stamp);
+        while let Some(effect) = run.next_effect() {
+            match effect {
+                Effect::Hook(HookCall::BeforeLoop { window, .. } | HookCall::BeforeTurn { window, .. }) => {
+                    check(&window);
+                    inputs.push(Input::HookAnswered { proceed: true });
+                }
+                Effect::Hook(HookCall::AfterLoop { window, .. } | HookCall::AfterTurn { window, .. }) => {
+                    check(&window)
+                }
+                Effect::CallModel { op, window, .. } => {
+                    check(&window);
+                    let signal = done(crate::message::StopReason::Stop);
+                    inputs.push(Input::Model { op, signal });
+                }
+                Effect::Record(record) => {
+                    // What is written grows with the turn, never with the conversation.
+                    let size = serde_json::to_vec(&record).unwrap().len();
+                    assert!(size < 1_000, "{size} bytes of {:?}", record.event);
+                    if let AgentEvent::AgentEnd { messages, .. } = &record.event {
+                        assert_eq!(messages.len(), 2);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(run.is_finished());
+    assert_eq!(windows, 5, "before and after the loop and the turn, and for the model");
+}

@@ -168,10 +168,6 @@ impl Harness {
                 let request = *self.asked.get(&ToolCallId::from(call))?;
                 Some(Input::PermissionAnswered { request, decision })
             }
-            Say::Release(call) => {
-                self.script.held.remove(call);
-                Some(Input::ToolFinished { call: call.into(), result: Ok(ToolResult::text("released")) })
-            }
             Say::Wait(duration) => {
                 self.now += u64::try_from(duration.as_millis()).unwrap();
                 None

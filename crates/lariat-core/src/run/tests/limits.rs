@@ -1,1 +1,129 @@
-//! To come.
+//! Caps on turns, tokens, money and time. A limit ends the run with a typed outcome, never with a made-up message.
+
+use std::time::Duration;
+
+use super::super::ModelSignal;
+use super::harness::{BEGIN, Harness};
+use super::story::*;
+use super::truths::{self, own};
+use crate::config::ExecutionLimits;
+use crate::event::{AgentEvent, LimitKind, RunOutcome};
+use crate::message::StopReason;
+use crate::model::StreamEvent;
+use crate::usage::{Cost, Usage};
+
+fn reached(harness: &Harness) -> LimitKind {
+    truths::check(harness);
+    let noted: Vec<LimitKind> = own(&harness.journal)
+        .filter_map(|event| match event {
+            AgentEvent::LimitReached { limit, note } => {
+                assert!(!note.is_empty());
+                Some(*limit)
+            }
+            _ => None,
+        })
+        .collect();
+    let RunOutcome::LimitReached { limit } = harness.outcome() else { panic!("{:?}", harness.outcome()) };
+    assert_eq!(noted, [*limit], "recorded once, before the end");
+    assert!(!harness.conversation().iter().any(|line| line.contains("stopped")), "nobody said so");
+    *limit
+}
+
+fn spending(id: &'static str, usage: Usage) -> Reply {
+    let mut reply = calls(&[id]);
+    reply.pop();
+    reply.push(ModelSignal::Event(StreamEvent::Done { stop_reason: StopReason::ToolUse, usage }));
+    reply
+}
+
+#[test]
+fn the_turn_limit_allows_exactly_that_many_model_calls() {
+    for turns in [1, 2, 5] {
+        let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_turns(turns));
+        let harness = story.play();
+        assert_eq!(reached(&harness), LimitKind::Turns);
+        assert_eq!(harness.count("effect CallModel"), turns);
+        assert_eq!(harness.run.turns() as usize, turns);
+    }
+}
+
+#[test]
+fn a_limit_of_no_turns_calls_no_model() {
+    let harness = Story::new("hi").limited(ExecutionLimits::default().with_max_turns(0)).play();
+    assert_eq!(reached(&harness), LimitKind::Turns);
+    assert_eq!(harness.count("effect CallModel"), 0);
+}
+
+#[test]
+fn a_run_that_is_done_when_it_reaches_a_limit_is_done() {
+    let harness =
+        Story::new("hi").reply(text("hello")).limited(ExecutionLimits::default().with_max_turns(1)).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+}
+
+#[test]
+fn the_token_limit_counts_all_turns() {
+    // Each reply takes 15 tokens.
+    let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
+    let harness = story.play();
+    assert_eq!(reached(&harness), LimitKind::Tokens);
+    assert_eq!(harness.count("effect CallModel"), 3);
+    assert_eq!(harness.run.usage().total(), 45);
+}
+
+#[test]
+fn tokens_spent_on_compaction_count() {
+    let usage = |story: Story| {
+        let harness = story.play();
+        truths::check(&harness);
+        harness.run.usage().total()
+    };
+    assert_eq!(usage(super::catalogue::compacted()), 15 + 4, "one reply and one summary");
+}
+
+#[test]
+fn the_cost_limit_counts_money() {
+    let cents = |n| Usage { cost: Cost::from_nano_usd(n), ..Usage::new(1, 1) };
+    let story = Story::new("go").reply(spending("a", cents(300))).reply(spending("b", cents(300)));
+    let story = story.reply(spending("c", cents(300)));
+    let harness = story.limited(ExecutionLimits::default().with_max_cost(Cost::from_nano_usd(500))).play();
+    assert_eq!(reached(&harness), LimitKind::Cost);
+    assert_eq!(harness.count("effect CallModel"), 2);
+}
+
+#[test]
+fn the_deadline_ends_what_is_going_on() {
+    let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
+    let harness = Story::new("go").reply(calls(&["a", "b"])).held("b").limited(limits).play();
+    assert_eq!(reached(&harness), LimitKind::Duration);
+    assert!(harness.logged("effect CancelTool b"));
+    assert_eq!(harness.result_of("b"), "The call was cancelled.");
+    let elapsed = harness.now - BEGIN;
+    assert!((60_000..60_100).contains(&elapsed), "after {elapsed} ms");
+}
+
+#[test]
+fn the_deadline_ends_a_model_call_and_keeps_what_was_said() {
+    let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
+    let harness = Story::new("go").reply(vec![piece("half a ")]).limited(limits).play();
+    assert_eq!(reached(&harness), LimitKind::Duration);
+    assert_eq!(harness.conversation(), ["user: go", "assistant: half a "]);
+}
+
+#[test]
+fn time_counts_between_turns_too() {
+    let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
+    let story = Story::new("go").reply(calls(&["a"])).limited(limits);
+    // The timer is late; the limit is seen before the next turn all the same.
+    let harness = story.when("effect RunTool a", Say::Wait(Duration::from_secs(61))).play();
+    assert_eq!(reached(&harness), LimitKind::Duration);
+    assert_eq!(harness.count("effect CallModel"), 1);
+}
+
+#[test]
+fn without_limits_there_is_no_deadline() {
+    let harness = super::catalogue::busy(3).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    // One stall guard per model call and nothing else.
+    assert_eq!(harness.timers_started.len(), harness.count("effect CallModel"));
+}

@@ -1,1 +1,223 @@
-//! To come.
+//! Steering between tool executions and at turn ends, follow-ups when the loop would stop.
+
+use super::super::Input;
+use super::harness::Harness;
+use super::story::*;
+use super::truths;
+use crate::config::{QueueMode, ToolExecutionStrategy};
+use crate::content::Content;
+use crate::event::{QueueKind, RunOutcome};
+use crate::message::{AgentMessage, Message, UserMessage};
+use crate::permission::Verdict;
+
+const SKIPPED: &str = "Skipped due to queued user message.";
+
+fn sequential(story: Story) -> Story {
+    story.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
+}
+
+/// Three calls one after another; two messages come while the first runs.
+fn steered() -> Story {
+    sequential(Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("first")).reply(text("second")))
+        .when("effect RunTool a", Say::Steer("rather this"))
+        .when("effect RunTool a", Say::Steer("and that"))
+}
+
+#[test]
+fn steering_skips_the_calls_that_have_not_begun() {
+    let harness = steered().play();
+    assert_eq!(
+        harness.conversation(),
+        [
+            "user: look".to_owned(),
+            "assistant: <a><b><c>".to_owned(),
+            "a: output of a".to_owned(),
+            format!("b: {SKIPPED}"),
+            format!("c: {SKIPPED}"),
+            "user: rather this".to_owned(),
+            "assistant: first".to_owned(),
+            "user: and that".to_owned(),
+            "assistant: second".to_owned(),
+        ]
+    );
+    assert!(!harness.logged("effect Authorize b"));
+    truths::check(&harness);
+}
+
+#[test]
+fn steering_can_be_delivered_all_at_once() {
+    let harness = steered().configured(|config| config.steering_mode = QueueMode::All).play();
+    assert_eq!(harness.conversation()[5..], ["user: rather this", "user: and that", "assistant: first"]);
+}
+
+#[test]
+fn steering_does_not_touch_calls_that_run_together() {
+    let story = Story::new("look").reply(calls(&["a", "b"])).late(&["a", "b"]).reply(text("ok"));
+    let harness = story.when("effect RunTool a", Say::Steer("wait")).play();
+    assert_eq!(
+        harness.conversation()[2..],
+        ["a: output of a", "b: output of b", "user: wait", "assistant: ok"]
+    );
+}
+
+#[test]
+fn steering_skips_the_groups_after_the_one_that_runs() {
+    let story = Story::new("look").reply(calls(&["a", "b", "c", "d"])).reply(text("ok"));
+    let story = story.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 });
+    let harness = story.when("effect RunTool b", Say::Steer("wait")).play();
+    assert_eq!(
+        [harness.result_of("b"), harness.result_of("c"), harness.result_of("d")],
+        ["output of b", SKIPPED, SKIPPED]
+    );
+}
+
+#[test]
+fn steering_while_the_model_speaks_waits_for_the_end_of_the_turn() {
+    let harness = Story::new("hi")
+        .reply(text("hello"))
+        .reply(text("yes?"))
+        .when("event MessageUpdate", Say::Steer("hey"))
+        .play();
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: hello", "user: hey", "assistant: yes?"]);
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+}
+
+#[test]
+fn steering_before_the_first_turn_comes_with_the_prompt() {
+    let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
+    assert_eq!(harness.conversation(), ["user: hi", "user: also", "assistant: done"]);
+}
+
+#[test]
+fn a_turn_begins_with_its_prompts_and_then_what_was_queued() {
+    let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
+    let turn = harness.log.iter().position(|line| line == "event TurnStart").unwrap();
+    assert_eq!(
+        harness.log[turn..turn + 6],
+        [
+            "event TurnStart",
+            "event MessageStart user",
+            "event MessageEnd user",
+            "event MessageStart user",
+            "event MessageEnd user",
+            "effect CallModel"
+        ]
+    );
+}
+
+#[test]
+fn follow_ups_come_one_by_one_when_the_loop_would_stop() {
+    let story =
+        Story::new("look").reply(calls(&["a"])).reply(text("one")).reply(text("two")).reply(text("three"));
+    let story = story
+        .when("effect RunTool a", Say::FollowUp("then this"))
+        .when("effect RunTool a", Say::FollowUp("then that"));
+    let harness = story.play();
+    assert_eq!(
+        harness.conversation()[2..],
+        [
+            "a: output of a",
+            "assistant: one",
+            "user: then this",
+            "assistant: two",
+            "user: then that",
+            "assistant: three"
+        ]
+    );
+    truths::check(&harness);
+}
+
+#[test]
+fn follow_ups_can_be_delivered_all_at_once() {
+    let story = Story::new("hi").with_hooks().configured(|config| config.follow_up_mode = QueueMode::All);
+    let harness = story
+        .when("hook before_turn", Say::FollowUp("then this"))
+        .when("hook before_turn", Say::FollowUp("then that"))
+        .play();
+    assert_eq!(
+        harness.conversation(),
+        ["user: hi", "assistant: done", "user: then this", "user: then that", "assistant: done"]
+    );
+}
+
+#[test]
+fn steering_goes_before_follow_ups() {
+    let story = Story::new("hi").reply(text("one"));
+    let harness = story
+        .when("event MessageUpdate", Say::FollowUp("last"))
+        .when("event MessageUpdate", Say::Steer("first"))
+        .play();
+    assert_eq!(
+        harness.conversation()[2..],
+        ["user: first", "assistant: done", "user: last", "assistant: done"]
+    );
+}
+
+#[test]
+fn what_is_queued_when_the_run_fails_or_is_cancelled_is_left_for_the_next() {
+    let left = |mut harness: Harness| {
+        harness.drive();
+        truths::check(&harness);
+        let parts = harness.run.into_parts();
+        let texts = |queue: std::collections::VecDeque<crate::message::SharedMessage>| -> Vec<String> {
+            queue.iter().filter_map(|message| message.as_llm()).map(Message::text).collect()
+        };
+        (texts(parts.steering), texts(parts.follow_up))
+    };
+    let story = || {
+        Story::new("hi")
+            .reply(vec![piece("half"), super::super::ModelSignal::Failed(network())])
+            .when("event MessageUpdate", Say::Steer("s"))
+            .when("event MessageUpdate", Say::FollowUp("f"))
+    };
+    let both = || (vec!["s".to_owned()], vec!["f".to_owned()]);
+    assert_eq!(left(story().begin()), both());
+    assert_eq!(left(story().when("event MessageUpdate", Say::Cancel).begin()), both());
+}
+
+#[test]
+fn what_an_earlier_loop_left_over_is_taken_up() {
+    let harness = super::catalogue::carried_over().play();
+    assert_eq!(
+        harness.conversation(),
+        [
+            "user: look",
+            "user: one more thing",
+            "assistant: <a>",
+            "a: output of a",
+            "assistant: seen",
+            "user: and then",
+            "assistant: done"
+        ]
+    );
+    assert!(!harness.logged("event MessageQueued"), "its content is in the journal already");
+    truths::check(&harness);
+}
+
+#[test]
+fn a_queued_message_that_cannot_be_said_is_not_taken() {
+    let reply = AgentMessage::clone(&old_reply(9, "I am the model"));
+    let call = Content::tool_call("x", "read", serde_json::json!({}));
+    let tricky = Message::User(UserMessage { content: vec![call], timestamp: Default::default() });
+    for (queue, message) in [
+        (QueueKind::Steering, reply),
+        (QueueKind::FollowUp, "   ".into()),
+        (QueueKind::FollowUp, tricky.into()),
+    ] {
+        let mut harness = Story::new("hi").reply(text("hello")).begin();
+        harness.step();
+        harness.give(Input::Queued { queue, message });
+        harness.drive();
+        assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
+        assert_eq!(harness.outcome(), &RunOutcome::Completed);
+        truths::check(&harness);
+    }
+}
+
+#[test]
+fn steering_while_the_first_call_is_denied_skips_the_rest() {
+    let story = sequential(Story::new("look").reply(calls(&["a", "b"])).reply(text("ok")));
+    let harness =
+        story.verdict("a", Verdict::Deny("no".into())).when("effect Authorize a", Say::Steer("wait")).play();
+    assert_eq!([harness.result_of("a"), harness.result_of("b")], ["Denied: no", SKIPPED]);
+}

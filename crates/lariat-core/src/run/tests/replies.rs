@@ -1,1 +1,303 @@
-//! To come.
+//! Getting a reply: streams, retries, stalls, broken connections, pauses.
+
+use std::time::Duration;
+
+use super::super::{Input, ModelSignal};
+use super::harness::{BEGIN, Harness};
+use super::story::*;
+use super::truths::{self, own};
+use crate::config::RetryConfig;
+use crate::content::Content;
+use crate::event::{AgentEvent, Recorded, RunOutcome, StreamDelta};
+use crate::message::{AssistantMessage, StopReason};
+use crate::model::{ProviderError, StreamEvent};
+use crate::usage::Usage;
+
+fn replies(harness: &Harness) -> Vec<AssistantMessage> {
+    let reply = |event: &AgentEvent| match event {
+        AgentEvent::MessageEnd { message: Recorded::Full(message) } => message.as_assistant().cloned(),
+        _ => None,
+    };
+    own(&harness.journal).filter_map(reply).collect()
+}
+
+/// The retries: attempt and delay in milliseconds.
+fn retries(harness: &Harness) -> Vec<(u32, u64)> {
+    let retry = |event: &crate::event::EventRecord| match &event.event {
+        AgentEvent::ModelRetry { attempt, delay_ms, error } => {
+            assert!(!error.is_empty());
+            Some((*attempt, *delay_ms))
+        }
+        _ => None,
+    };
+    harness.events.iter().filter_map(retry).collect()
+}
+
+fn rate_limited(retry_after: Option<Duration>) -> Reply {
+    fails(ProviderError::RateLimited { retry_after, message: "slow down".into() })
+}
+
+#[test]
+fn a_reply_is_put_together_from_its_pieces() {
+    let signature = || Some("sig".to_owned());
+    let events = vec![
+        StreamEvent::Start { model: "m-2".into() },
+        StreamEvent::ThinkingDelta { index: 0, delta: "h".into() },
+        StreamEvent::ThinkingDelta { index: 0, delta: "m".into() },
+        StreamEvent::ThinkingSignature { index: 0, signature: "sig".into() },
+        StreamEvent::TextDelta { index: 1, delta: "hel".into() },
+        StreamEvent::ToolCallDelta { index: 2, delta: "{".into() },
+        StreamEvent::TextDelta { index: 1, delta: "lo".into() },
+        StreamEvent::ToolCallEnd { index: 2, call: tool_call("a", "read") },
+        StreamEvent::TextDelta { index: 3, delta: "".into() },
+        StreamEvent::Block { index: 4, content: Content::RedactedThinking { data: "x".into() } },
+        StreamEvent::Done { stop_reason: StopReason::ToolUse, usage: Usage::new(7, 3) },
+    ];
+    let story = Story::new("hi").reply(events.into_iter().map(ModelSignal::Event).collect());
+    let harness = story.play();
+    let reply = &replies(&harness)[0];
+    assert_eq!(
+        reply.content,
+        [
+            Content::Thinking { thinking: "hm".into(), signature: signature() },
+            "hello".into(),
+            Content::tool_call("a", "read", serde_json::json!({"of": "a"})),
+            Content::RedactedThinking { data: "x".into() },
+        ]
+    );
+    assert_eq!((reply.model.as_str(), reply.provider.as_str()), ("m-2", "p"));
+    assert_eq!((reply.usage, reply.stop_reason), (Usage::new(7, 3), StopReason::ToolUse));
+    let deltas: Vec<StreamDelta> = harness
+        .events
+        .iter()
+        .take(14)
+        .filter_map(|event| match &event.event {
+            AgentEvent::MessageUpdate { delta, .. } => Some(delta.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(deltas.len(), 6);
+    assert_eq!(deltas[0], StreamDelta::Thinking { delta: "h".into() });
+    assert_eq!(deltas[3], StreamDelta::ToolCallDelta { delta: "{".into() });
+    truths::check(&harness);
+}
+
+#[test]
+fn the_message_that_began_is_the_message_that_ends() {
+    let harness = Story::new("hi").reply(text("hello")).play();
+    let of_reply = |event: &crate::event::EventRecord| match &event.event {
+        AgentEvent::MessageStart { message } if message.get().is_none() => Some(message.id()),
+        AgentEvent::MessageUpdate { message, .. } => Some(message.id()),
+        AgentEvent::MessageEnd { message } => {
+            message.shared().filter(|message| message.as_assistant().is_some()).map(|message| message.id())
+        }
+        _ => None,
+    };
+    let ids: Vec<_> = harness.events.iter().filter_map(of_reply).collect();
+    assert!(ids.len() == 3 && ids.iter().all(|id| *id == ids[0]));
+}
+
+#[test]
+fn a_failure_before_anything_was_delivered_is_retried_with_growing_delays() {
+    let story = (0..3).fold(Story::new("hi"), |story, _| story.reply(fails(network())));
+    let harness = story.reply(text("hello")).play();
+    let waits = retries(&harness);
+    assert_eq!(waits.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), [1, 2, 3]);
+    for ((_, delay), base) in waits.iter().zip([1_000.0, 2_000.0, 4_000.0]) {
+        let share = *delay as f64 / base;
+        assert!((0.8..=1.2).contains(&share), "{delay} ms for {base} ms");
+    }
+    assert!(waits.iter().any(|(_, delay)| delay % 1_000 != 0), "with jitter");
+    assert!(harness.now - BEGIN >= waits.iter().map(|(_, delay)| delay).sum(), "and they are waited for");
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    assert_eq!((harness.count("effect CallModel"), harness.count("event TurnStart")), (4, 1));
+    truths::check(&harness);
+}
+
+#[test]
+fn jitter_stays_within_a_fifth_and_the_ceiling_holds_before_it() {
+    let retry = RetryConfig::default();
+    for attempt in 1..=40 {
+        let base = (1_000.0 * 2f64.powi(attempt - 1)).min(30_000.0);
+        let attempt = u32::try_from(attempt).unwrap();
+        for (unit, share) in [(-1.0, 0.8), (0.0, 1.0), (1.0, 1.2), (7.0, 1.2)] {
+            let delay = retry.delay_for_attempt(attempt, unit).as_millis() as f64;
+            assert_eq!(delay, (base * share).round(), "attempt {attempt}, unit {unit}");
+        }
+    }
+}
+
+#[test]
+fn the_server_may_ask_for_a_longer_wait() {
+    let asked = Duration::from_secs(17);
+    let harness = Story::new("hi").reply(rate_limited(Some(asked))).reply(rate_limited(None)).play();
+    let waits = retries(&harness);
+    assert_eq!(waits[0], (1, 17_000), "exactly what was asked for");
+    assert!((1_600..=2_400).contains(&waits[1].1));
+    let short = Story::new("hi").reply(rate_limited(Some(Duration::from_millis(1)))).play();
+    assert!(retries(&short)[0].1 >= 800, "never less than our own");
+}
+
+#[test]
+fn retries_come_to_an_end() {
+    let story = Story::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
+    let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Failed { error: "network: reset".into() });
+    assert_eq!(harness.count("effect CallModel"), 2);
+    assert_eq!(harness.count("hook on_error"), 1);
+    assert!(harness.is_before("hook on_error", "event TurnEnd"));
+    let reply = &replies(&harness)[0];
+    assert_eq!(
+        (reply.stop_reason, reply.error_message.as_deref()),
+        (StopReason::Error, Some("network: reset"))
+    );
+    assert_eq!(harness.conversation(), ["user: hi"], "nothing was said");
+    truths::check(&harness);
+}
+
+#[test]
+fn retrying_can_be_switched_off() {
+    let harness = Story::new("hi")
+        .reply(fails(network()))
+        .configured(|config| config.retry = RetryConfig::none())
+        .play();
+    assert_eq!(harness.count("effect CallModel"), 1);
+}
+
+#[test]
+fn errors_that_will_not_go_away_are_not_retried() {
+    for error in [
+        ProviderError::Auth("bad key".into()),
+        ProviderError::Api("bad request".into()),
+        ProviderError::Other("odd".into()),
+        ProviderError::Cancelled,
+        ProviderError::ContextOverflow("too long".into()),
+    ] {
+        let harness = Story::new("hi").reply(fails(error.clone())).play();
+        assert_eq!(harness.count("effect CallModel"), 1, "{error}");
+        assert_eq!(harness.outcome(), &RunOutcome::Failed { error: error.to_string() });
+    }
+}
+
+#[test]
+fn nothing_is_retried_once_something_was_delivered() {
+    for first in [
+        piece("half a "),
+        ModelSignal::Event(StreamEvent::ThinkingDelta { index: 0, delta: "hm".into() }),
+        ModelSignal::Event(StreamEvent::ToolCallEnd { index: 0, call: tool_call("a", "read") }),
+    ] {
+        let mut reply = vec![first];
+        reply.extend(fails(network()));
+        let harness = Story::new("hi").reply(reply).play();
+        assert_eq!(harness.count("effect CallModel"), 1);
+        assert!(matches!(harness.outcome(), RunOutcome::Failed { .. }));
+        assert!(harness.lines(&["effect Authorize", "effect RunTool"]).is_empty(), "calls of it are not run");
+        truths::check(&harness);
+    }
+}
+
+#[test]
+fn what_was_said_before_the_connection_broke_is_kept() {
+    let mut reply = vec![piece("half a ")];
+    reply.extend(fails(network()));
+    let harness = Story::new("hi").reply(reply).play();
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: half a "]);
+}
+
+#[test]
+fn a_start_alone_delivers_nothing() {
+    let start = ModelSignal::Event(StreamEvent::Start { model: "m".into() });
+    let harness =
+        Story::new("hi").reply(vec![start, ModelSignal::Failed(network())]).reply(text("hello")).play();
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
+}
+
+#[test]
+fn a_stream_that_ends_without_being_done_is_broken() {
+    let harness = Story::new("hi").reply(vec![ModelSignal::Ended]).reply(text("hello")).play();
+    assert_eq!(retries(&harness).len(), 1);
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    let harness = Story::new("hi").reply(vec![piece("half"), ModelSignal::Ended]).play();
+    assert!(matches!(harness.outcome(), RunOutcome::Failed { .. }));
+}
+
+#[test]
+fn a_silent_stream_counts_as_broken_after_a_while() {
+    let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
+    let harness = story.reply(Vec::new()).reply(text("hello")).play();
+    assert_eq!(retries(&harness).len(), 1);
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    let elapsed = harness.now - BEGIN;
+    assert!((30_800..31_400).contains(&elapsed), "30 s of silence and one retry, not {elapsed} ms");
+}
+
+#[test]
+fn a_stream_that_still_speaks_is_not_silent() {
+    let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
+    // A piece after 29 seconds; then silence.
+    let harness =
+        story.reply(vec![piece("a")]).when("effect CallModel", Say::Wait(Duration::from_secs(29))).play();
+    let elapsed = harness.now - BEGIN;
+    assert!((59_000..59_100).contains(&elapsed), "{elapsed} ms");
+    assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if error.contains("30 seconds")));
+}
+
+#[test]
+fn late_words_of_a_call_that_was_given_up_are_ignored() {
+    let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
+    let mut harness = story.reply(Vec::new()).reply(Vec::new()).begin();
+    while harness.count("effect CallModel") < 2 {
+        harness.step();
+    }
+    // The deadline is off, so the first call is operation 1 and its stall guard 2.
+    let late = |signal| Input::Model { op: super::super::OpId(1), signal };
+    harness.give(late(piece("too late")));
+    harness.give(late(done(StopReason::Stop)));
+    assert!(harness.ending.is_none() && !harness.logged("event MessageUpdate"));
+}
+
+#[test]
+fn a_pause_is_continued() {
+    let paused = vec![piece("wait"), done(StopReason::Pause)];
+    let harness = Story::new("go").reply(paused).reply(text("done")).play();
+    assert_eq!(harness.conversation(), ["user: go", "assistant: wait", "assistant: done"]);
+    assert_eq!((harness.count("event TurnStart"), harness.outcome()), (2, &RunOutcome::Completed));
+    truths::check(&harness);
+}
+
+#[test]
+fn a_reply_without_content_completes_the_run_and_stays_out_of_the_conversation() {
+    let harness = Story::new("hi").reply(vec![done(StopReason::Stop)]).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    assert_eq!(harness.conversation(), ["user: hi"]);
+    assert!(harness.logged("event MessageEnd assistant"), "it is recorded all the same");
+    truths::check(&harness);
+}
+
+#[test]
+fn usage_of_all_replies_adds_up() {
+    let harness = Story::new("look").reply(calls(&["a"])).reply(text("seen")).play();
+    assert_eq!(harness.ending.as_ref().unwrap().usage, Usage::new(20, 10));
+    assert_eq!(harness.ending.as_ref().unwrap().turns, 2);
+}
+
+#[test]
+fn cancelling_while_waiting_for_a_retry_ends_the_wait() {
+    let mut harness = Story::new("hi").reply(fails(network())).begin();
+    while !harness.logged("event ModelRetry") {
+        harness.step();
+    }
+    harness.say(Say::Cancel);
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert_eq!(harness.count("effect CallModel"), 1);
+    truths::check(&harness);
+}
+
+#[test]
+fn cancelling_in_mid_reply_keeps_what_was_said() {
+    let harness = Story::new("hi").reply(text("hello")).when("event MessageUpdate", Say::Cancel).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
+    assert_eq!(replies(&harness)[0].stop_reason, StopReason::Aborted);
+    truths::check(&harness);
+}

@@ -39,8 +39,6 @@ pub(super) enum Say {
     FollowUp(&'static str),
     /// A second person answers a question about a call.
     Answer(&'static str, PermissionDecision),
-    /// A tool that was held comes to its end.
-    Release(&'static str),
     /// Time passes.
     Wait(Duration),
 }

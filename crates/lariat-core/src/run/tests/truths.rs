@@ -123,6 +123,8 @@ fn check_folds(harness: &Harness, read: &[Event]) {
         let lived: Vec<_> = harness.run.transcript().window().iter().cloned().collect();
         assert_eq!(folded, lived, "the fold tells what was lived:\n{}", harness.log.join("\n"));
         assert_eq!(fold.open_loops().count(), 0);
+        let tip = harness.run.state.tip.or(harness.run.start.base);
+        assert_eq!(tip, fold.tip(), "the next loop goes on where the fold says");
     }
     let mut resolver = Resolver::new();
     for event in read {
