@@ -16,7 +16,7 @@ use std::time::Duration;
 use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::event::{Event, EventRecord};
-use lariat_core::id::SessionId;
+use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{
     Ack, Append, BlobHash, Durability, Epoch, ListQuery, SessionStore, SessionSummary, StoreError,
 };
@@ -89,6 +89,14 @@ struct Journal {
     acknowledged: Vec<Event>,
 }
 
+impl Journal {
+    /// Everything up to here was confirmed to somebody, by an answer to an append or to a read.
+    fn acknowledge(&mut self, end: usize) {
+        let known = self.acknowledged.len();
+        self.acknowledged.extend(self.present.iter().take(end).skip(known).cloned());
+    }
+}
+
 impl FaultyStore {
     /// A store without faults. Delays are waited for on the clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
@@ -157,9 +165,18 @@ impl FaultyStore {
 
     /// What was acknowledged, in order: each must be among the survivors, at its position.
     ///
-    /// An acknowledgement counts for everything before it as well: the writer has seen where its batch went.
+    /// An acknowledgement counts for everything before it as well: the writer has seen where its batch went. What was
+    /// read is acknowledged too: a writer looks there after an append whose outcome is unclear.
     pub fn acknowledged(&self, session_id: &SessionId) -> Vec<Event> {
         self.lock().journals.get(session_id).map(|journal| journal.acknowledged.clone()).unwrap_or_default()
+    }
+
+    /// Whether this very event was acknowledged at this position.
+    pub fn is_acknowledged(&self, session_id: &SessionId, seq: u64, id: EventId) -> bool {
+        let at = usize::try_from(seq).unwrap_or(usize::MAX);
+        let state = self.lock();
+        let event = state.journals.get(session_id).and_then(|journal| journal.acknowledged.get(at));
+        event.is_some_and(|event| event.id == id)
     }
 
     /// The epoch in force.
@@ -332,9 +349,7 @@ impl State {
     fn acknowledge(&mut self, append: &Append<'_>) -> Ack {
         let next_seq = append.expected_seq + append.events.len() as u64;
         if let Some(journal) = self.journals.get_mut(append.session_id) {
-            let known = journal.acknowledged.len();
-            let end = usize::try_from(next_seq).unwrap_or(usize::MAX);
-            journal.acknowledged.extend(journal.present.iter().take(end).skip(known).cloned());
+            journal.acknowledge(usize::try_from(next_seq).unwrap_or(usize::MAX));
         }
         Ack { next_seq, durability: Durability::Durable }
     }
@@ -365,8 +380,11 @@ impl SessionStore for FaultyStore {
         Box::pin(async move {
             self.pass(Operation::Read).await?;
             let from = usize::try_from(from_seq).unwrap_or(usize::MAX);
-            let events: Vec<Event> = match self.lock().journals.get(session_id) {
-                Some(journal) => journal.present.iter().skip(from).take(limit).cloned().collect(),
+            let events: Vec<Event> = match self.lock().journals.get_mut(session_id) {
+                Some(journal) => {
+                    journal.acknowledge(from.saturating_add(limit));
+                    journal.present.iter().skip(from).take(limit).cloned().collect()
+                }
                 None => Vec::new(),
             };
             events.iter().map(|event| self.returned(event)).collect()

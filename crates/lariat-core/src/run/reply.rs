@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::assembly::Assembler;
 use super::effect::OpId;
 use super::flow::Step;
@@ -204,6 +206,7 @@ impl Run {
         if broken {
             content.retain(|block| block.as_tool_call().is_none());
         }
+        content.iter_mut().for_each(make_arguments_an_object);
         self.make_calls_unique(&mut content);
         let id = announced.unwrap_or_else(|| self.message_id());
         let message = Arc::new(AgentMessage::Llm(LlmMessage {
@@ -327,4 +330,16 @@ impl Run {
             self.activity = Activity::None;
         }
     }
+}
+
+/// Every API wants arguments to be an object. Models send nothing for a tool without parameters; anything else is kept
+/// under a name no schema asks for, so that the tool says what it misses.
+fn make_arguments_an_object(block: &mut Content) {
+    let Content::ToolCall(call) = block else { return };
+    let arguments = match &call.arguments {
+        Value::Object(_) => return,
+        Value::Null => Value::Object(Map::new()),
+        other => Value::Object(Map::from_iter([("arguments".to_owned(), other.clone())])),
+    };
+    *call = Arc::new(ToolCall { arguments, ..ToolCall::clone(call) });
 }

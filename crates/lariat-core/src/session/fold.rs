@@ -128,7 +128,8 @@ impl SessionFold {
     }
 
     /// The conversation up to and including a message, as a model may see it, and what had to be repaired in it.
-    /// An exchange is never cut: with a reply or one of its results come all of its results.
+    /// An exchange is never cut: with a reply or one of its results come all of its results. So do compactions that
+    /// were made before the next message came.
     pub fn conversation(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>) {
         let mut path = Vec::new();
         let mut visited = HashSet::new();
@@ -174,11 +175,11 @@ impl Segment {
             .position(|step| matches!(step, Step::Message(message) if message.id() == until));
         let end = at.map_or(self.steps.len(), |at| at + 1);
         let rest = self.steps.get(end..).unwrap_or_default();
-        let results = rest.iter().take_while(|step| match step {
+        let belongs = rest.iter().take_while(|step| match step {
             Step::Message(message) => message.as_tool_result().is_some(),
-            Step::Overlay(_) => false,
+            Step::Overlay(_) => true,
         });
-        let end = end + results.count();
+        let end = end + belongs.count();
         self.steps.iter().take(end)
     }
 }

@@ -33,7 +33,9 @@ impl Transcript {
         for edit in edits {
             apply(&mut messages, edit)?;
         }
-        let (transcript, repairs) = Self::repaired(messages);
+        let (mut transcript, repairs) = Self::repaired(messages);
+        // Ids stay taken: a model that counts its calls anew after a compaction must not reuse one (seen in the wild).
+        transcript.call_ids.clone_from(&self.call_ids);
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)
         } else {

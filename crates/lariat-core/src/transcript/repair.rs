@@ -167,7 +167,7 @@ impl Repairer {
             };
             if taken(&call.id, &seen, &self.transcript) {
                 let fresh = (2u32..)
-                    .map(|n| ToolCallId::from(format!("{}~{n}", call.id)))
+                    .map(|n| ToolCallId::from(format!("{}_{n}", call.id)))
                     .find(|id| !taken(id, &seen, &self.transcript));
                 let Some(fresh) = fresh else { continue };
                 renamed = true;

@@ -241,7 +241,7 @@ impl AgentContext {
     pub(super) fn end(&mut self, loop_id: LoopId, parts: RunParts, unread: Vec<(QueueKind, AgentMessage)>) {
         self.unsent.extend(unread);
         self.transcript = parts.transcript;
-        self.base = self.transcript.last().map(|message| message.id());
+        self.base = parts.tip;
         self.queued.extend(parts.steering.into_iter().map(|message| (QueueKind::Steering, message)));
         self.queued.extend(parts.follow_up.into_iter().map(|message| (QueueKind::FollowUp, message)));
         self.parent_loop_id = Some(loop_id);

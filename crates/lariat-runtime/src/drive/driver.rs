@@ -50,6 +50,7 @@ pub struct Driver {
     cancelled: Option<Cancelled>,
     begun: Option<u64>,
     messages: Vec<SharedMessage>,
+    unread: Vec<(QueueKind, AgentMessage)>,
 }
 
 /// A live event and how many durable ones of the batch come before it.
@@ -184,6 +185,7 @@ impl Driver {
             cancelled: Some(handle.cancel.cancelled()),
             begun: None,
             messages: Vec::new(),
+            unread: Vec::new(),
         };
         (driver, handle)
     }
@@ -200,8 +202,8 @@ impl Driver {
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                let Self { run, messages, handle, .. } = self;
-                let unread = unread(&handle.mailbox);
+                let Self { run, messages, handle, mut unread, .. } = self;
+                unread.extend(close(&handle.mailbox));
                 return Ok(Driven { ending, messages, parts: run.into_parts(), unread });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
@@ -463,6 +465,8 @@ impl Driver {
 
     fn on_letter(&mut self, letter: Letter) {
         match letter {
+            // Its last events are being written: it takes nothing in any more, and nothing may be lost.
+            Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
             Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
@@ -575,7 +579,7 @@ async fn resolve_end(journal: &Journal, last: &mut Event, begun: Option<u64>) {
 }
 
 /// What was sent to a run in its last moment.
-fn unread(mailbox: &Mailbox) -> Vec<(QueueKind, AgentMessage)> {
+fn close(mailbox: &Mailbox) -> Vec<(QueueKind, AgentMessage)> {
     let queued = |letter| match letter {
         Letter::Queue { queue, message } => Some((queue, *message)),
         _ => None,

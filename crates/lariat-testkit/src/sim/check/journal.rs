@@ -1,0 +1,256 @@
+//! What the journal of a finished session looks like.
+//!
+//! Owns the rules that hold for the durable events of every loop, read as one story across all lives.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use lariat_core::event::{AgentEvent, CompactionCause, Event, LimitKind, RunOutcome};
+use lariat_core::id::{LoopId, MessageId, ToolCallId};
+use lariat_core::message::{AssistantMessage, StopReason};
+use lariat_core::permission::PermissionDecision;
+use lariat_core::run::RunConfig;
+use lariat_core::time::Timestamp;
+use lariat_core::usage::Usage;
+
+use super::Violation;
+
+/// How far past its deadline a run may end: the tools' grace, and a store that takes its time or is away.
+const DEADLINE_SLACK: Duration = Duration::from_secs(30);
+
+/// One loop, as far as it was read.
+#[derive(Default)]
+struct Story {
+    started: bool,
+    ended: Option<RunOutcome>,
+    turns: u32,
+    turn: Option<Turn>,
+    usage: Usage,
+    active: Duration,
+    last_seen: Option<Timestamp>,
+    aborted: bool,
+}
+
+#[derive(Default)]
+struct Turn {
+    reply: Option<(MessageId, StopReason)>,
+    calls: Vec<ToolCallId>,
+    started: HashSet<ToolCallId>,
+    ended: HashSet<ToolCallId>,
+    asked: HashSet<ToolCallId>,
+    granted: HashSet<ToolCallId>,
+    results: HashMap<ToolCallId, MessageId>,
+    overflows: u32,
+}
+
+/// Reads a finished journal.
+pub(super) fn check(events: &[Event], config: &RunConfig) -> Result<(), Violation> {
+    let mut stories: HashMap<LoopId, Story> = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        if event.seq != at as u64 {
+            return wrong(at, "its seq is not its position");
+        }
+        if !event.is_durable() {
+            return wrong(at, "a live event in the journal");
+        }
+        let Some(loop_id) = &event.loop_id else { continue };
+        let story = stories.entry(loop_id.clone()).or_default();
+        story.read(at, event, config)?;
+    }
+    for (loop_id, story) in &stories {
+        if story.ended.is_none() {
+            return wrong(events.len(), &format!("loop {loop_id} has no AgentEnd"));
+        }
+    }
+    Ok(())
+}
+
+fn wrong<T>(at: usize, what: &str) -> Result<T, Violation> {
+    Err(Violation::WrongJournal(format!("event {at}: {what}")))
+}
+
+impl Story {
+    fn read(&mut self, at: usize, event: &Event, config: &RunConfig) -> Result<(), Violation> {
+        if self.ended.is_some() {
+            return wrong(at, "an event after AgentEnd");
+        }
+        let resumed = matches!(event.event, AgentEvent::LoopRecovered { .. });
+        if let Some(seen) = self.last_seen.filter(|_| !resumed) {
+            self.active += event.timestamp.since(seen);
+        }
+        self.last_seen = Some(event.timestamp);
+        match &event.event {
+            AgentEvent::AgentStart(_) if std::mem::replace(&mut self.started, true) => {
+                return wrong(at, "a second AgentStart");
+            }
+            AgentEvent::AgentEnd { outcome, usage, .. } => self.end(at, outcome, usage, config)?,
+            AgentEvent::TurnStart { turn_index, .. } => self.begin_turn(at, *turn_index, config)?,
+            AgentEvent::AbortRequested => self.aborted = true,
+            _ => {
+                if let Some(turn) = &mut self.turn {
+                    turn.read(at, event)?;
+                }
+            }
+        }
+        if let AgentEvent::MessageEnd { message } = &event.event
+            && let Some(assistant) = message.shared().and_then(|message| message.as_assistant())
+        {
+            if self.turn.is_none() {
+                return wrong(at, "a reply outside of a turn");
+            }
+            self.usage += assistant.usage;
+        }
+        if let AgentEvent::TurnEnd { .. } = &event.event
+            && self.turn.take().is_none()
+        {
+            return wrong(at, "TurnEnd without a turn");
+        }
+        Ok(())
+    }
+
+    fn begin_turn(&mut self, at: usize, index: u32, config: &RunConfig) -> Result<(), Violation> {
+        if !self.started {
+            return wrong(at, "TurnStart before AgentStart");
+        }
+        if self.turn.is_some() || index != self.turns {
+            return wrong(at, "turns do not follow one another");
+        }
+        if self.aborted {
+            return wrong(at, "a turn after the run was aborted");
+        }
+        self.turn = Some(Turn::default());
+        self.turns += 1;
+        let Some(limits) = &config.limits else { return Ok(()) };
+        let exceeded = |what: &str| Err(Violation::LimitExceeded(format!("{what} at event {at}")));
+        if self.turns as usize > limits.max_turns {
+            return exceeded("turns");
+        }
+        if self.usage.total() >= limits.max_total_tokens as u64 {
+            return exceeded("tokens");
+        }
+        if self.active >= limits.max_duration {
+            return exceeded("duration");
+        }
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        at: usize,
+        outcome: &RunOutcome,
+        usage: &Usage,
+        config: &RunConfig,
+    ) -> Result<(), Violation> {
+        if self.turn.is_some() {
+            return wrong(at, "AgentEnd in an open turn");
+        }
+        if !self.started && *outcome != RunOutcome::StoppedByHook {
+            return wrong(at, "AgentEnd without AgentStart");
+        }
+        if *usage != self.usage {
+            return wrong(at, "the usage of AgentEnd is not the sum of its turns");
+        }
+        let stopped = matches!(
+            outcome,
+            RunOutcome::Aborted | RunOutcome::LimitReached { .. } | RunOutcome::StoppedByHook
+        );
+        if self.aborted && !stopped {
+            return wrong(at, "an aborted run ended as if it was not");
+        }
+        if let Some(limits) = &config.limits
+            && self.active > limits.max_duration + DEADLINE_SLACK
+            && !matches!(outcome, RunOutcome::LimitReached { limit: LimitKind::Duration })
+            && !self.aborted
+        {
+            return Err(Violation::LimitExceeded(format!("ran on for {:?} after its deadline", self.active)));
+        }
+        self.ended = Some(outcome.clone());
+        Ok(())
+    }
+}
+
+impl Turn {
+    fn read(&mut self, at: usize, event: &Event) -> Result<(), Violation> {
+        match &event.event {
+            AgentEvent::MessageEnd { message } => {
+                let Some(message) = message.shared() else { return Ok(()) };
+                if let Some(reply) = message.as_assistant() {
+                    return self.reply(at, message.id(), reply);
+                }
+                if let Some(result) = message.as_tool_result() {
+                    if !self.calls.contains(&result.tool_call_id) {
+                        return wrong(at, "a result without a call");
+                    }
+                    if self.results.insert(result.tool_call_id.clone(), message.id()).is_some() {
+                        return wrong(at, "a second result for one call");
+                    }
+                    if self.started.contains(&result.tool_call_id)
+                        && !self.ended.contains(&result.tool_call_id)
+                    {
+                        return wrong(at, "the result of a tool that did not end");
+                    }
+                }
+            }
+            AgentEvent::PermissionRequired { request } => {
+                self.asked.insert(request.tool_call_id.clone());
+            }
+            AgentEvent::PermissionDecided { tool_call_id, decision, .. } => {
+                let yes = matches!(
+                    decision,
+                    PermissionDecision::Allow
+                        | PermissionDecision::AllowSession
+                        | PermissionDecision::AllowAlways
+                );
+                if yes {
+                    self.granted.insert(tool_call_id.clone());
+                }
+            }
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+                let cut_off =
+                    matches!(self.reply, Some((_, StopReason::Length | StopReason::ContextExceeded)));
+                if !self.calls.contains(tool_call_id) || cut_off {
+                    return wrong(at, "a tool started that nobody asked for");
+                }
+                if !self.started.insert(tool_call_id.clone()) {
+                    return wrong(at, "a call started twice");
+                }
+                if self.asked.contains(tool_call_id) && !self.granted.contains(tool_call_id) {
+                    return wrong(at, "a tool started while its permission was pending or refused");
+                }
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. }
+                if (!self.started.contains(tool_call_id) || !self.ended.insert(tool_call_id.clone())) =>
+            {
+                return wrong(at, "an end without a start");
+            }
+            AgentEvent::Compaction { cause: CompactionCause::Overflow, .. } => {
+                self.overflows += 1;
+                if self.overflows > 1 {
+                    return wrong(at, "a second compaction for an overflow in one turn");
+                }
+            }
+            AgentEvent::TurnEnd { message, tool_results, .. } => {
+                if self.reply.as_ref().map(|(id, _)| *id) != Some(message.id()) {
+                    return wrong(at, "TurnEnd names another reply");
+                }
+                let expected: Vec<Option<&MessageId>> =
+                    self.calls.iter().map(|call| self.results.get(call)).collect();
+                let named: Vec<MessageId> = tool_results.iter().map(|result| result.id()).collect();
+                if expected != named.iter().map(Some).collect::<Vec<_>>() {
+                    return wrong(at, "the results of TurnEnd are not those of its calls, in call order");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, at: usize, id: MessageId, reply: &AssistantMessage) -> Result<(), Violation> {
+        if self.reply.is_some() {
+            return wrong(at, "a second reply in one turn");
+        }
+        self.reply = Some((id, reply.stop_reason));
+        self.calls = reply.tool_calls().map(|call| call.id.clone()).collect();
+        Ok(())
+    }
+}
