@@ -474,6 +474,13 @@ fn each_edit_does_what_it_says() {
 }
 
 #[test]
+fn call_ids_that_were_compacted_away_stay_taken() {
+    let mut overlaid = two_turns().overlaid(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
+    let reused = overlaid.push_exchange(calls(7, &["a"]), vec![result(8, "a")]);
+    assert_eq!(reused.unwrap_err(), TranscriptError::DuplicateCall("a".into()));
+}
+
+#[test]
 fn an_overlay_that_would_break_the_conversation_is_refused() {
     let transcript = two_turns();
     let drop = |first, last| CompactionEdit::Drop { first: id(first), last: id(last) };

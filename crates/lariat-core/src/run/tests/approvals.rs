@@ -67,7 +67,7 @@ fn a_call_that_may_not_run_beside_others_waits_for_the_question_before_it() {
 }
 
 #[test]
-fn a_denial_is_told_to_the_model_with_its_reason() {
+pub(super) fn a_denial_is_told_to_the_model_with_its_reason() {
     for (decision, told) in [
         (PermissionDecision::deny("not today"), "Denied: not today"),
         (PermissionDecision::Deny { reason: None }, "Denied: this call was not approved."),

@@ -32,7 +32,7 @@ fn strategy(story: Story, strategy: ToolExecutionStrategy) -> Harness {
 }
 
 #[test]
-fn parallel_calls_run_together_and_their_results_come_in_call_order() {
+pub(super) fn parallel_calls_run_together_and_their_results_come_in_call_order() {
     let story =
         Story::new("look").reply(calls(&["a", "b list", "c"])).late(&["c", "a", "b"]).reply(text("seen"));
     let harness = strategy(story, ToolExecutionStrategy::Parallel);
@@ -81,7 +81,7 @@ fn a_batch_of_nothing_is_a_batch_of_one() {
 }
 
 #[test]
-fn a_tool_that_is_not_parallel_safe_runs_alone() {
+pub(super) fn a_tool_that_is_not_parallel_safe_runs_alone() {
     let story = || {
         let calls = calls(&["a", "b", "c write", "d write", "e", "f"]);
         Story::new("do").reply(calls).late(&["f", "e", "b", "a"]).reply(text("done"))
@@ -137,7 +137,7 @@ fn an_unknown_tool_is_answered_without_asking_anybody() {
 }
 
 #[test]
-fn a_call_the_gate_denies_does_not_run_and_the_model_is_told_why() {
+pub(super) fn a_call_the_gate_denies_does_not_run_and_the_model_is_told_why() {
     let harness =
         Story::new("do").reply(calls(&["a"])).verdict("a", Verdict::Deny("read-only".into())).play();
     assert_eq!(harness.result_of("a"), "Denied: read-only");
@@ -189,7 +189,7 @@ fn rewritten_arguments_are_what_runs_and_what_is_recorded() {
 }
 
 #[test]
-fn ids_that_repeat_or_are_empty_are_made_unique() {
+pub(super) fn ids_that_repeat_or_are_empty_are_made_unique() {
     let story = Story::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"));
     let harness = story.play();
     truths::check(&harness);
@@ -205,7 +205,7 @@ fn ids_that_repeat_or_are_empty_are_made_unique() {
 }
 
 #[test]
-fn calls_of_a_reply_that_was_cut_off_are_not_run() {
+pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
     for stop_reason in [StopReason::Length, StopReason::ContextExceeded] {
         let story =
             Story::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));

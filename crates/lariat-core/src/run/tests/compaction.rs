@@ -50,7 +50,7 @@ fn what_compaction_says_it_saved_it_saved() {
 }
 
 #[test]
-fn a_second_overflow_in_the_same_turn_fails() {
+pub(super) fn a_second_overflow_in_the_same_turn_fails() {
     let harness = catalogue::overflowed_twice().play();
     assert_eq!(harness.count("effect Compact Overflow"), 1);
     assert_eq!(harness.count("effect CallModel"), 2);

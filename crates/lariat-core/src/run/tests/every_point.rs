@@ -53,7 +53,7 @@ fn running(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-fn cancelling_at_any_point_ends_the_run_properly() {
+pub(super) fn cancelling_at_any_point_ends_the_run_properly() {
     for (name, story) in catalogue() {
         at_every_point(story, Say::Cancel, |before, harness| {
             truths::check(&harness);
@@ -121,7 +121,7 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
 }
 
 #[test]
-fn what_a_user_says_at_any_point_is_never_lost_and_never_said_twice() {
+pub(super) fn what_a_user_says_at_any_point_is_never_lost_and_never_said_twice() {
     for (name, story) in catalogue() {
         for (queue, say) in [
             (QueueKind::Steering, Say::Steer("by the way")),

@@ -37,7 +37,7 @@ fn spending(id: &'static str, usage: Usage) -> Reply {
 }
 
 #[test]
-fn the_turn_limit_allows_exactly_that_many_model_calls() {
+pub(super) fn the_turn_limit_allows_exactly_that_many_model_calls() {
     for turns in [1, 2, 5] {
         let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_turns(turns));
         let harness = story.play();
@@ -62,7 +62,7 @@ fn a_run_that_is_done_when_it_reaches_a_limit_is_done() {
 }
 
 #[test]
-fn the_token_limit_counts_all_turns() {
+pub(super) fn the_token_limit_counts_all_turns() {
     // Each reply takes 15 tokens.
     let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
     let harness = story.play();

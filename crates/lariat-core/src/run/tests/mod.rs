@@ -12,6 +12,8 @@ mod every_point;
 mod harness;
 mod limits;
 mod order;
+#[cfg(feature = "planted")]
+mod planted;
 mod queues;
 mod recovery;
 mod replies;

@@ -9,7 +9,7 @@ use crate::message::{AgentMessage, ExtensionMessage, Message, UserMessage};
 use crate::transcript::{NotSendable, Transcript};
 
 #[test]
-fn a_reply_in_words_has_the_order_of_the_seed() {
+pub(super) fn a_reply_in_words_has_the_order_of_the_seed() {
     let harness = Story::new("hi").with_hooks().reply(text("hello")).play();
     assert_eq!(
         harness.log,
@@ -36,7 +36,7 @@ fn a_reply_in_words_has_the_order_of_the_seed() {
 }
 
 #[test]
-fn a_tool_cycle_has_the_order_of_the_seed() {
+pub(super) fn a_tool_cycle_has_the_order_of_the_seed() {
     let harness = Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen")).play();
     assert_eq!(
         harness.log,
@@ -96,7 +96,7 @@ fn before_loop_that_says_no_ends_the_loop_before_it_started() {
 }
 
 #[test]
-fn before_turn_that_says_no_ends_the_loop_without_a_turn() {
+pub(super) fn before_turn_that_says_no_ends_the_loop_without_a_turn() {
     let harness = Story::new("hi").with_hooks().scripted(|script| script.before_turn.push_back(false)).play();
     assert_eq!(
         harness.log,

@@ -166,7 +166,7 @@ fn a_crash_at_any_point_of_a_cancelled_run_still_ends_in_a_stop() {
 }
 
 #[test]
-fn a_tool_that_ran_at_the_crash_is_not_run_again() {
+pub(super) fn a_tool_that_ran_at_the_crash_is_not_run_again() {
     let lived = Story::new("go").reply(calls(&["a write", "b"])).held("a").play();
     let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
     harness.drive();
@@ -189,7 +189,7 @@ fn a_tool_that_ran_at_the_crash_is_not_run_again() {
 }
 
 #[test]
-fn a_question_that_was_open_at_the_crash_is_asked_again() {
+pub(super) fn a_question_that_was_open_at_the_crash_is_asked_again() {
     let lived = Story::new("go").reply(calls(&["a"])).asked("a", None).play();
     assert!(lived.ending.is_none());
     let asked: Vec<_> = lived.run.pending_permissions().map(|request| request.id).collect();
@@ -235,7 +235,7 @@ fn a_model_call_that_was_under_way_at_the_crash_is_made_again() {
 }
 
 #[test]
-fn time_between_crash_and_recovery_does_not_count() {
+pub(super) fn time_between_crash_and_recovery_does_not_count() {
     let limits = || ExecutionLimits::default().with_max_duration(std::time::Duration::from_secs(60));
     let story = Story::new("go").reply(calls(&["a"])).held("a").limited(limits());
     let mut lived = story.when("effect RunTool a", Say::Wait(std::time::Duration::from_secs(20))).begin();

@@ -139,7 +139,7 @@ fn the_server_may_ask_for_a_longer_wait() {
 }
 
 #[test]
-fn retries_come_to_an_end() {
+pub(super) fn retries_come_to_an_end() {
     let story = Story::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
     let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
     assert_eq!(harness.outcome(), &RunOutcome::Failed { error: "network: reset".into() });
@@ -180,7 +180,7 @@ fn errors_that_will_not_go_away_are_not_retried() {
 }
 
 #[test]
-fn nothing_is_retried_once_something_was_delivered() {
+pub(super) fn nothing_is_retried_once_something_was_delivered() {
     for first in [
         piece("half a "),
         ModelSignal::Event(StreamEvent::ThinkingDelta { index: 0, delta: "hm".into() }),
