@@ -44,6 +44,7 @@ enum Move {
     Ask,
     Dispatch,
     Conclude(String),
+    Plan(String),
 }
 
 /// Why a call that did not run has the result it has. Shown to the model.
@@ -123,6 +124,7 @@ impl Run {
             CallPhase::Granted => Move::Dispatch,
             CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => Move::Dispatch,
             CallPhase::Refused(reason) => Move::Conclude(denied(reason.as_deref())),
+            CallPhase::Planned(summary) => Move::Plan(summary.clone()),
             // Recorded as running, yet nothing runs: the process that ran it is gone.
             CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => Move::Dispatch,
             CallPhase::Dispatched => {
@@ -139,6 +141,7 @@ impl Run {
             Move::Ask => self.ask(at),
             Move::Dispatch => self.dispatch(at, None),
             Move::Conclude(text) => self.conclude(at, &text),
+            Move::Plan(summary) => self.conclude_planned(at, &summary),
         }
     }
 
@@ -175,16 +178,21 @@ impl Run {
             }
             Verdict::Queue { summary } => {
                 let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
-                let text = format!("Plan mode: queued for approval, not executed. {summary}");
                 self.record(AgentEvent::PlanChangeQueued {
                     tool_call_id: call.id.clone(),
                     tool_name: call.name.clone(),
                     summary,
                 });
-                let message = self.result_message(&call, vec![Content::text(text)], false);
-                self.record_message(message);
             }
         }
+    }
+
+    /// Records the result of a call that plan mode queued.
+    fn conclude_planned(&mut self, at: usize, summary: &str) {
+        let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+        let text = format!("Plan mode: queued for approval, not executed. {summary}");
+        let message = self.result_message(&call, vec![Content::text(text)], false);
+        self.record_message(message);
     }
 
     fn ask(&mut self, at: usize) {
@@ -328,6 +336,7 @@ impl Run {
                 }
                 (_, CallPhase::Dispatched) => self.interrupt(at),
                 (_, CallPhase::Ended) => self.conclude(at, OUTPUT_LOST),
+                (_, CallPhase::Planned(summary)) => self.conclude_planned(at, &summary),
                 (_, CallPhase::Asked(request)) => {
                     self.on_permission(request.id, PermissionDecision::Withdrawn);
                     self.conclude(at, CANCELLED);

@@ -77,6 +77,8 @@ pub(super) enum CallPhase {
     Asked(Arc<PermissionRequest>),
     Granted,
     Refused(Option<String>),
+    /// Plan mode queued it, with this summary.
+    Planned(String),
     Dispatched,
     Ended,
 }
@@ -194,6 +196,9 @@ impl LoopState {
             }
             AgentEvent::PermissionDecided { request_id, tool_call_id, decision } => {
                 self.apply_decision(*request_id, tool_call_id, decision);
+            }
+            AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
+                self.set_phase(tool_call_id, CallPhase::Planned(summary.clone()));
             }
             AgentEvent::Compaction { cause, edits, usage, .. } => {
                 self.usage += *usage;

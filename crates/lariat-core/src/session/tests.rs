@@ -225,7 +225,7 @@ fn a_removed_message_is_out_of_every_conversation() {
 }
 
 #[test]
-fn compaction_counts_for_what_comes_after_it_only() {
+fn compaction_counts_from_the_message_before_it_on() {
     let mut journal = two_loops();
     let edits = Arc::new(vec![CompactionEdit::Summarise { first: id(1), last: id(7), summary: user(20) }]);
     journal.start("s.c.2", Some(7)).message("s.c.2", user(8));
@@ -242,6 +242,7 @@ fn compaction_counts_for_what_comes_after_it_only() {
     journal.message("s.c.2", reply(9, &[]));
     let fold = journal.fold();
     assert_eq!(conversation(&fold, Some(9)), [20, 8, 9]);
+    assert_eq!(conversation(&fold, Some(8)), [20, 8]);
     assert_eq!(conversation(&fold, Some(7)), [1, 2, 3, 4, 5, 6, 7]);
     journal.start("s.c.3", Some(9)).message("s.c.3", user(10));
     assert_eq!(conversation(&journal.fold(), Some(10)), [20, 8, 9, 10]);

@@ -205,6 +205,22 @@ pub(super) fn ids_that_repeat_or_are_empty_are_made_unique() {
 }
 
 #[test]
+fn arguments_are_always_an_object() {
+    for (given, sent) in [
+        (json!(null), json!({})),
+        (json!("x"), json!({"arguments": "x"})),
+        (json!([1]), json!({"arguments": [1]})),
+        (json!({"path": "x"}), json!({"path": "x"})),
+    ] {
+        let harness = Story::new("go").reply(call_with("a", given)).play();
+        let window = &harness.sent[1];
+        let call =
+            window.llm_messages().flat_map(|message| message.content()).find_map(Content::as_tool_call);
+        assert_eq!(call.unwrap().arguments, sent);
+    }
+}
+
+#[test]
 pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
     for stop_reason in [StopReason::Length, StopReason::ContextExceeded] {
         let story =

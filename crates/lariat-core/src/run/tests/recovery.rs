@@ -222,6 +222,19 @@ fn what_a_person_decided_before_the_crash_still_counts() {
 }
 
 #[test]
+fn a_change_that_plan_mode_queued_before_the_crash_stays_queued() {
+    let verdict = crate::permission::Verdict::Queue { summary: "write x".into() };
+    let lived = Story::new("go").reply(calls(&["a write"])).verdict("a", verdict).play();
+    let queued =
+        lived.journal.iter().position(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
+    let mut harness = Harness::recovered(&lived.config, &lived.journal[..=queued.unwrap()], LATER);
+    harness.drive();
+    // The gate of the benign world would let it run.
+    assert!(!harness.logged("effect Authorize a") && !harness.logged("event PlanChangeQueued"));
+    assert_eq!(harness.result_of("a"), lived.result_of("a"));
+}
+
+#[test]
 fn a_model_call_that_was_under_way_at_the_crash_is_made_again() {
     let lived = Story::new("hi").reply(vec![piece("half a ")]);
     let mut lived = lived.begin();
