@@ -47,8 +47,8 @@ pub enum Planted {
     KeepsDuplicateIds,
     /// A permission that was asked before a crash is taken for granted after it.
     RecoveryGrantsPending,
-    /// Compaction leaves a call without its result.
-    RetriesOverflowForever,
+    /// After an overflow that compaction could not help, the same request is sent again.
+    RetriesRefusedOverflow,
     /// The deadline is not set again after recovery.
     ForgetsDeadline,
 }
@@ -76,7 +76,7 @@ impl Planted {
         Self::IgnoresParallelSafety,
         Self::KeepsDuplicateIds,
         Self::RecoveryGrantsPending,
-        Self::RetriesOverflowForever,
+        Self::RetriesRefusedOverflow,
         Self::ForgetsDeadline,
     ];
 }

@@ -227,13 +227,8 @@ impl Run {
             tool_name: call.name.clone(),
             args: recorded,
         };
-        if planted(Planted::DispatchBeforeAppend) {
-            self.out.push_back(Effect::RunTool { call, args });
-            self.record(start);
-        } else {
-            self.record(start);
-            self.out.push_back(Effect::RunTool { call, args });
-        }
+        self.record(start);
+        self.out.push_back(Effect::RunTool { call, args });
         self.fly(at, Flight::Running);
     }
 

@@ -177,8 +177,7 @@ impl Run {
 
     fn may_compact_overflow(&self) -> bool {
         let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
-        let fresh = overflows < OVERFLOW_RETRIES || planted(Planted::RetriesOverflowForever);
-        self.config.context.is_some() && fresh
+        self.config.context.is_some() && overflows < OVERFLOW_RETRIES
     }
 
     fn fail_reply(&mut self, call: Option<Box<ModelCall>>, error: String) {
@@ -313,7 +312,7 @@ impl Run {
         };
         if let Some(reason) = refusal {
             self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone() });
-            if cause == CompactionCause::Overflow {
+            if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
                 self.fail_reply(None, format!("the conversation does not fit the context window: {reason}"));
             }
         }

@@ -241,9 +241,7 @@ impl Driver {
                 }
                 return None;
             };
-            let barrier = effect.touches_world() && !self.is_inert(&effect);
-            let barrier = barrier && !planted(Planted::DispatchBeforeAppend);
-            if barrier && !self.batch.is_empty() {
+            if self.needs_barrier(&effect) && !self.batch.is_empty() {
                 self.held = Some(effect);
                 self.start_flush();
                 continue;
@@ -255,9 +253,11 @@ impl Driver {
         }
     }
 
-    /// Effects that reach nobody need no barrier.
-    fn is_inert(&self, effect: &Effect) -> bool {
-        matches!(effect, Effect::Hook(_)) && self.ports.hooks.interest() == HookInterest::None
+    /// Whether everything recorded before an effect must be durable first. A hook that reaches nobody is no effect.
+    fn needs_barrier(&self, effect: &Effect) -> bool {
+        let inert = matches!(effect, Effect::Hook(_)) && self.ports.hooks.interest() == HookInterest::None;
+        let skipped = planted(Planted::DispatchBeforeAppend) && matches!(effect, Effect::RunTool { .. });
+        effect.touches_world() && !inert && !skipped
     }
 
     fn act(&mut self, effect: Effect) {

@@ -32,6 +32,8 @@ use lariat_core::clock::{Clock, EntropySource};
 const TROUBLED_LIVES: u64 = 5;
 /// Steps a life may take. The longest legitimate ones take a few thousand.
 const STEPS_PER_LIFE: u64 = 50_000;
+/// Runs of one process: a loop that is over does not come back.
+const MOST_RUNS: usize = 20;
 /// Room for events between two looks at them: none may be coalesced or re-read here.
 const OBSERVER_CAPACITY: usize = 100_000;
 
@@ -318,7 +320,7 @@ async fn process(process: Process) {
 
 async fn run_all(process: &Process) -> Result<(), DriveError> {
     process.journal.open().await?;
-    loop {
+    for _ in 0..MOST_RUNS {
         let events = process.journal.read_from(0).await?;
         let fold = SessionFold::of(&events);
         let open = fold.open_loops().next().map(|start| start.loop_id.clone());
@@ -361,6 +363,8 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
             process.desk.with(|desk| desk.violation = Some(violation));
         }
     }
+    process.desk.with(|desk| desk.violation = Some(Violation::NeverEnds));
+    Ok(())
 }
 
 fn loops_begun(events: &[lariat_core::event::Event]) -> u64 {

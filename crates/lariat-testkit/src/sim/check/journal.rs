@@ -41,6 +41,7 @@ struct Turn {
     granted: HashSet<ToolCallId>,
     results: HashMap<ToolCallId, MessageId>,
     overflows: u32,
+    given_up: bool,
 }
 
 /// Reads a finished journal.
@@ -229,6 +230,7 @@ impl Turn {
                     return wrong(at, "a second compaction for an overflow in one turn");
                 }
             }
+            AgentEvent::CompactionRefused { cause: CompactionCause::Overflow, .. } => self.given_up = true,
             AgentEvent::TurnEnd { message, tool_results, .. } => {
                 if self.reply.as_ref().map(|(id, _)| *id) != Some(message.id()) {
                     return wrong(at, "TurnEnd names another reply");
@@ -248,6 +250,9 @@ impl Turn {
     fn reply(&mut self, at: usize, id: MessageId, reply: &AssistantMessage) -> Result<(), Violation> {
         if self.reply.is_some() {
             return wrong(at, "a second reply in one turn");
+        }
+        if self.given_up && !matches!(reply.stop_reason, StopReason::Error | StopReason::Aborted) {
+            return wrong(at, "a reply to a request that did not fit and was not made smaller");
         }
         self.reply = Some((id, reply.stop_reason));
         self.calls = reply.tool_calls().map(|call| call.id.clone()).collect();
