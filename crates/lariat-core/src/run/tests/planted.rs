@@ -30,7 +30,9 @@ fn catchers(mistake: Planted) -> &'static [fn()] {
         Planted::IgnoresParallelSafety => &[calls::a_tool_that_is_not_parallel_safe_runs_alone],
         Planted::KeepsDuplicateIds => &[calls::ids_that_repeat_or_are_empty_are_made_unique],
         Planted::RecoveryGrantsPending => &[recovery::a_question_that_was_open_at_the_crash_is_asked_again],
-        Planted::RetriesOverflowForever => &[compaction::a_second_overflow_in_the_same_turn_fails],
+        Planted::RetriesRefusedOverflow => {
+            &[compaction::an_overflow_that_cannot_be_compacted_fails_and_says_why]
+        }
         Planted::ForgetsDeadline => &[recovery::time_between_crash_and_recovery_does_not_count],
         _ => &[],
     }
