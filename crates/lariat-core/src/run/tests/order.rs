@@ -36,7 +36,7 @@ pub(super) fn a_reply_in_words_has_the_order_of_the_seed() {
 }
 
 #[test]
-pub(super) fn a_tool_cycle_has_the_order_of_the_seed() {
+fn a_tool_cycle_has_the_order_of_the_seed() {
     let harness = Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen")).play();
     assert_eq!(
         harness.log,
