@@ -88,6 +88,18 @@ impl Content {
         }
     }
 
+    /// Every API wants the arguments of a call to be an object. Models send nothing for a tool without parameters;
+    /// anything else is kept under a name no schema asks for, so that the tool says what it misses.
+    pub(crate) fn make_arguments_an_object(&mut self) {
+        let Self::ToolCall(call) = self else { return };
+        let arguments = match &call.arguments {
+            Value::Object(_) => return,
+            Value::Null => Value::Object(Map::new()),
+            other => Value::Object(Map::from_iter([("arguments".to_owned(), other.clone())])),
+        };
+        *call = Arc::new(ToolCall { arguments, ..ToolCall::clone(call) });
+    }
+
     /// True for a block that providers reject: text without a visible character (Anthropic: "text content blocks
     /// must contain non-whitespace text"), an image without bytes, thinking with neither text nor signature.
     pub fn is_empty(&self) -> bool {

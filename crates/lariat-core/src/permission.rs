@@ -62,6 +62,9 @@ pub struct PermissionRequest {
     /// Exactly what would be remembered by a session or always approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remember: Option<String>,
+    /// Arguments that replace the model's, when a hook rewrote them: what is approved is what runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Arc<Value>>,
 }
 
 impl PermissionRequest {
@@ -75,6 +78,7 @@ impl PermissionRequest {
             danger: DangerLevel::default(),
             reason: None,
             remember: None,
+            args: None,
         }
     }
 
@@ -87,6 +91,12 @@ impl PermissionRequest {
     /// Sets why it is asked.
     pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
+        self
+    }
+
+    /// Replaces the arguments the call will run with.
+    pub fn with_args(mut self, args: Arc<Value>) -> Self {
+        self.args = Some(args);
         self
     }
 

@@ -207,6 +207,9 @@ pub enum AgentEvent {
         cause: CompactionCause,
         /// Why it did not help.
         reason: String,
+        /// What trying cost.
+        #[serde(default)]
+        usage: Usage,
     },
     /// A named point to come back to.
     Checkpoint {

@@ -8,6 +8,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::config::RunConfig;
 use super::flow::Step;
 use super::state::{CallPhase, CallState, NOTE_PREFIX, TurnState, repetition_key};
@@ -42,7 +44,7 @@ pub(super) enum Flight {
 enum Move {
     Authorize,
     Ask,
-    Dispatch,
+    Dispatch(Option<Arc<Value>>),
     Conclude(String),
     Plan(String),
 }
@@ -51,8 +53,7 @@ enum Move {
 const SKIPPED_FOR_USER: &str = "Skipped due to queued user message.";
 const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
 const CANCELLED: &str = "The run was cancelled before this call was started.";
-const CUT_OFF: &str =
-    "Not run: the reply was cut off before it was complete. Make the call again, in smaller parts.";
+const CUT_OFF: &str = "Not run: the reply ended before it was complete. If the call is still needed, make it again in smaller parts.";
 const OUTPUT_LOST: &str =
     "This call was completed, but its output was lost in a crash. Check the state before repeating it.";
 
@@ -110,7 +111,10 @@ impl Run {
         }
         let call = Arc::clone(&state.call);
         let cut_off = turn.reply.as_ref().and_then(|reply| reply.as_assistant()).is_some_and(|reply| {
-            matches!(reply.stop_reason, StopReason::Length | StopReason::ContextExceeded)
+            matches!(
+                reply.stop_reason,
+                StopReason::Length | StopReason::ContextExceeded | StopReason::Refusal
+            )
         });
         let next = match &state.phase {
             CallPhase::Waiting if cut_off && !planted(Planted::RunsTruncatedCalls) => {
@@ -121,12 +125,12 @@ impl Run {
             }
             CallPhase::Waiting => Move::Authorize,
             CallPhase::Asked(_) => Move::Ask,
-            CallPhase::Granted => Move::Dispatch,
-            CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => Move::Dispatch,
+            CallPhase::Granted(args) => Move::Dispatch(args.clone()),
+            CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => Move::Dispatch(None),
             CallPhase::Refused(reason) => Move::Conclude(denied(reason.as_deref())),
             CallPhase::Planned(summary) => Move::Plan(summary.clone()),
             // Recorded as running, yet nothing runs: the process that ran it is gone.
-            CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => Move::Dispatch,
+            CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => Move::Dispatch(None),
             CallPhase::Dispatched => {
                 self.interrupt(at);
                 return;
@@ -139,7 +143,7 @@ impl Run {
                 self.out.push_back(Effect::Authorize { call });
             }
             Move::Ask => self.ask(at),
-            Move::Dispatch => self.dispatch(at, None),
+            Move::Dispatch(args) => self.dispatch(at, args),
             Move::Conclude(text) => self.conclude(at, &text),
             Move::Plan(summary) => self.conclude_planned(at, &summary),
         }
@@ -216,7 +220,7 @@ impl Run {
         self.out.push_back(Effect::Withdraw { request });
     }
 
-    fn dispatch(&mut self, at: usize, args: Option<Arc<serde_json::Value>>) {
+    fn dispatch(&mut self, at: usize, args: Option<Arc<Value>>) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let recorded = match &args {
             Some(args) => ArgsRef::Rewritten(Arc::clone(args)),

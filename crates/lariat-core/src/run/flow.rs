@@ -56,6 +56,9 @@ impl Run {
 
     fn begin_loop(&mut self) {
         self.record(AgentEvent::AgentStart(self.start.clone()));
+        if self.state.aborted {
+            self.record(AgentEvent::AbortRequested);
+        }
         self.arm_deadline();
     }
 

@@ -70,6 +70,7 @@ impl Run {
         let tracker = state.tracker;
         let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
         run.state.tracker = tracker;
+        run.now = run.state.last_seen().unwrap_or_default();
         run.recovered = true;
         run.entry.begun = true;
         Ok(Recovered { run, repairs })

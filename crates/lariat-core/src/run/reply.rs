@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::assembly::Assembler;
 use super::effect::OpId;
 use super::flow::Step;
@@ -98,8 +96,14 @@ impl Run {
         }
         call.last_signal = now;
         match signal {
+            ModelSignal::Event(StreamEvent::Done {
+                stop_reason: StopReason::Error | StopReason::Aborted,
+                ..
+            }) => {
+                self.on_model_failed(ProviderError::Other("the provider broke the reply off".into()));
+            }
             ModelSignal::Event(StreamEvent::Done { stop_reason, usage }) => {
-                self.finish_reply(stop_reason, usage)
+                self.finish_reply(stop_reason, usage);
             }
             ModelSignal::Event(event) => self.on_piece(event),
             ModelSignal::Failed(error) => self.on_model_failed(error),
@@ -205,7 +209,7 @@ impl Run {
         if broken {
             content.retain(|block| block.as_tool_call().is_none());
         }
-        content.iter_mut().for_each(make_arguments_an_object);
+        content.iter_mut().for_each(Content::make_arguments_an_object);
         self.make_calls_unique(&mut content);
         let id = announced.unwrap_or_else(|| self.message_id());
         let message = Arc::new(AgentMessage::Llm(LlmMessage {
@@ -311,7 +315,8 @@ impl Run {
             }
         };
         if let Some(reason) = refusal {
-            self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone() });
+            let usage = compacted.usage;
+            self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
             if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
                 self.fail_reply(None, format!("the conversation does not fit the context window: {reason}"));
             }
@@ -329,16 +334,4 @@ impl Run {
             self.activity = Activity::None;
         }
     }
-}
-
-/// Every API wants arguments to be an object. Models send nothing for a tool without parameters; anything else is kept
-/// under a name no schema asks for, so that the tool says what it misses.
-fn make_arguments_an_object(block: &mut Content) {
-    let Content::ToolCall(call) = block else { return };
-    let arguments = match &call.arguments {
-        Value::Object(_) => return,
-        Value::Null => Value::Object(Map::new()),
-        other => Value::Object(Map::from_iter([("arguments".to_owned(), other.clone())])),
-    };
-    *call = Arc::new(ToolCall { arguments, ..ToolCall::clone(call) });
 }

@@ -75,7 +75,8 @@ pub(super) struct CallState {
 pub(super) enum CallPhase {
     Waiting,
     Asked(Arc<PermissionRequest>),
-    Granted,
+    /// Approved, with the arguments that were shown if they are not the model's.
+    Granted(Option<Arc<Value>>),
     Refused(Option<String>),
     /// Plan mode queued it, with this summary.
     Planned(String),
@@ -150,6 +151,11 @@ impl LoopState {
         limit.or_else(|| self.aborted.then_some(RunOutcome::Aborted))
     }
 
+    /// When the last event of the loop was recorded.
+    pub(super) const fn last_seen(&self) -> Option<Timestamp> {
+        self.last_seen
+    }
+
     /// Time the loop was active up to `now`, without the time between a crash and its recovery.
     pub(super) fn active(&self, now: Timestamp) -> Duration {
         self.active + self.last_seen.map_or(Duration::ZERO, |seen| now.since(seen))
@@ -212,7 +218,8 @@ impl LoopState {
                 self.refused_compactions = 0;
                 self.count_overflow(*cause);
             }
-            AgentEvent::CompactionRefused { cause, .. } => {
+            AgentEvent::CompactionRefused { cause, usage, .. } => {
+                self.usage += *usage;
                 self.refused_compactions += 1;
                 self.count_overflow(*cause);
             }
@@ -238,13 +245,15 @@ impl LoopState {
 
     fn apply_decision(&mut self, request: RequestId, call: &ToolCallId, decision: &PermissionDecision) {
         let Some(call) = self.call_mut(call) else { return };
-        if !matches!(&call.phase, CallPhase::Asked(asked) if asked.id == request) {
+        let CallPhase::Asked(asked) = &call.phase else { return };
+        if asked.id != request {
             return;
         }
+        let args = asked.args.clone();
         call.phase = match decision {
             PermissionDecision::Deny { reason } => CallPhase::Refused(reason.clone()),
             PermissionDecision::Withdrawn => CallPhase::Refused(None),
-            _ => CallPhase::Granted,
+            _ => CallPhase::Granted(args),
         };
     }
 
@@ -313,7 +322,8 @@ impl LoopState {
         let Some(assistant) = reply.as_assistant() else { return };
         self.last = match assistant.stop_reason {
             StopReason::Error => LastTurn::Failed(assistant.error_message.clone().unwrap_or_default()),
-            StopReason::Pause => LastTurn::WantsMore,
+            // A pause without content leaves nothing to go on from; calling again would be the same call.
+            StopReason::Pause if presentable(&reply).is_some() => LastTurn::WantsMore,
             _ if !turn.calls.is_empty() => LastTurn::WantsMore,
             _ => LastTurn::Settled,
         };

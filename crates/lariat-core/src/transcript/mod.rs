@@ -50,6 +50,9 @@ pub enum TranscriptError {
     /// No content, or a block without content.
     #[error("message {0} has no content or an empty block")]
     Empty(MessageId),
+    /// A tool call whose arguments are not a JSON object.
+    #[error("the arguments of tool call `{0}` are not an object")]
+    ArgumentsNotAnObject(ToolCallId),
     /// A tool call id that was used before.
     #[error("tool call id `{0}` is used twice")]
     DuplicateCall(ToolCallId),
@@ -172,12 +175,15 @@ impl Transcript {
                 return Err(TranscriptError::Unpaired(reply.id()));
             }
         }
-        let mut fresh = HashSet::new();
-        for call in assistant.tool_calls() {
+        for (at, call) in assistant.tool_calls().enumerate() {
             if call.id.as_str().is_empty() {
                 return Err(TranscriptError::Empty(reply.id()));
             }
-            if self.call_ids.contains(&call.id) || !fresh.insert(&call.id) {
+            if !call.arguments.is_object() {
+                return Err(TranscriptError::ArgumentsNotAnObject(call.id.clone()));
+            }
+            let repeated = assistant.tool_calls().take(at).any(|earlier| earlier.id == call.id);
+            if repeated || self.call_ids.contains(&call.id) {
                 return Err(TranscriptError::DuplicateCall(call.id.clone()));
             }
         }

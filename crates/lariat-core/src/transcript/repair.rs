@@ -35,6 +35,8 @@ pub enum RepairKind {
     OrphanResult,
     /// A call had more than one result: the later ones were left out.
     RepeatedResult,
+    /// The arguments of a call were not an object: they were put into one.
+    WrappedArguments,
     /// A call reused an id: it got a new one.
     RenamedCall,
     /// Empty blocks were left out.
@@ -140,6 +142,7 @@ impl Repairer {
         let called = |reply: &SharedMessage| -> Vec<Arc<ToolCall>> {
             reply.as_assistant().into_iter().flat_map(AssistantMessage::tool_calls).cloned().collect()
         };
+        let reply = self.with_object_arguments(reply);
         let before = called(&reply);
         let reply = self.with_unique_calls(reply);
         let calls = called(&reply).into_iter().zip(before);
@@ -152,6 +155,17 @@ impl Repairer {
             let _ = self.transcript.push_user(Arc::new(Message::User(opening).into()));
         }
         self.open = Some(Open { reply, calls });
+    }
+
+    fn with_object_arguments(&mut self, reply: SharedMessage) -> SharedMessage {
+        let Some(assistant) = reply.as_assistant() else { return reply };
+        if assistant.tool_calls().all(|call| call.arguments.is_object()) {
+            return reply;
+        }
+        let mut content = assistant.content.clone();
+        content.iter_mut().for_each(Content::make_arguments_an_object);
+        self.note(reply.id(), RepairKind::WrappedArguments);
+        with_content(&reply, content)
     }
 
     /// Gives new ids to calls whose id is taken.

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lariat_core::event::{
-    AgentEvent, ContinuationKind, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart, QueueKind,
-    SpawnRef,
+    AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
+    QueueKind, SpawnRef,
 };
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
@@ -72,9 +72,9 @@ fn derive_config_segment(ports: &Ports) -> String {
 pub struct AgentContext {
     /// The agent.
     pub agent_id: AgentId,
-    /// The loop the next one continues, if it does.
+    /// The loop the next one is a child of, when that is not the newest one of this session: for sub-agents.
     pub parent_loop_id: Option<LoopId>,
-    /// How the next loop continues it; `None` for an origin call.
+    /// How the next loop continues the newest one; `None` for an origin call.
     pub continuation_kind: Option<ContinuationKind>,
     /// The call that spawned this agent, for sub-agents.
     pub spawned_by: Option<SpawnRef>,
@@ -89,10 +89,13 @@ pub struct AgentContext {
     /// Not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
+    last_loop_id: Option<LoopId>,
+    /// The journal may hold more than this: it is read before the next loop.
+    stale: bool,
 }
 
 impl AgentContext {
-    /// An empty conversation in a session.
+    /// The conversation of a session. What its journal holds already is read before the first loop.
     pub fn new(agent_id: AgentId, journal: Arc<Journal>) -> Self {
         Self {
             agent_id,
@@ -107,6 +110,8 @@ impl AgentContext {
             queued: VecDeque::new(),
             unsent: Vec::new(),
             loops: 0,
+            last_loop_id: None,
+            stale: true,
         }
     }
 
@@ -116,19 +121,39 @@ impl AgentContext {
     /// When the store fails.
     pub async fn load(agent_id: AgentId, journal: Arc<Journal>) -> Result<Self, StoreError> {
         let mut context = Self::new(agent_id, journal);
-        if context.journal.open().await? > 0 {
-            let events = context.journal.read_from(0).await?;
-            context.adopt(&SessionFold::of(&events));
-        }
+        context.read().await?;
         Ok(context)
     }
 
-    /// Takes over what a fold of the journal says.
-    pub(super) fn adopt(&mut self, fold: &SessionFold) {
-        self.base = fold.tip();
-        (self.transcript, _) = fold.conversation(self.base);
+    /// Takes over what the journal says. Messages from outside that are not journaled yet stay the conversation.
+    pub(super) async fn read(&mut self) -> Result<(SessionFold, Vec<Event>), StoreError> {
+        let events =
+            if self.journal.open().await? > 0 { self.journal.read_from(0).await? } else { Vec::new() };
+        let fold = SessionFold::of(&events);
+        if self.unrecorded.is_empty() {
+            self.base = fold.tip();
+            (self.transcript, _) = fold.conversation(self.base);
+        }
         self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
-        self.loops = fold.loops().count() as u64;
+        self.loops = loops_named(&events);
+        self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
+        self.stale = fold.open_loops().next().is_some();
+        Ok((fold, events))
+    }
+
+    /// Reads the journal if somebody else may have written to it.
+    async fn refresh(&mut self) -> Result<(), BeginError> {
+        self.journal.open().await?;
+        if !self.stale {
+            return Ok(());
+        }
+        let (fold, _) = self.read().await?;
+        fold.open_loops().next().map_or(Ok(()), |open| Err(BeginError::Interrupted(open.loop_id.clone())))
+    }
+
+    /// Forgets messages from outside that are not journaled: the conversation is what the journal says.
+    pub(super) fn drop_unrecorded(&mut self) {
+        self.unrecorded.clear();
     }
 
     /// The session.
@@ -162,7 +187,7 @@ impl AgentContext {
     }
 
     /// Goes back to the last user message, from where a rerun or a branch starts.
-    pub(super) fn rewind_to_last_prompt(&mut self) {
+    fn rewind_to_last_prompt(&mut self) {
         let window = self.transcript.window();
         let after = window.iter_back().take_while(|message| message.as_user().is_none()).count();
         if after == 0 || after == window.len() {
@@ -187,23 +212,35 @@ impl AgentContext {
         std::mem::take(&mut self.unsent)
     }
 
-    /// Journals what came from outside, and makes the next run. On an error the conversation stays as it was.
+    /// Gives back what a run that failed did not read.
+    pub(super) fn take_back(&mut self, unread: Vec<(QueueKind, AgentMessage)>) {
+        self.unsent.extend(unread);
+    }
+
+    /// Journals what came from outside, and makes the next run. Between here and [`AgentContext::end`] only the
+    /// journal knows the conversation: after an error, or when the run's future was dropped, it is read again.
     pub(super) async fn begin(
         &mut self,
         config: &AgentLoopConfig,
         prompts: Vec<AgentMessage>,
+        kind: Option<ContinuationKind>,
     ) -> Result<Run, BeginError> {
-        self.journal.open().await?;
+        self.refresh().await?;
+        if kind.as_ref().is_some_and(|kind| *kind != ContinuationKind::Default) {
+            self.rewind_to_last_prompt();
+        }
+        Run::check(&self.transcript, &prompts)?;
+        self.stale = true;
         self.record_imports(config).await?;
         let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
         let mut start = LoopStart::new(self.agent_id.clone(), self.session_id().clone(), loop_id);
-        start.parent_loop_id.clone_from(&self.parent_loop_id);
-        start.continuation_kind.clone_from(&self.continuation_kind);
+        let newest = self.last_loop_id.as_ref().filter(|_| kind.is_some());
+        start.parent_loop_id = self.parent_loop_id.as_ref().or(newest).cloned();
+        start.continuation_kind = kind;
         start.base = self.base;
         start.spawned_by.clone_from(&self.spawned_by);
         start.metadata = self.metadata.take();
         start.config = Some(config.snapshot());
-        Run::check(&self.transcript, &prompts)?;
         let transcript = std::mem::take(&mut self.transcript);
         let mut run = Run::new(Arc::clone(&config.run), start, self.loops, transcript, prompts)?;
         for (queue, message) in self.queued.drain(..) {
@@ -244,15 +281,24 @@ impl AgentContext {
         self.base = parts.tip;
         self.queued.extend(parts.steering.into_iter().map(|message| (QueueKind::Steering, message)));
         self.queued.extend(parts.follow_up.into_iter().map(|message| (QueueKind::FollowUp, message)));
-        self.parent_loop_id = Some(loop_id);
+        self.last_loop_id = Some(loop_id);
+        self.parent_loop_id = None;
         self.continuation_kind = None;
+        self.stale = false;
     }
+}
+
+/// How many loops the journal names. Not how many began: a loop that its first hook stopped has an end only.
+fn loops_named(events: &[Event]) -> u64 {
+    let number = |event: &Event| event.loop_id.as_ref()?.as_str().rsplit('.').next()?.parse::<u64>().ok();
+    events.iter().filter_map(number).max().map_or(0, |newest| newest + 1)
 }
 
 /// Why a loop did not begin.
 pub(super) enum BeginError {
     Start(StartError),
     Store(StoreError),
+    Interrupted(LoopId),
 }
 
 impl From<StartError> for BeginError {
@@ -272,6 +318,7 @@ impl From<BeginError> for super::AgentError {
         match error {
             BeginError::Start(error) => Self::Start(error),
             BeginError::Store(error) => Self::Store(error),
+            BeginError::Interrupted(loop_id) => Self::Interrupted(loop_id),
         }
     }
 }

@@ -12,6 +12,7 @@ use lariat_core::event::{ContinuationKind, Event, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionDecision;
+use lariat_core::run::RecoverError;
 use lariat_core::store::SessionStore;
 use lariat_core::time::Timestamp;
 use lariat_core::transcript::Window;
@@ -22,7 +23,7 @@ use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::loops;
 use super::output::AgentOutput;
-use super::pump::EventSender;
+use super::pump::{EventSender, Over, pump};
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
@@ -47,8 +48,6 @@ struct State {
     /// `None` while a run has it.
     context: Option<AgentContext>,
     journal: Arc<Journal>,
-    /// The journal may hold more than the context: it is read before the next run.
-    stale: bool,
     running: Option<Running>,
     waiting: VecDeque<(QueueKind, AgentMessage)>,
     /// The conversation as it was before the run.
@@ -87,7 +86,6 @@ impl Agent {
 
     pub(super) fn assemble(parts: Parts) -> Self {
         let agent_id = parts.agent_id.unwrap_or_else(|| AgentId::from(Uuid::new_v4().to_string()));
-        let stale = parts.session_id.is_some();
         let session_id = parts.session_id.unwrap_or_else(fresh_session);
         let ports = &parts.config.ports;
         let journal = Arc::new(Journal::new(
@@ -101,7 +99,6 @@ impl Agent {
         let state = State {
             context: Some(context),
             journal,
-            stale,
             running: None,
             waiting: VecDeque::new(),
             snapshot: Window::default(),
@@ -201,13 +198,14 @@ impl Agent {
     }
 
     /// Goes on with a loop of this session that was interrupted by a crash or a failing store. `None` when there is
-    /// none.
+    /// none. Either way the session's conversation is read afterwards: this is the first call of a program that
+    /// resumes a session.
     ///
     /// # Errors
     /// When the agent is busy, or the run could not be driven to its end.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
         match self.start(Task::Recover, None)?.finish().await {
-            Err(AgentError::Recover(_)) => Ok(None),
+            Err(AgentError::Recover(RecoverError::UnknownLoop(_))) => Ok(None),
             output => output.map(Some),
         }
     }
@@ -253,9 +251,12 @@ impl Agent {
 
     /// Ends the run, if there is one, and begins again: an empty conversation in a new session, empty queues.
     pub fn reset(&self) {
-        self.abort();
-        self.rotate();
-        self.state().waiting.clear();
+        let mut state = self.state();
+        if let Some(running) = &state.running {
+            running.cancel.cancel();
+        }
+        self.rotate(&mut state);
+        state.waiting.clear();
     }
 
     /// Rotates to a new session with an empty conversation; returns its id.
@@ -263,10 +264,11 @@ impl Agent {
     /// # Errors
     /// When the agent is busy.
     pub fn new_session(&self) -> Result<SessionId, AgentError> {
-        if self.is_streaming() {
+        let mut state = self.state();
+        if state.running.is_some() {
             return Err(AgentError::Busy);
         }
-        Ok(self.rotate())
+        Ok(self.rotate(&mut state))
     }
 
     /// Rotates to a new session if the last prompt is longer ago than `threshold`.
@@ -279,13 +281,14 @@ impl Agent {
         if idle { self.new_session().map(Some) } else { Ok(None) }
     }
 
-    fn rotate(&self) -> SessionId {
+    fn rotate(&self, state: &mut State) -> SessionId {
         let session_id = fresh_session();
         let journal = self.journal_of(session_id.clone());
-        let mut state = self.state();
         state.journal = Arc::clone(&journal);
-        state.context = Some(AgentContext::new(self.shared.agent_id.clone(), journal));
-        state.stale = false;
+        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal);
+        // What the last run did not read any more is still to be said.
+        let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());
+        state.waiting.extend(unsent.unwrap_or_default());
         state.running = None;
         state.snapshot = Window::default();
         session_id
@@ -357,9 +360,10 @@ impl Agent {
     // Running
 
     fn start(&self, task: Task, sender: Option<Box<dyn EventSender>>) -> Result<RunStream, AgentError> {
-        let (link, cancel, over) =
-            (Arc::new(Link::default()), CancellationToken::new(), CancellationToken::new());
-        let (context, events, stale) = {
+        let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
+        let (over, published) = (Over::default(), Over::default());
+        let watched = sender.is_some() || self.shared.callback.is_some();
+        let (context, events, watching) = {
             let mut state = self.state();
             if state.running.is_some() {
                 return Err(AgentError::Busy);
@@ -373,15 +377,29 @@ impl Agent {
             if !matches!(task, Task::Recover) {
                 state.last_active_at = Some(self.shared.config.ports.clock.now());
             }
-            let events = state.journal.hub().subscribe(DEFAULT_CAPACITY);
-            (context, events, std::mem::take(&mut state.stale))
+            let hub = state.journal.hub();
+            (context, hub.subscribe(DEFAULT_CAPACITY), watched.then(|| hub.subscribe(DEFAULT_CAPACITY)))
         };
-        let (agent, stop, connect) = (self.clone(), cancel.clone(), Arc::clone(&link));
-        let mut loan = Loan { agent: self.clone(), context: Some(context), broken: true, over: over.clone() };
+        // A task of its own: a callback that is slow, blocks or panics does not touch the run.
+        let pump = watching.map(|events| tokio::spawn(pump(events, self.sender(sender), published.clone())));
+        let mut loan = Loan {
+            agent: self.clone(),
+            context: Some(context),
+            link: Arc::clone(&link),
+            published,
+            over: over.clone(),
+            until: None,
+        };
+        let (agent, stop) = (self.clone(), cancel.clone());
         let future = async move {
-            let Some(context) = loan.context() else { return Err(AgentError::TaskLost) };
-            let result = agent.execute(task, sender, context, stale, stop, &connect).await;
-            loan.settle(&result);
+            let connect = Arc::clone(&loan.link);
+            let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
+            let result = agent.execute(task, context, stop, &connect).await;
+            loan.until = result.is_ok().then(|| context.journal().next_seq());
+            loan.published.set(loan.until);
+            if let Some(pump) = pump {
+                let _ = pump.await;
+            }
             result
         };
         let task = tokio::spawn(future);
@@ -391,53 +409,21 @@ impl Agent {
     async fn execute(
         &self,
         task: Task,
-        sender: Option<Box<dyn EventSender>>,
         context: &mut AgentContext,
-        stale: bool,
         cancel: CancellationToken,
         link: &Link,
     ) -> Result<AgentOutput, AgentError> {
         let config = &self.shared.config;
-        let sender = self.sender(sender);
         let started = |handle| link.connect(&handle);
-        if stale && !matches!(task, Task::Recover) {
-            self.reload(context).await?;
-        }
-        let prompts = match task {
+        let (prompts, kind) = match task {
             Task::Recover => {
-                let recovered = loops::recover_with(context, config, sender, cancel, started).await?;
-                let none = || lariat_core::run::RecoverError::UnknownLoop("none".into());
-                return recovered.ok_or_else(|| none().into());
+                let recovered = loops::recover(context, config, cancel, started).await?;
+                return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
-            Task::Continue(kind) => {
-                if kind != ContinuationKind::Default {
-                    context.rewind_to_last_prompt();
-                }
-                context.continuation_kind = Some(kind);
-                Vec::new()
-            }
-            Task::Prompt(prompts) => {
-                context.continuation_kind = None;
-                context.parent_loop_id = None;
-                prompts
-            }
+            Task::Continue(kind) => (Vec::new(), Some(kind)),
+            Task::Prompt(prompts) => (prompts, None),
         };
-        let run = context.begin(config, prompts).await?;
-        loops::drive(run, context, config, sender, cancel, started).await
-    }
-
-    /// Reads the journal of a session that somebody else may have written to.
-    async fn reload(&self, context: &mut AgentContext) -> Result<(), AgentError> {
-        if context.journal().open().await? == 0 {
-            return Ok(());
-        }
-        let events = context.journal().read_from(0).await?;
-        let fold = lariat_core::session::SessionFold::of(&events);
-        if let Some(open) = fold.open_loops().next() {
-            return Err(AgentError::Interrupted(open.loop_id.clone()));
-        }
-        context.adopt(&fold);
-        Ok(())
+        loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
     }
 
     fn sender(&self, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender + use<> {
@@ -454,8 +440,8 @@ impl Agent {
 
     /// A stream that ends at once, for a run that could not be started.
     fn failed(&self, error: AgentError) -> RunStream {
-        let over = CancellationToken::new();
-        over.cancel();
+        let over = Over::default();
+        over.set(None);
         let events = self.state().journal.hub().subscribe(1);
         let task = tokio::spawn(async move { Err(error) });
         RunStream::new(events, task, CancellationToken::new(), Arc::default(), over)
@@ -466,33 +452,35 @@ impl Agent {
 struct Loan {
     agent: Agent,
     context: Option<AgentContext>,
-    /// The run did not come to its end: the journal knows more than the context.
-    broken: bool,
-    over: CancellationToken,
+    link: Arc<Link>,
+    /// For the callback: everything is published.
+    published: Over,
+    /// For the stream: the agent is free.
+    over: Over,
+    /// What was published, when the run came to its end.
+    until: Option<u64>,
 }
 
 impl Loan {
-    fn context(&mut self) -> Option<&mut AgentContext> {
-        self.context.as_mut()
-    }
-
-    fn settle(&mut self, result: &Result<AgentOutput, AgentError>) {
-        self.broken = matches!(result, Err(AgentError::Drive(_)));
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.over.cancel();
+    fn give_back(&mut self) {
+        let early = self.link.close();
         let Some(context) = self.context.take() else { return };
         let mut state = self.agent.state();
         // After a reset the agent has another context; this one's journal is complete either way.
         if Arc::ptr_eq(&state.journal, context.journal()) {
             state.running = None;
-            state.stale = self.broken;
             state.snapshot = Window::default();
             state.context = Some(context);
+            state.waiting.extend(early);
         }
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.published.set(None);
+        self.give_back();
+        self.over.set(self.until);
     }
 }
 

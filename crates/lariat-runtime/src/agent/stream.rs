@@ -4,11 +4,11 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use futures_util::StreamExt;
-use lariat_core::cancel::CancellationToken;
+use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::event::{AgentEvent, Event, QueueKind};
 use lariat_core::id::RequestId;
 use lariat_core::message::AgentMessage;
@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::error::AgentError;
 use super::output::AgentOutput;
+use super::pump::Over;
 use crate::drive::RunHandle;
 use crate::observe::Subscription;
 
@@ -27,8 +28,10 @@ pub struct RunStream {
     task: JoinHandle<Result<AgentOutput, AgentError>>,
     cancel: CancellationToken,
     link: Arc<Link>,
-    over: CancellationToken,
-    waiting: Option<lariat_core::cancel::Cancelled>,
+    over: Over,
+    waiting: Cancelled,
+    /// The run's `AgentEnd`, until the agent is free again.
+    last: Option<Event>,
     finished: bool,
 }
 
@@ -42,6 +45,7 @@ pub(super) struct Link {
 struct LinkState {
     handle: Option<RunHandle>,
     early: Vec<(QueueKind, AgentMessage)>,
+    closed: bool,
 }
 
 impl Link {
@@ -65,10 +69,19 @@ impl Link {
         self.with(|state| match (&state.handle, queue) {
             (Some(handle), QueueKind::Steering) => handle.steer(message),
             (Some(handle), QueueKind::FollowUp) => handle.follow_up(message),
+            (None, _) if state.closed => Err(Box::new(message)),
             (None, queue) => {
                 state.early.push((queue, message));
                 Ok(())
             }
+        })
+    }
+
+    /// Takes nothing more. Returns what was sent to a run that never began.
+    pub(super) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
+        self.with(|state| {
+            state.closed = true;
+            std::mem::take(&mut state.early)
         })
     }
 
@@ -87,12 +100,14 @@ impl RunStream {
         task: JoinHandle<Result<AgentOutput, AgentError>>,
         cancel: CancellationToken,
         link: Arc<Link>,
-        over: CancellationToken,
+        over: Over,
     ) -> Self {
-        Self { events: Some(events), task, cancel, link, over, waiting: None, finished: false }
+        let waiting = over.waiting();
+        Self { events: Some(events), task, cancel, link, over, waiting, last: None, finished: false }
     }
 
     /// The next event; `None` after the run's `AgentEnd`, or when it could not go on (see [`RunStream::finish`]).
+    /// Once `AgentEnd` is here the agent takes the next prompt.
     pub async fn next(&mut self) -> Option<Event> {
         StreamExt::next(self).await
     }
@@ -112,14 +127,15 @@ impl RunStream {
         self.cancel.cancel();
     }
 
-    /// Waits for the end, whatever is left of the events.
+    /// Waits for the end, whatever is left of the events. Dropping the future cancels the run.
     ///
     /// # Errors
     /// When the run could not be started or driven to its end.
     pub async fn finish(mut self) -> Result<AgentOutput, AgentError> {
         self.events = None;
+        let result = (&mut self.task).await.unwrap_or(Err(AgentError::TaskLost));
         self.finished = true;
-        (&mut self.task).await.unwrap_or(Err(AgentError::TaskLost))
+        result
     }
 }
 
@@ -132,30 +148,26 @@ impl Stream for RunStream {
             return Poll::Ready(None);
         }
         let Some(events) = &mut this.events else { return Poll::Ready(None) };
-        match events.poll_next_unpin(context) {
-            Poll::Ready(Some(event)) => {
-                this.finished = matches!(event.event, AgentEvent::AgentEnd { .. });
-                return Poll::Ready(Some(event));
+        if this.last.is_none() {
+            match ready!(this.over.poll_next(events, &mut this.waiting, context)) {
+                Some(event) if matches!(event.event, AgentEvent::AgentEnd { .. }) => this.last = Some(event),
+                Some(event) => return Poll::Ready(Some(event)),
+                // A run that failed publishes no end: its task says so.
+                None => {
+                    this.finished = true;
+                    return Poll::Ready(None);
+                }
             }
-            Poll::Ready(None) => {
-                this.finished = true;
-                return Poll::Ready(None);
-            }
-            Poll::Pending => {}
         }
-        // A run that failed publishes no end: its task says so.
-        let waiting = this.waiting.get_or_insert_with(|| this.over.cancelled());
-        if Pin::new(waiting).poll(context).is_ready() {
-            this.finished = true;
-            return Poll::Ready(None);
-        }
-        Poll::Pending
+        ready!(Pin::new(&mut this.waiting).poll(context));
+        this.finished = true;
+        Poll::Ready(this.last.take())
     }
 }
 
 impl Drop for RunStream {
     fn drop(&mut self) {
-        if !self.finished || self.events.is_some() {
+        if !self.finished {
             self.cancel.cancel();
         }
     }

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lariat_core::BoxFuture;
@@ -155,6 +156,11 @@ impl RunHandle {
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
+
+    /// Nothing is received any more. Returns the messages that were not read.
+    pub(crate) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
+        close(&self.mailbox)
+    }
 }
 
 impl Driver {
@@ -279,7 +285,9 @@ impl Driver {
                 let (strategy, cancel) =
                     (Arc::clone(&self.ports.compaction), self.handle.cancel.child_token());
                 let job = Box::pin(async move {
-                    Input::Compacted { op, compacted: strategy.compact(query, cancel).await }
+                    // A strategy that panics has nothing to offer.
+                    let compacting = AssertUnwindSafe(async { strategy.compact(query, cancel).await });
+                    Input::Compacted { op, compacted: compacting.catch_unwind().await.unwrap_or_default() }
                 });
                 self.start_job(Some(JobKey::Op(op)), job);
             }
@@ -296,7 +304,10 @@ impl Driver {
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {
-                        let decision = approver.ask(&request).await;
+                        // One that panics has not allowed anything.
+                        let asking = AssertUnwindSafe(async { approver.ask(&request).await });
+                        let failed = |_| PermissionDecision::deny("the approver failed");
+                        let decision = asking.catch_unwind().await.unwrap_or_else(failed);
                         Input::PermissionAnswered { request: request.id, decision }
                     });
                     self.start_job(Some(key), job);

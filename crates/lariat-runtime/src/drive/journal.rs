@@ -44,6 +44,15 @@ impl Default for JournalConfig {
     }
 }
 
+/// Who writes, and whether it knows where.
+#[derive(Default)]
+struct Writer {
+    /// Set once the session is claimed.
+    epoch: Option<Epoch>,
+    /// An append did not come to a clear end: the journal may be longer than `next_seq` says.
+    unsure: bool,
+}
+
 /// The journal of a session, open for writing.
 pub struct Journal {
     store: Arc<dyn SessionStore>,
@@ -52,8 +61,8 @@ pub struct Journal {
     entropy: Arc<dyn EntropySource>,
     config: JournalConfig,
     hub: EventHub,
-    /// The writer's epoch, once the session is claimed. Held while a batch is written.
-    writer: Mutex<Option<Epoch>>,
+    /// Held while a batch is written.
+    writer: Mutex<Writer>,
     next_seq: AtomicU64,
 }
 
@@ -67,7 +76,7 @@ impl Journal {
         config: JournalConfig,
     ) -> Self {
         let hub = EventHub::new(Arc::clone(&store), session_id.clone());
-        let (writer, next_seq) = (Mutex::new(None), AtomicU64::new(0));
+        let (writer, next_seq) = (Mutex::default(), AtomicU64::new(0));
         Self { store, session_id, clock, entropy, config, hub, writer, next_seq }
     }
 
@@ -81,13 +90,14 @@ impl Journal {
         Ok(self.next_seq())
     }
 
-    async fn claim(&self, writer: &mut Option<Epoch>) -> Result<Epoch, StoreError> {
-        if let Some(epoch) = *writer {
-            return Ok(epoch);
-        }
-        let epoch = self.store.claim(&self.session_id).await?;
+    async fn claim(&self, writer: &mut Writer) -> Result<Epoch, StoreError> {
+        let epoch = match writer.epoch {
+            Some(epoch) if !writer.unsure => return Ok(epoch),
+            Some(epoch) => epoch,
+            None => self.store.claim(&self.session_id).await?,
+        };
         self.next_seq.store(self.store.head(&self.session_id).await?, Ordering::Release);
-        *writer = Some(epoch);
+        *writer = Writer { epoch: Some(epoch), unsure: false };
         Ok(epoch)
     }
 
@@ -139,6 +149,8 @@ impl Journal {
         let events: Vec<Event> = batch.into_iter().zip(first..).map(number).collect();
         let mut outage: Option<Outage> = None;
         let mut written = 0;
+        // Until it is acknowledged, whatever happens here, this future being dropped included.
+        writer.unsure = true;
         loop {
             let rest = events.get(written..).unwrap_or_default();
             let append = Append::new(&self.session_id, epoch, first + written as u64, rest);
@@ -162,6 +174,7 @@ impl Journal {
             }
         }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
+        writer.unsure = false;
         if outage.is_some() {
             self.announce(AgentEvent::JournalRestored);
         }

@@ -186,7 +186,11 @@ fn samples() -> Vec<AgentEvent> {
             tokens_after: 10,
             usage: cost,
         },
-        AgentEvent::CompactionRefused { cause: CompactionCause::Threshold, reason: "too small".into() },
+        AgentEvent::CompactionRefused {
+            cause: CompactionCause::Threshold,
+            reason: "too small".into(),
+            usage: Usage::new(7, 3),
+        },
         AgentEvent::Checkpoint { label: "before".into(), message_id: Some(message_id(2)) },
         AgentEvent::BudgetWarning { limit: LimitKind::Tokens, used_percent: 80 },
         AgentEvent::LimitReached { limit: LimitKind::Turns, note: "50 turns".into() },

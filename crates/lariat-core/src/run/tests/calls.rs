@@ -227,7 +227,7 @@ pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
             Story::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));
         let harness = story.play();
         assert!(harness.lines(&["effect RunTool", "effect Authorize"]).is_empty());
-        assert!(harness.result_of("a").starts_with("Not run: the reply was cut off"));
+        assert!(harness.result_of("a").starts_with("Not run: the reply ended before it was complete"));
         assert_eq!(harness.count("effect CallModel"), 2, "the model may try again");
         truths::check(&harness);
     }

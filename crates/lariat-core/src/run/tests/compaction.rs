@@ -8,7 +8,7 @@ use crate::event::{AgentEvent, CompactionCause, RunOutcome};
 
 fn refusals(harness: &Harness) -> Vec<(CompactionCause, String)> {
     let refused = |event: &AgentEvent| match event {
-        AgentEvent::CompactionRefused { cause, reason } => Some((*cause, reason.clone())),
+        AgentEvent::CompactionRefused { cause, reason, .. } => Some((*cause, reason.clone())),
         _ => None,
     };
     own(&harness.journal).filter_map(refused).collect()

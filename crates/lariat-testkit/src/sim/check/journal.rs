@@ -101,6 +101,11 @@ impl Story {
             }
             self.usage += assistant.usage;
         }
+        if let AgentEvent::Compaction { usage, .. } | AgentEvent::CompactionRefused { usage, .. } =
+            &event.event
+        {
+            self.usage += *usage;
+        }
         if let AgentEvent::TurnEnd { .. } = &event.event
             && self.turn.take().is_none()
         {
@@ -207,8 +212,10 @@ impl Turn {
                 }
             }
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
-                let cut_off =
-                    matches!(self.reply, Some((_, StopReason::Length | StopReason::ContextExceeded)));
+                let cut_off = matches!(
+                    self.reply,
+                    Some((_, StopReason::Length | StopReason::ContextExceeded | StopReason::Refusal))
+                );
                 if !self.calls.contains(tool_call_id) || cut_off {
                     return wrong(at, "a tool started that nobody asked for");
                 }

@@ -1,0 +1,21 @@
+//! The agent as its users use it, on tokio: prompts, observers, control, sessions, recovery, faults.
+//!
+//! Time is tokio's paused time seen through [`kit::TokioClock`], so nothing here waits for real.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail the test when something is not there"
+)]
+
+mod control;
+mod kit;
+mod observing;
+mod panics;
+mod permission;
+mod recovery;
+mod running;
+mod sessions;
+mod stateless;
+mod store_faults;

@@ -1,0 +1,154 @@
+//! Code of others that panics: it fails what it was asked for, never the run.
+
+use std::panic::resume_unwind;
+
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::config::ContextConfig;
+use lariat_core::context::{Compacted, CompactionQuery, CompactionStrategy};
+use lariat_core::event::RunOutcome;
+use lariat_core::hooks::{FilterResult, Hooks, InputFilter};
+use lariat_core::id::ToolCallId;
+use lariat_core::message::AgentMessage;
+use lariat_core::model::{ModelStream, StreamConfig, StreamProvider};
+use lariat_core::permission::Verdict;
+use lariat_core::transcript::Window;
+use lariat_testkit::tools::Ending;
+use lariat_testkit::{Act, Answer, Reply, ScriptedPolicy};
+use serde_json::Value;
+
+use super::kit::{World, call, kinds};
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_panics_is_a_failed_call() {
+    let world = World::new([call("c1", "write"), Reply::text("I see")]);
+    let agent =
+        world.agent().tool(world.tool("write", || Act::panic("index out of bounds"))).build().unwrap();
+    assert_eq!(agent.run("go").await.unwrap().text, "I see");
+    assert!(world.told(1)[2].contains("index out of bounds"), "{:?}", world.told(1));
+    assert_eq!(world.ledger.all()[0].ending, Ending::Panicked);
+}
+
+struct Broken;
+
+impl StreamProvider for Broken {
+    fn provider_id(&self) -> &str {
+        "broken"
+    }
+
+    fn stream(&self, _request: StreamConfig, _cancel: CancellationToken) -> ModelStream {
+        resume_unwind(Box::new("provider"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_fails_the_run_with_agent_end() {
+    let world = World::new([]);
+    let agent = world.agent().model(Broken).build().unwrap();
+    let output = agent.run("go").await.unwrap();
+    let RunOutcome::Failed { error } = &output.outcome else { panic!("{:?}", output.outcome) };
+    assert!(error.contains("panicked"), "{error}");
+    assert_eq!(kinds(&world.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
+}
+
+/// Panics at one point.
+struct Panics(&'static str);
+
+impl Hooks for Panics {
+    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> bool {
+        self.0 != "before_loop" || resume_unwind(Box::new("hook"))
+    }
+
+    fn before_turn(&self, _messages: &Window, _turn_index: u32) -> bool {
+        self.0 != "before_turn" || resume_unwind(Box::new("hook"))
+    }
+
+    fn before_tool_execution(&self, _name: &str, _call: &ToolCallId, _args: &Value) -> bool {
+        self.0 != "before_tool_execution" || resume_unwind(Box::new("hook"))
+    }
+
+    fn after_tool_execution(&self, _name: &str, _call: &ToolCallId, _is_error: bool) {
+        if self.0 == "after_tool_execution" {
+            resume_unwind(Box::new("hook"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_counts_as_false() {
+    for point in ["before_loop", "before_turn", "before_tool_execution", "after_tool_execution"] {
+        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let tool = world.tool("write", || Act::text("ok"));
+        let agent = world.agent().tool(tool).hooks(Panics(point)).build().unwrap();
+        let outcome = agent.run("go").await.unwrap().outcome;
+        let (stopped, ran) = match point {
+            "before_loop" | "before_turn" => (RunOutcome::StoppedByHook, 0),
+            "before_tool_execution" => (RunOutcome::Completed, 0),
+            _ => (RunOutcome::Completed, 1),
+        };
+        assert_eq!((outcome, world.ledger.len()), (stopped, ran), "{point}");
+        assert_eq!(kinds(&world.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_panics_denies() {
+    let world = World::new([call("c1", "write"), Reply::text("I see")]);
+    let policy = ScriptedPolicy::new(world.clock.clone(), |_| -> Answer<Verdict> { Answer::Panic });
+    let agent = world
+        .agent()
+        .tool(world.tool("write", || Act::text("ok")))
+        .permission_policy(policy)
+        .build()
+        .unwrap();
+    assert_eq!(agent.run("go").await.unwrap().text, "I see");
+    assert!(world.ledger.is_empty());
+}
+
+struct Censor;
+
+impl InputFilter for Censor {
+    fn filter(&self, message: &AgentMessage) -> FilterResult {
+        match message.as_llm().map(|message| message.text()).unwrap_or_default().as_str() {
+            "bad" => FilterResult::Reject("not here".into()),
+            "odd" => FilterResult::Warn("that is odd".into()),
+            "crash" => resume_unwind(Box::new("filter")),
+            _ => FilterResult::Pass,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_passes_warns_rejects_and_rejects_when_it_panics() {
+    let world = World::new([Reply::text("one"), Reply::text("two")]);
+    let agent = world.agent().input_filter(Censor).build().unwrap();
+    assert_eq!(agent.run("bad").await.unwrap().outcome, RunOutcome::Rejected);
+    assert_eq!(agent.run("crash").await.unwrap().outcome, RunOutcome::Rejected);
+    assert_eq!(world.model.requests(), 0);
+    assert_eq!(agent.run("good").await.unwrap().text, "one");
+    agent.run("odd").await.unwrap();
+    assert_eq!(world.told(1).last().unwrap(), "user: odd\n[Warning: that is odd]");
+    assert_eq!(world.told(1)[0], "user: good", "what was rejected never happened");
+}
+
+struct BadCompaction;
+
+impl CompactionStrategy for BadCompaction {
+    fn compact<'a>(
+        &'a self,
+        _query: CompactionQuery,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Compacted> {
+        resume_unwind(Box::new("compaction"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_panics_is_refused_and_the_run_goes_on() {
+    let world = World::new([Reply::text("fine")]);
+    let context = ContextConfig::with_window(10);
+    let agent = world.agent().context(Some(context)).compaction(BadCompaction).build().unwrap();
+    assert_eq!(agent.run("a prompt that is larger than the window ".repeat(9)).await.unwrap().text, "fine");
+    let journal = kinds(&world.journal(&agent.session_id()).await);
+    assert!(journal.iter().any(|kind| kind == "CompactionRefused"), "{journal:?}");
+}

@@ -1,0 +1,140 @@
+//! A process that died in the middle, and the one that goes on.
+
+use std::sync::Arc;
+
+use lariat_core::event::{AgentEvent, RunOutcome};
+use lariat_core::id::SessionId;
+use lariat_runtime::AgentError;
+use lariat_testkit::tools::Ending;
+use lariat_testkit::{Act, Reply, ScriptedModel};
+use tokio::runtime::{Builder, Runtime};
+
+use super::kit::{World, call, kinds, starts, until};
+
+fn process() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A world in which a process died while a tool ran.
+fn after_death_mid_tool(rest: impl IntoIterator<Item = Reply>) -> Arc<World> {
+    let replies = [call("c1", "write")].into_iter().chain(rest);
+    let world = Arc::new(World::timeless(ScriptedModel::new(replies)));
+    let first = process();
+    first.block_on(async {
+        let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+        let mut stream = agent.run_stream("write it");
+        until(&mut stream, "ToolExecutionStart").await;
+        while world.ledger.running() == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Not dropped by the program: it dies.
+        std::mem::forget(stream);
+    });
+    drop(first);
+    assert_eq!(world.ledger.all()[0].ending, Ending::Dropped);
+    world
+}
+
+fn session() -> SessionId {
+    "s".into()
+}
+
+#[test]
+fn an_interrupted_run_is_reported_recovered_and_its_tool_not_run_twice() {
+    let world = after_death_mid_tool([Reply::text("I will check first"), Reply::text("next")]);
+    process().block_on(async {
+        let agent =
+            world.agent().session_id("s").tool(world.tool("write", || Act::text("ok"))).build().unwrap();
+        let before = world.journal(&session()).await;
+        for _ in 0..3 {
+            let Err(AgentError::Interrupted(open)) = agent.run("hello?").await else { panic!() };
+            assert_eq!(open, starts(&before)[0].loop_id);
+        }
+        assert_eq!(world.journal(&session()).await, before, "a refused prompt writes nothing");
+
+        let output = agent.recover().await.unwrap().unwrap();
+        assert_eq!(output.text, "I will check first");
+        assert_eq!(output.outcome, RunOutcome::Completed);
+        assert_eq!(world.ledger.len(), 1, "not run again");
+        let told = world.told(1);
+        assert_eq!(told[0], "user: write it");
+        assert!(told[2].starts_with("tool: Interrupted"), "{told:?}");
+        let journal = world.journal(&session()).await;
+        assert!(journal.iter().any(|event| matches!(
+            &event.event,
+            AgentEvent::LoopRecovered { interrupted, .. } if *interrupted == ["c1".into()]
+        )));
+        assert_eq!(kinds(&journal).iter().filter(|kind| *kind == "AgentEnd").count(), 1);
+
+        assert!(agent.recover().await.unwrap().is_none());
+        assert_eq!(agent.run("hello?").await.unwrap().text, "next");
+        world.assert_valid();
+    });
+}
+
+#[test]
+fn what_was_queued_before_the_crash_is_still_said() {
+    let world = Arc::new(World::timeless(ScriptedModel::new([
+        call("c1", "write"),
+        Reply::text("I see"),
+        Reply::text("that too"),
+    ])));
+    let first = process();
+    first.block_on(async {
+        let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+        let mut stream = agent.run_stream("write it");
+        until(&mut stream, "ToolExecutionStart").await;
+        agent.follow_up("remember me");
+        until(&mut stream, "MessageQueued").await;
+        std::mem::forget(stream);
+    });
+    drop(first);
+    process().block_on(async {
+        let agent = world.agent().session_id("s").build().unwrap();
+        let output = agent.recover().await.unwrap().unwrap();
+        assert_eq!(output.text, "that too");
+        assert_eq!(world.told(2).last().unwrap(), "user: remember me");
+    });
+}
+
+#[test]
+fn an_agent_recovers_within_its_own_life_when_its_task_was_lost() {
+    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("on we go")])));
+    let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+    let first = process();
+    let stream = first.block_on(async {
+        let mut stream = agent.run_stream("write it");
+        until(&mut stream, "ToolExecutionStart").await;
+        stream
+    });
+    drop(first);
+    process().block_on(async {
+        assert!(matches!(stream.finish().await, Err(AgentError::TaskLost)));
+        assert!(!agent.is_streaming());
+        assert!(matches!(agent.run("hello?").await, Err(AgentError::Interrupted(_))));
+        assert_eq!(agent.recover().await.unwrap().unwrap().text, "on we go");
+        assert_eq!(agent.messages().len(), 4);
+    });
+}
+
+#[test]
+fn a_restored_conversation_is_recovered_like_any_other() {
+    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("on we go")])));
+    let first = process();
+    first.block_on(async {
+        let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+        let saved = r#"[{"role": "user", "content": [{"type": "text", "text": "from elsewhere"}]}]"#;
+        agent.restore_messages(saved).unwrap();
+        let mut stream = agent.continue_loop().unwrap();
+        until(&mut stream, "ToolExecutionStart").await;
+        std::mem::forget(stream);
+    });
+    drop(first);
+    process().block_on(async {
+        let agent = world.agent().session_id("s").build().unwrap();
+        agent.recover().await.unwrap().unwrap();
+        assert_eq!(world.told(1)[0], "user: from elsewhere");
+        assert_eq!(agent.messages().len(), 4);
+        world.assert_valid();
+    });
+}

@@ -1,0 +1,144 @@
+//! The loops without an agent: everything comes in, everything comes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::clock::EntropySource;
+use lariat_core::event::{ContinuationKind, Event, RunOutcome};
+use lariat_core::message::AgentMessage;
+use lariat_core::model::ModelConfig;
+use lariat_core::permission::AllowAll;
+use lariat_core::run::{RunConfig, StartError};
+use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_runtime::system::SystemEntropy;
+use lariat_runtime::{
+    AgentContext, AgentError, AgentLoopConfig, agent_loop, agent_loop_continue, agent_loop_recover,
+};
+use lariat_testkit::{Act, Reply};
+
+use super::kit::{World, call, durable, starts};
+
+fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
+    let ports = Ports {
+        model: world.model.clone(),
+        request: RequestTemplate::new(ModelConfig::new("scripted", "m")),
+        tools: ToolSet::new([Arc::new(world.tool("write", act)) as Arc<_>]),
+        policy: Arc::new(AllowAll),
+        approver: None,
+        hooks: Arc::new(lariat_core::hooks::NoHooks),
+        filters: Vec::new(),
+        compaction: Arc::new(lariat_core::context::TieredCompaction),
+        clock: world.clock.clone(),
+        entropy: Arc::new(SystemEntropy::new()),
+        tool_grace: TOOL_GRACE,
+    };
+    AgentLoopConfig::new(ports, RunConfig::default(), Some("c".into()))
+}
+
+fn journal(world: &World) -> Arc<Journal> {
+    let entropy: Arc<dyn EntropySource> = Arc::new(SystemEntropy::new());
+    let store = world.store.clone();
+    Arc::new(Journal::new(store, "s".into(), world.clock.clone(), entropy, JournalConfig::default()))
+}
+
+fn context(world: &World) -> AgentContext {
+    AgentContext::new("agent".into(), journal(world))
+}
+
+fn prompt(text: &str) -> Vec<AgentMessage> {
+    vec![AgentMessage::user(text)]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_gives_back_its_output_and_leaves_the_conversation_in_the_context() {
+    let world =
+        World::new([call("c1", "write"), Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let (config, mut context) = (config(&world, || Act::text("ok")), context(&world));
+    let mut seen: Vec<Event> = Vec::new();
+    let sender = |event: Event| seen.push(event);
+    let output =
+        agent_loop(prompt("first"), &mut context, &config, sender, CancellationToken::new()).await.unwrap();
+    assert_eq!((output.text.as_str(), output.loop_id.as_str()), ("one", "s.c.0"));
+    assert_eq!(durable(&seen), world.journal(&"s".into()).await);
+    assert_eq!(context.messages().len(), 4);
+
+    agent_loop(prompt("second"), &mut context, &config, |_| {}, CancellationToken::new()).await.unwrap();
+    assert_eq!(world.told(2).len(), 5);
+    let over = agent_loop_continue(&mut context, &config, |_| {}, CancellationToken::new()).await;
+    assert!(matches!(over, Err(AgentError::Start(StartError::NotSendable(_)))));
+    context.continuation_kind = Some(ContinuationKind::Branch { tag: "2025-01-01T00:00:00Z".into() });
+    let branch = agent_loop_continue(&mut context, &config, |_| {}, CancellationToken::new()).await.unwrap();
+    assert_eq!(branch.text, "three");
+    assert_eq!(world.told(3), world.told(2));
+    let begun = starts(&world.journal(&"s".into()).await);
+    assert_eq!([&begun[0].parent_loop_id, &begun[1].parent_loop_id], [&None, &None]);
+    assert_eq!(begun[2].parent_loop_id.as_ref(), Some(&begun[1].loop_id));
+    assert_eq!(context.continuation_kind, None);
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_loop_comes_back_as_aborted() {
+    let world = World::new([call("c1", "write")]);
+    let (config, mut context) = (config(&world, Act::never), context(&world));
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let sender = move |event: Event| {
+        if matches!(event.event, lariat_core::event::AgentEvent::ToolExecutionStart { .. }) {
+            stop.cancel();
+        }
+    };
+    let output = agent_loop(prompt("go"), &mut context, &config, sender, cancel).await.unwrap();
+    assert_eq!(output.outcome, RunOutcome::Aborted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_whose_future_was_dropped_is_interrupted_and_recovered_in_the_same_context() {
+    let world =
+        World::new([Reply::text("hello"), call("c1", "write"), Reply::text("I see"), Reply::text("next")]);
+    let (config, mut context) = (config(&world, Act::never), context(&world));
+    let go = CancellationToken::new;
+    agent_loop(prompt("first"), &mut context, &config, |_| {}, go()).await.unwrap();
+    assert!(agent_loop_recover(&mut context, &config, |_| {}, go()).await.unwrap().is_none());
+    let running = agent_loop(prompt("second"), &mut context, &config, |_| {}, go());
+    assert!(tokio::time::timeout(Duration::from_secs(5), running).await.is_err());
+
+    let refused = agent_loop(prompt("third"), &mut context, &config, |_| {}, go()).await;
+    assert!(matches!(refused, Err(AgentError::Interrupted(_))), "{refused:?}");
+    let output = agent_loop_recover(&mut context, &config, |_| {}, go()).await.unwrap().unwrap();
+    assert_eq!((output.text.as_str(), world.ledger.len()), ("I see", 1));
+    agent_loop(prompt("third"), &mut context, &config, |_| {}, go()).await.unwrap();
+    assert_eq!(world.told(3)[..2], ["user: first", "assistant: hello"]);
+    assert_eq!(world.told(3).len(), 7);
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_context_goes_on_with_what_its_session_holds_loaded_or_not() {
+    let world = World::new([Reply::text("hello"), Reply::text("again"), Reply::text("more")]);
+    let config = config(&world, || Act::text("ok"));
+    agent_loop(prompt("first"), &mut context(&world), &config, |_| {}, CancellationToken::new())
+        .await
+        .unwrap();
+    let mut loaded = AgentContext::load("agent".into(), journal(&world)).await.unwrap();
+    assert_eq!(loaded.messages().len(), 2);
+    agent_loop(prompt("second"), &mut loaded, &config, |_| {}, CancellationToken::new()).await.unwrap();
+    agent_loop(prompt("third"), &mut context(&world), &config, |_| {}, CancellationToken::new())
+        .await
+        .unwrap();
+    assert_eq!(world.told(2).len(), 5);
+    let loops: Vec<String> =
+        starts(&world.journal(&"s".into()).await).iter().map(|start| start.loop_id.to_string()).collect();
+    assert_eq!(loops, ["s.c.0", "s.c.1", "s.c.2"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loop_can_be_spawned() {
+    let world = World::timeless(lariat_testkit::ScriptedModel::new([Reply::text("hi")]));
+    let (config, mut context) = (config(&world, || Act::text("ok")), context(&world));
+    let task = tokio::spawn(async move {
+        agent_loop(prompt("hello"), &mut context, &config, |_| {}, CancellationToken::new()).await
+    });
+    assert_eq!(task.await.unwrap().unwrap().text, "hi");
+}

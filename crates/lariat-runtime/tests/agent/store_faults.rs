@@ -1,0 +1,148 @@
+//! A store that goes away, comes back, or belongs to somebody else now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::event::{AgentEvent, RunOutcome};
+use lariat_core::store::StoreError;
+use lariat_runtime::drive::{DriveError, JournalConfig};
+use lariat_runtime::{Agent, AgentError};
+use lariat_testkit::journal::{Operation, Trouble};
+use lariat_testkit::{Act, Fault, FaultyStore, Reply};
+
+use super::kit::{World, call, durable, kinds, rest, until};
+
+fn on(world: &World, store: &Arc<FaultyStore>) -> Agent {
+    let builder = world.agent().session_id("s").store(store.clone());
+    builder.tool(world.tool("write", || Act::text("ok"))).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_is_shown_waited_out_and_loses_nothing() {
+    for faults in [
+        vec![Fault::Refuse, Fault::Refuse],
+        vec![Fault::None, Fault::Ambiguous],
+        vec![Fault::None, Fault::None, Fault::Torn { written: 1 }, Fault::Refuse, Fault::Torn { written: 1 }],
+    ] {
+        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let store =
+            Arc::new(FaultyStore::new(world.clock.clone()).through_json().with_faults(faults.clone()));
+        let agent = on(&world, &store);
+        let events = rest(&mut agent.run_stream("go")).await;
+        let shown = kinds(&events);
+        let at = |kind: &str| shown.iter().position(|other| other == kind);
+        assert!(at("JournalUnavailable").unwrap() < at("JournalRestored").unwrap(), "{shown:?}");
+        let survivors = store.survivors(&"s".into());
+        assert_eq!(durable(&events), survivors);
+        assert_eq!(kinds(&survivors).last().unwrap(), "AgentEnd");
+        assert_eq!(store.acknowledged(&"s".into()), survivors);
+        assert_eq!((world.ledger.len(), store.misuses().len()), (1, 0), "{faults:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_does_not_run_before_its_start_is_saved() {
+    let world = World::new([call("c1", "write"), Reply::text("done")]);
+    let store = Arc::new(FaultyStore::new(world.clock.clone()).with_plan(|append| {
+        let starts =
+            |event: &lariat_core::event::Event| matches!(event.event, AgentEvent::ToolExecutionStart { .. });
+        if append.events.iter().any(starts) { Fault::Refuse } else { Fault::None }
+    }));
+    let agent = on(&world, &store);
+    let mut stream = agent.run_stream("go");
+    for _ in 0..5 {
+        until(&mut stream, "JournalUnavailable").await;
+        assert!(world.ledger.is_empty());
+    }
+    store.heal();
+    assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Completed);
+    assert_eq!(world.ledger.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
+    // In each case the store is away from the second append on; what it has written of it differs.
+    for fault in [Fault::Refuse, Fault::Ambiguous, Fault::Torn { written: 1 }] {
+        let world = World::new([call("c1", "write"), Reply::text("done"), Reply::text("next")]);
+        let planned = fault.clone();
+        let store = Arc::new(
+            FaultyStore::new(world.clock.clone())
+                .with_plan(move |append| if append.index == 1 { planned.clone() } else { Fault::None })
+                .with_trouble(|operation| match operation {
+                    Operation::Read => Trouble::Unavailable,
+                    _ => Trouble::None,
+                }),
+        );
+        let agent = on(&world, &store);
+        let mut stream = agent.run_stream("go");
+        until(&mut stream, "JournalUnavailable").await;
+        agent.steer("unheard");
+        stream.cancel();
+        let given_up = stream.finish().await.unwrap_err();
+        let unavailable =
+            matches!(given_up, AgentError::Drive(DriveError::Journal(StoreError::Unavailable(_))));
+        assert!(unavailable && given_up.is_retryable(), "{given_up:?}");
+
+        store.heal();
+        assert!(matches!(agent.run("hello?").await, Err(AgentError::Interrupted(_))), "{fault:?}");
+        let output = agent.recover().await.unwrap().unwrap();
+        assert_eq!(output.outcome, RunOutcome::Completed, "{fault:?}");
+        assert!(world.ledger.repeated().is_empty());
+        agent.run("hello?").await.unwrap();
+        assert_eq!(store.misuses(), []);
+        world.assert_valid();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_stays_away_ends_the_run_when_patience_is_over() {
+    let world = World::new([Reply::text("done")]);
+    let store = Arc::new(FaultyStore::new(world.clock.clone()).with_plan(|_| Fault::Refuse));
+    let patience = JournalConfig { patience: Duration::from_secs(30), ..JournalConfig::default() };
+    let agent = world.agent().store(store.clone()).journal(patience).build().unwrap();
+    let begun = tokio::time::Instant::now();
+    let mut stream = agent.run_stream("go");
+    assert!(kinds(&rest(&mut stream).await).iter().all(|kind| kind == "JournalUnavailable"));
+    let error = stream.finish().await.unwrap_err();
+    assert!(matches!(error, AgentError::Drive(_)) && error.is_retryable());
+    assert!(begun.elapsed() >= Duration::from_secs(30) && begun.elapsed() < Duration::from_secs(60));
+    store.heal();
+    assert_eq!(agent.run("go").await.unwrap().text, "done", "nothing was begun, so nothing is interrupted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_could_not_be_read_is_read_by_the_next_prompt() {
+    let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
+    let store = Arc::new(FaultyStore::new(world.clock.clone()));
+    on(&world, &store).run("I am Ada").await.unwrap();
+    let mut failing = true;
+    let store = Arc::new(Arc::into_inner(store).unwrap().with_trouble(move |operation| {
+        if operation == Operation::Read && std::mem::take(&mut failing) {
+            Trouble::Unavailable
+        } else {
+            Trouble::None
+        }
+    }));
+    let agent = on(&world, &store);
+    assert!(matches!(agent.run("who am I?").await, Err(AgentError::Store(StoreError::Unavailable(_)))));
+    agent.run("who am I?").await.unwrap();
+    assert_eq!(world.told(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_was_fenced_off_gets_a_typed_error_and_writes_nothing() {
+    let world = World::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let first = world.agent().session_id("s").build().unwrap();
+    first.run("first").await.unwrap();
+    let second = world.agent().session_id("s").build().unwrap();
+    second.run("second").await.unwrap();
+    let journal = world.journal(&"s".into()).await;
+    for _ in 0..2 {
+        let error = first.run("third").await.unwrap_err();
+        let fenced = matches!(error, AgentError::Drive(DriveError::Journal(StoreError::Fenced { .. })));
+        assert!(fenced && !error.is_retryable(), "{error:?}");
+    }
+    assert_eq!(world.journal(&"s".into()).await, journal);
+    assert_eq!(world.model.requests(), 2, "and asks nobody");
+    second.run("third").await.unwrap();
+}
