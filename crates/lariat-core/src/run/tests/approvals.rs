@@ -138,3 +138,18 @@ fn a_tool_that_ends_well_although_it_was_told_to_stop_keeps_its_result() {
     assert_eq!(harness.result_of("a"), "output of a");
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
 }
+
+#[test]
+fn what_was_approved_is_what_runs_when_a_hook_rewrote_the_arguments() {
+    let args = std::sync::Arc::new(serde_json::json!({"path": "shown"}));
+    let question = crate::permission::PermissionRequest::new(&tool_call("a", "read"), "read `shown`?");
+    let story = Story::new("do")
+        .reply(calls(&["a"]))
+        .verdict("a", crate::permission::Verdict::Ask(question.with_args(args)))
+        .scripted(|script| {
+            script.decisions.insert("a", PermissionDecision::Allow);
+        });
+    let harness = story.play();
+    assert!(harness.logged("effect RunTool a {\"path\":\"shown\"}"));
+    truths::check(&harness);
+}

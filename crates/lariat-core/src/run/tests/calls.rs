@@ -222,7 +222,7 @@ fn arguments_are_always_an_object() {
 
 #[test]
 pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
-    for stop_reason in [StopReason::Length, StopReason::ContextExceeded] {
+    for stop_reason in [StopReason::Length, StopReason::ContextExceeded, StopReason::Refusal] {
         let story =
             Story::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));
         let harness = story.play();

@@ -301,3 +301,32 @@ fn cancelling_in_mid_reply_keeps_what_was_said() {
     assert_eq!(replies(&harness)[0].stop_reason, StopReason::Aborted);
     truths::check(&harness);
 }
+
+#[test]
+fn a_reply_that_the_provider_ends_as_broken_is_a_failure_and_its_calls_are_not_run() {
+    for stop_reason in [StopReason::Error, StopReason::Aborted] {
+        let harness = Story::new("go").reply(calls_stopping(&["a"], stop_reason)).play();
+        assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if !error.is_empty()));
+        assert!(!harness.logged("effect Authorize a"));
+        truths::check(&harness);
+    }
+}
+
+#[test]
+fn a_pause_without_content_ends_the_run_instead_of_calling_for_ever() {
+    let story =
+        Story::new("go").reply(vec![done(StopReason::Pause)]).configured(|config| config.limits = None);
+    let harness = story.play();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    assert_eq!(harness.count("effect CallModel"), 1);
+}
+
+#[test]
+fn a_cancel_before_the_start_is_recorded_with_the_start() {
+    let mut harness = Harness::new(Story::new("go").with_hooks());
+    harness.give(Input::Cancel);
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert!(own(&harness.journal).any(|event| matches!(event, AgentEvent::AbortRequested)));
+    assert_eq!(harness.count("effect CallModel"), 0);
+}
