@@ -238,6 +238,8 @@ impl Turn {
                 }
             }
             AgentEvent::CompactionRefused { cause: CompactionCause::Overflow, .. } => self.given_up = true,
+            // Another process makes the call again, as with every call whose reply is not recorded.
+            AgentEvent::LoopRecovered { .. } => self.given_up = false,
             AgentEvent::TurnEnd { message, tool_results, .. } => {
                 if self.reply.as_ref().map(|(id, _)| *id) != Some(message.id()) {
                     return wrong(at, "TurnEnd names another reply");
