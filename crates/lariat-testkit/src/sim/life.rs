@@ -19,8 +19,8 @@ use lariat_core::transcript::Transcript;
 use lariat_runtime::drive::{DriveError, Driver, Journal, JournalConfig, RunHandle};
 
 use super::Report;
-use super::check::Violation;
-use super::watch::Entry;
+use super::entry::Entry;
+use super::violation::Violation;
 use super::world::World;
 use crate::clock::EPOCH;
 use crate::executor::{Executor, Step};

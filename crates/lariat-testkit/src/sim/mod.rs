@@ -3,16 +3,19 @@
 //! One seed decides everything: what the model says and how its stream breaks, what tools do, who approves when or
 //! never, what the store fails at, when a person speaks or cancels, where the process dies. After every step the
 //! invariants are checked; after the run every prefix of its journal is recovered. The same seed gives the same run.
-//! Owns the life of a simulated process; the world is in `world`, what must hold is in `check`.
+//! Owns the life of a simulated process; the world is in `world`, what must hold is in `order` and `check`.
 
 mod check;
+mod entry;
 mod life;
+mod order;
+mod violation;
 mod watch;
 mod world;
 
 use std::fmt;
 
-pub use check::Violation;
+pub use violation::Violation;
 
 use crate::random::Seeded;
 

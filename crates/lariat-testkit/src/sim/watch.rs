@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use lariat_core::event::Event;
 use lariat_core::hooks::{HookInterest, Hooks};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::transcript::Window;
@@ -16,31 +15,11 @@ use lariat_core::usage::Usage;
 use lariat_runtime::observe::Subscription;
 use serde_json::Value;
 
-use super::check::{Order, Violation};
+use super::entry::{Entry, HookEntry};
+use super::order::Order;
+use super::violation::Violation;
 use crate::journal::FaultyStore;
 use crate::random::Seeded;
-
-/// Something that was observed.
-#[derive(Clone, Debug)]
-pub(super) enum Entry {
-    Event(Event),
-    Hook(HookEntry),
-    Life(u64),
-}
-
-/// A hook that was called.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum HookEntry {
-    BeforeLoop,
-    AfterLoop,
-    BeforeTurn,
-    AfterTurn,
-    BeforeTool(ToolCallId),
-    AfterTool(ToolCallId),
-    BeforeUpdate(ToolCallId),
-    AfterUpdate(ToolCallId),
-    OnError,
-}
 
 /// The observer of a simulated session.
 pub(super) struct Watch {

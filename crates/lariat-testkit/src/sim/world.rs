@@ -23,7 +23,7 @@ use lariat_core::usage::Usage;
 use lariat_runtime::drive::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use serde_json::json;
 
-use super::check::Violation;
+use super::violation::Violation;
 use super::watch::Watch;
 use crate::clock::VirtualClock;
 use crate::journal::{FaultRates, FaultyStore};

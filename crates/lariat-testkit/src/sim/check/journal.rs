@@ -13,7 +13,7 @@ use lariat_core::run::RunConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 
-use super::Violation;
+use super::super::violation::Violation;
 
 /// How far past its deadline a run may end: the tools' grace, and a store that takes its time or is away.
 const DEADLINE_SLACK: Duration = Duration::from_secs(30);

@@ -18,7 +18,7 @@ use lariat_core::time::Stamp;
 use lariat_core::tool::ToolResult;
 use lariat_core::usage::Usage;
 
-use super::Violation;
+use super::super::violation::Violation;
 use crate::model::strict::validate_messages;
 
 /// Inputs a recovered loop may need to come to its end.

@@ -7,11 +7,11 @@ use lariat_core::event::{AgentEvent, MessageRef};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{MessageId, ToolCallId};
 
-use super::Violation;
-use crate::sim::watch::{Entry, HookEntry};
+use super::entry::{Entry, HookEntry};
+use super::violation::Violation;
 
 /// What was observed last, as far as the order depends on it.
-pub(in crate::sim) struct Order {
+pub(super) struct Order {
     hooks: bool,
     expected: Option<Expected>,
     armed: Option<HookEntry>,
@@ -31,7 +31,7 @@ enum Expected {
 }
 
 impl Order {
-    pub(in crate::sim) fn new(interest: HookInterest) -> Self {
+    pub(super) fn new(interest: HookInterest) -> Self {
         Self {
             hooks: interest == HookInterest::All,
             expected: None,
@@ -44,12 +44,12 @@ impl Order {
         }
     }
 
-    pub(in crate::sim) fn new_life(&mut self) {
+    pub(super) fn new_life(&mut self) {
         let interest = if self.hooks { HookInterest::All } else { HookInterest::None };
         *self = Self::new(interest);
     }
 
-    pub(in crate::sim) fn accept(&mut self, entry: &Entry) -> Result<(), Violation> {
+    pub(super) fn accept(&mut self, entry: &Entry) -> Result<(), Violation> {
         match entry {
             Entry::Life(_) => Ok(()),
             Entry::Hook(hook) => self.hook(hook),

@@ -1,0 +1,26 @@
+//! Something that was observed of a simulated process.
+
+use lariat_core::event::Event;
+use lariat_core::id::ToolCallId;
+
+/// Something that was observed.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Event(Event),
+    Hook(HookEntry),
+    Life(u64),
+}
+
+/// A hook that was called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum HookEntry {
+    BeforeLoop,
+    AfterLoop,
+    BeforeTurn,
+    AfterTurn,
+    BeforeTool(ToolCallId),
+    AfterTool(ToolCallId),
+    BeforeUpdate(ToolCallId),
+    AfterUpdate(ToolCallId),
+    OnError,
+}
