@@ -134,6 +134,8 @@ impl AgentContext {
             self.base = fold.tip();
             (self.transcript, _) = fold.conversation(self.base);
         }
+        // A run that failed gives back what it may or may not have saved.
+        self.unsent.retain(|(_, message)| !was_queued(&events, message.id()));
         self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
         self.loops = loops_named(&events);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
@@ -286,6 +288,11 @@ impl AgentContext {
         self.continuation_kind = None;
         self.stale = false;
     }
+}
+
+fn was_queued(events: &[Event], id: MessageId) -> bool {
+    let same = |event: &Event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == id);
+    !id.is_nil() && events.iter().any(same)
 }
 
 /// How many loops the journal names. Not how many began: a loop that its first hook stopped has an end only.

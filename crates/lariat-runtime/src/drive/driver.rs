@@ -42,6 +42,8 @@ pub struct Driver {
     held: Option<Effect>,
     batch: Vec<EventRecord>,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
+    /// Messages of users in the batch that is being written.
+    in_flight: Vec<(QueueKind, SharedMessage)>,
     published_late: Vec<Placed>,
     model: Option<ModelCall>,
     jobs: FuturesUnordered<Abortable<BoxFuture<'static, Input>>>,
@@ -182,6 +184,7 @@ impl Driver {
             held: None,
             batch: Vec::new(),
             flush: None,
+            in_flight: Vec::new(),
             published_late: Vec::new(),
             model: None,
             jobs: FuturesUnordered::new(),
@@ -217,11 +220,31 @@ impl Driver {
                 Happening::Letter(letter) => self.on_letter(letter),
                 Happening::GraceOver(call) => self.cut(&call),
                 Happening::Flushed(result) => {
-                    let events = result?;
+                    let events = result.inspect_err(|_| self.give_back())?;
                     self.flush = None;
+                    self.in_flight.clear();
                     self.publish_flushed(events);
                 }
             }
+        }
+    }
+
+    /// Puts what was said and may not be saved back into the mailbox, before what was not read yet.
+    fn give_back(&mut self) {
+        let mut unsaved = std::mem::take(&mut self.in_flight);
+        unsaved.extend(self.batch.iter().filter_map(queued));
+        while let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) {
+            if let Effect::Record(record) = effect {
+                unsaved.extend(queued(&record));
+            }
+        }
+        let unsaved = unsaved.into_iter().map(|(queue, message)| (queue, AgentMessage::clone(&message)));
+        let letter = |(queue, message)| Letter::Queue { queue, message: Box::new(message) };
+        let mailbox = &self.handle.mailbox;
+        let waiting = mailbox.take();
+        let unread = std::mem::take(&mut self.unread);
+        for letter in unsaved.chain(unread).map(letter).chain(waiting) {
+            let _ = mailbox.send(letter);
         }
     }
 
@@ -377,6 +400,7 @@ impl Driver {
 
     fn start_flush(&mut self) {
         let batch = std::mem::take(&mut self.batch);
+        self.in_flight.extend(batch.iter().filter_map(queued));
         let (journal, cancel) = (Arc::clone(&self.journal), self.handle.cancel.clone());
         let begun = self.begun;
         self.flush = Some(Box::pin(async move {
@@ -567,6 +591,14 @@ impl Driver {
             }
         }
         Filtered::Pass { warnings }
+    }
+}
+
+/// The words of a user that an event saves.
+fn queued(record: &EventRecord) -> Option<(QueueKind, SharedMessage)> {
+    match &record.event {
+        AgentEvent::MessageQueued { queue, message } => Some((*queue, Arc::clone(message))),
+        _ => None,
     }
 }
 

@@ -76,7 +76,8 @@ async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
         let agent = on(&world, &store);
         let mut stream = agent.run_stream("go");
         until(&mut stream, "JournalUnavailable").await;
-        agent.steer("unheard");
+        agent.follow_up("said during the outage");
+        tokio::task::yield_now().await;
         stream.cancel();
         let given_up = stream.finish().await.unwrap_err();
         let unavailable =
@@ -89,6 +90,9 @@ async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
         assert_eq!(output.outcome, RunOutcome::Completed, "{fault:?}");
         assert!(world.ledger.repeated().is_empty());
         agent.run("hello?").await.unwrap();
+        let heard = world.told(world.model.requests() - 1);
+        let times = heard.iter().filter(|said| *said == "user: said during the outage").count();
+        assert_eq!(times, 1, "{fault:?}: {heard:?}");
         assert_eq!(store.misuses(), []);
         world.assert_valid();
     }
@@ -145,4 +149,74 @@ async fn a_writer_that_was_fenced_off_gets_a_typed_error_and_writes_nothing() {
     assert_eq!(world.journal(&"s".into()).await, journal);
     assert_eq!(world.model.requests(), 2, "and asks nobody");
     second.run("third").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_is_said_once_wherever_the_store_gives_up() {
+    for (index, fault) in
+        (0..8).flat_map(|index| [Fault::Refuse, Fault::Ambiguous].map(|fault| (index, fault)))
+    {
+        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let planned = fault.clone();
+        let store = Arc::new(
+            FaultyStore::new(world.clock.clone())
+                .with_plan(move |append| if append.index == index { planned.clone() } else { Fault::None })
+                .with_trouble(move |operation| match operation {
+                    Operation::Read => Trouble::Unavailable,
+                    _ => Trouble::None,
+                }),
+        );
+        let impatient = JournalConfig { patience: Duration::ZERO, ..JournalConfig::default() };
+        let tool = world.tool("write", || Act::text("ok").after(Duration::from_secs(1)));
+        let agent =
+            world.agent().session_id("s").store(store.clone()).journal(impatient).tool(tool).build().unwrap();
+        let mut stream = agent.run_stream("go");
+        while let Some(event) = stream.next().await {
+            if matches!(event.event, AgentEvent::ToolExecutionStart { .. }) {
+                agent.follow_up("and then?");
+            }
+        }
+        let result = stream.finish().await;
+        store.heal();
+        if result.is_err() {
+            agent.recover().await.unwrap();
+        }
+        agent.run("hello?").await.unwrap();
+        let heard = world.told(world.model.requests() - 1);
+        let times = heard.iter().filter(|said| *said == "user: and then?").count();
+        let started =
+            store.survivors(&"s".into()).iter().any(|event| kinds(&[event.clone()]) == ["MessageQueued"]);
+        assert_eq!(times, usize::from(started), "{index} {fault:?}: {heard:?}");
+        assert!(started || index < 2, "{index} {fault:?}");
+        assert_eq!(store.misuses(), []);
+        world.assert_valid();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn observers_that_lag_behind_on_a_slow_store_still_get_every_event() {
+    let calls = (0..80).map(|n| call(&format!("c{n}"), "write"));
+    let world = World::new(calls.chain([Reply::text("done")]));
+    let slow = |operation| match operation {
+        Operation::Read => Trouble::Delayed(Duration::from_secs(1)),
+        _ => Trouble::None,
+    };
+    let store = Arc::new(FaultyStore::new(world.clock.clone()).with_trouble(slow));
+    let tool = world.tool("write", || Act::text("ok"));
+    let agent = world.agent().store(store.clone()).tool(tool).repetition(None).limits(None).build().unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let sender = move |event| sender.send(event).unwrap();
+    agent.prompt_with_sender("go", sender).await.unwrap();
+    let journal = store.survivors(&agent.session_id());
+    assert!(journal.len() > lariat_runtime::observe::DEFAULT_CAPACITY);
+    let events: Vec<_> = receiver.try_iter().collect();
+    assert_eq!(durable(&events), journal);
+
+    world.model.extend((80..160).map(|n| call(&format!("c{n}"), "write")));
+    let mut stream = agent.run_stream("again");
+    while agent.is_streaming() {
+        tokio::task::yield_now().await;
+    }
+    let events = rest(&mut stream).await;
+    assert_eq!(durable(&events), store.survivors(&agent.session_id())[journal.len()..]);
 }
