@@ -153,6 +153,11 @@ impl AgentContext {
         fold.open_loops().next().map_or(Ok(()), |open| Err(BeginError::Interrupted(open.loop_id.clone())))
     }
 
+    /// Lets the next loop begin with reading the journal.
+    pub(super) const fn read_next_time(&mut self) {
+        self.stale = true;
+    }
+
     /// Forgets messages from outside that are not journaled: the conversation is what the journal says.
     pub(super) fn drop_unrecorded(&mut self) {
         self.unrecorded.clear();

@@ -105,7 +105,10 @@ pub(super) async fn recover(
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     let recovered = Run::recover_from(config.run.clone(), &fold, &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());
-    drive(run, context, config, cancel, started).await.map(Some)
+    let output = drive(run, context, config, cancel, started).await?;
+    // What this loop took from the queues, and whether others are open, is in the journal.
+    context.read_next_time();
+    Ok(Some(output))
 }
 
 async fn drive(

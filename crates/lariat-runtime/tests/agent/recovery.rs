@@ -94,6 +94,9 @@ fn what_was_queued_before_the_crash_is_still_said() {
         let output = agent.recover().await.unwrap().unwrap();
         assert_eq!(output.text, "that too");
         assert_eq!(world.told(2).last().unwrap(), "user: remember me");
+        agent.run("next").await.unwrap();
+        assert_eq!(world.told(3).last().unwrap(), "user: next", "and it is said once");
+        assert_eq!(world.model.requests(), 4);
     });
 }
 
