@@ -8,6 +8,7 @@
 
 mod driver;
 mod gate;
+mod handle;
 mod journal;
 mod mailbox;
 mod model_call;
@@ -15,6 +16,7 @@ mod ports;
 mod timers;
 mod tool_call;
 
-pub use driver::{DriveError, Driven, Driver, RunHandle};
+pub use driver::{DriveError, Driven, Driver};
+pub use handle::RunHandle;
 pub use journal::{Journal, JournalConfig};
 pub use ports::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};

@@ -3,8 +3,11 @@
 //! Owns the order of effects and the barrier. While a batch is being written nothing else is performed and the model
 //! is not read (back-pressure); tools go on, and what arrives is handed to the machine, whose effects wait their turn.
 
+mod hook;
+mod publish;
+
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -15,18 +18,20 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::context::CompactionQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
-use lariat_core::hooks::{FilterResult, HookInterest};
-use lariat_core::id::{LoopId, RequestId, ToolCallId};
+use lariat_core::hooks::HookInterest;
+use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
-use lariat_core::run::{Effect, Ending, Filtered, HookCall, Input, OpId, Run, RunConfig, RunParts};
+use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
 use lariat_core::store::StoreError;
-use lariat_core::tool::ToolResult;
+
+use publish::{Placed, queued};
 
 use super::gate;
+use super::handle::RunHandle;
 use super::journal::Journal;
-use super::mailbox::{Letter, Mailbox};
+use super::mailbox::Letter;
 use super::model_call::ModelCall;
 use super::ports::Ports;
 use super::timers::Timers;
@@ -54,12 +59,6 @@ pub struct Driver {
     begun: Option<u64>,
     messages: Vec<SharedMessage>,
     unread: Vec<(QueueKind, AgentMessage)>,
-}
-
-/// A live event and how many durable ones of the batch come before it.
-struct Placed {
-    after: usize,
-    record: EventRecord,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,66 +102,6 @@ pub enum DriveError {
     /// The journal could not be written.
     #[error("the run stopped because its journal could not be written: {0}")]
     Journal(#[from] StoreError),
-}
-
-/// Talks to a run from outside of its task. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct RunHandle {
-    loop_id: LoopId,
-    mailbox: Arc<Mailbox>,
-    cancel: CancellationToken,
-}
-
-impl RunHandle {
-    /// The run's loop.
-    pub const fn loop_id(&self) -> &LoopId {
-        &self.loop_id
-    }
-
-    /// Injects a message between tool executions or at the end of the turn.
-    ///
-    /// # Errors
-    /// Gives the message back when the run is over or has too many waiting.
-    pub fn steer(&self, message: impl Into<AgentMessage>) -> Result<(), Box<AgentMessage>> {
-        self.queue(QueueKind::Steering, message.into())
-    }
-
-    /// Injects a message when the loop would otherwise stop.
-    ///
-    /// # Errors
-    /// Gives the message back when the run is over or has too many waiting.
-    pub fn follow_up(&self, message: impl Into<AgentMessage>) -> Result<(), Box<AgentMessage>> {
-        self.queue(QueueKind::FollowUp, message.into())
-    }
-
-    /// Injects a message when its queue's moment comes.
-    ///
-    /// # Errors
-    /// Gives the message back when the run is over or has too many waiting.
-    pub fn queue(&self, queue: QueueKind, message: AgentMessage) -> Result<(), Box<AgentMessage>> {
-        self.mailbox.send(Letter::Queue { queue, message: Box::new(message) }).map_err(
-            |letter| match letter {
-                Letter::Queue { message, .. } => message,
-                // Only what was sent comes back.
-                _ => Box::new(AgentMessage::user("")),
-            },
-        )
-    }
-
-    /// Answers a permission request. The first answer counts.
-    pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
-        let _ = self.mailbox.send(Letter::Answer { request, decision });
-    }
-
-    /// Ends the run.
-    pub fn cancel(&self) {
-        self.cancel.cancel();
-    }
-
-    /// Nothing is received any more. Returns the messages that were not read.
-    pub(crate) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
-        close(&self.mailbox)
-    }
 }
 
 impl Driver {
@@ -212,7 +151,7 @@ impl Driver {
         loop {
             if let Some(ending) = self.perform() {
                 let Self { run, messages, handle, mut unread, .. } = self;
-                unread.extend(close(&handle.mailbox));
+                unread.extend(handle.close());
                 return Ok(Driven { ending, messages, parts: run.into_parts(), unread });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
@@ -382,69 +321,6 @@ impl Driver {
         }
     }
 
-    // Recording and publishing
-
-    fn record(&mut self, mut record: EventRecord) {
-        if record.is_durable() {
-            if planted(Planted::PublishesBeforeAck) {
-                self.journal.hub().publish(Arc::new(record.clone()));
-            }
-            self.batch.push(record);
-        } else if self.batch.is_empty() {
-            record.seq = self.journal.next_seq();
-            self.journal.hub().publish(Arc::new(record));
-        } else {
-            self.published_late.push(Placed { after: self.batch.len(), record });
-        }
-    }
-
-    fn start_flush(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
-        self.in_flight.extend(batch.iter().filter_map(queued));
-        let (journal, cancel) = (Arc::clone(&self.journal), self.handle.cancel.clone());
-        let begun = self.begun;
-        self.flush = Some(Box::pin(async move {
-            let mut events = journal.append(batch, &cancel).await?;
-            if let Some(last) = events.last_mut() {
-                resolve_end(&journal, last, begun).await;
-            }
-            Ok(events)
-        }));
-    }
-
-    /// Shows a written batch to observers, with the live events where they belong.
-    fn publish_flushed(&mut self, events: Vec<Event>) {
-        let mut late = std::mem::take(&mut self.published_late).into_iter().peekable();
-        for (at, event) in events.into_iter().enumerate() {
-            while let Some(placed) = late.next_if(|placed| placed.after <= at) {
-                self.publish_live(placed.record, event.seq);
-            }
-            self.note(&event);
-            if !planted(Planted::PublishesBeforeAck) {
-                self.journal.hub().publish(event);
-            }
-        }
-        let seq = self.journal.next_seq();
-        late.for_each(|placed| self.publish_live(placed.record, seq));
-    }
-
-    fn publish_live(&self, mut record: EventRecord, seq: u64) {
-        record.seq = seq;
-        self.journal.hub().publish(Arc::new(record));
-    }
-
-    fn note(&mut self, event: &Event) {
-        match &event.event {
-            AgentEvent::AgentStart(_) => self.begun = Some(event.seq),
-            AgentEvent::AgentEnd { messages, .. } => {
-                self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
-            }
-            _ => {}
-        }
-    }
-
-    // Waiting
-
     /// The next thing that happens. Looked at in a fixed order, so that a run is reproducible; the model comes last,
     /// because it alone can talk without end.
     fn poll_happening(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
@@ -520,112 +396,4 @@ impl Driver {
     fn tool_name(&self, call: &ToolCallId) -> Option<String> {
         self.leashes.iter().find(|leash| leash.id == *call).map(|leash| leash.tool_name.clone())
     }
-
-    fn on_update(&mut self, call: ToolCallId, partial: ToolResult) {
-        let Some(tool_name) = self.tool_name(&call) else { return };
-        let hooks = Arc::clone(&self.ports.hooks);
-        let hooked = hooks.interest() == HookInterest::All;
-        let text = if hooked { lariat_core::content::joined_text(&partial.content) } else { String::new() };
-        if hooked && !guarded(|| hooks.before_tool_execution_update(&tool_name, &call, &text)) {
-            return;
-        }
-        self.record_live(AgentEvent::ToolExecutionUpdate {
-            tool_call_id: call.clone(),
-            tool_name: tool_name.clone(),
-            partial_result: Arc::new(partial),
-        });
-        if hooked {
-            guarded(|| {
-                hooks.after_tool_execution_update(&tool_name, &call, &text);
-                true
-            });
-        }
-    }
-
-    fn record_live(&mut self, event: AgentEvent) {
-        let record = self.run.live_record(event, self.ports.stamp());
-        self.record(record);
-    }
-
-    // Hooks and filters
-
-    fn call_hook(&mut self, call: HookCall) {
-        let hooks = Arc::clone(&self.ports.hooks);
-        let expects_answer = call.expects_answer();
-        let proceed = guarded(|| match call {
-            HookCall::BeforeLoop { window, loop_index } => hooks.before_loop(&window, loop_index),
-            HookCall::BeforeTurn { window, turn_index } => hooks.before_turn(&window, turn_index),
-            HookCall::AfterLoop { window, usage } => {
-                hooks.after_loop(&window, &usage);
-                true
-            }
-            HookCall::AfterTurn { window, usage } => {
-                hooks.after_turn(&window, &usage);
-                true
-            }
-            HookCall::AfterTool { tool_name, tool_call_id, is_error } => {
-                hooks.after_tool_execution(&tool_name, &tool_call_id, is_error);
-                true
-            }
-            HookCall::OnError { error } => {
-                hooks.on_error(&error);
-                true
-            }
-            _ => true,
-        });
-        if expects_answer {
-            self.feed(Input::HookAnswered { proceed });
-        }
-    }
-
-    fn filter(&self, prompts: &[AgentMessage]) -> Filtered {
-        let mut warnings = Vec::new();
-        for filter in &self.ports.filters {
-            for prompt in prompts {
-                let judged = catch_unwind(AssertUnwindSafe(|| filter.filter(prompt)));
-                match judged.unwrap_or_else(|_| FilterResult::Reject("an input filter failed".to_owned())) {
-                    FilterResult::Pass => {}
-                    FilterResult::Warn(warning) => warnings.push(warning),
-                    FilterResult::Reject(reason) => return Filtered::Reject { reason },
-                }
-            }
-        }
-        Filtered::Pass { warnings }
-    }
-}
-
-/// The words of a user that an event saves.
-fn queued(record: &EventRecord) -> Option<(QueueKind, SharedMessage)> {
-    match &record.event {
-        AgentEvent::MessageQueued { queue, message } => Some((*queue, Arc::clone(message))),
-        _ => None,
-    }
-}
-
-/// A hook that panics counts as `false`.
-fn guarded(hook: impl FnOnce() -> bool) -> bool {
-    catch_unwind(AssertUnwindSafe(hook)).unwrap_or(false)
-}
-
-/// Compaction lets go of messages; the end of a loop names them all the same, so they are read back for observers.
-async fn resolve_end(journal: &Journal, last: &mut Event, begun: Option<u64>) {
-    let AgentEvent::AgentEnd { messages, .. } = &last.event else { return };
-    let Some(begun) = begun.filter(|_| messages.iter().any(|message| message.shared().is_none())) else {
-        return;
-    };
-    // Observers get the names unresolved when the journal cannot be read; nothing is lost by that.
-    let Ok(events) = journal.read_from(begun).await else { return };
-    let mut resolver = lariat_core::event::Resolver::new();
-    if let Some(resolved) = events.iter().map(|event| resolver.resolve(event)).last() {
-        *last = resolved;
-    }
-}
-
-/// What was sent to a run in its last moment.
-fn close(mailbox: &Mailbox) -> Vec<(QueueKind, AgentMessage)> {
-    let queued = |letter| match letter {
-        Letter::Queue { queue, message } => Some((queue, *message)),
-        _ => None,
-    };
-    mailbox.close().into_iter().filter_map(queued).collect()
 }
