@@ -160,3 +160,14 @@ pub(crate) async fn rest(stream: &mut RunStream) -> Vec<Event> {
     }
     events
 }
+
+/// Waits until nothing runs; a run that does not end fails the test.
+pub(crate) async fn idle(agent: &Agent) {
+    for _ in 0..100_000 {
+        if !agent.is_streaming() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the run does not end");
+}

@@ -6,7 +6,7 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_runtime::observe::Subscription;
 use lariat_testkit::{Act, Reply, ScriptedModel};
 
-use super::kit::{World, call, durable, kind, kinds, rest};
+use super::kit::{World, call, durable, idle, kind, kinds, rest};
 
 /// Everything a subscription delivers up to and including the end of a loop.
 async fn up_to_end(events: &mut Subscription) -> Vec<Event> {
@@ -107,9 +107,7 @@ async fn a_stream_that_is_read_late_still_has_every_durable_event() {
     let tool = world.tool("write", || Act::text("ok"));
     let agent = world.agent().tool(tool).limits(None).repetition(None).build().unwrap();
     let mut stream = agent.run_stream("go");
-    while agent.is_streaming() {
-        tokio::task::yield_now().await;
-    }
+    idle(&agent).await;
     let journal = world.journal(&agent.session_id()).await;
     assert!(journal.len() > lariat_runtime::observe::DEFAULT_CAPACITY);
     assert_eq!(ids(&durable(&rest(&mut stream).await)), ids(&journal));

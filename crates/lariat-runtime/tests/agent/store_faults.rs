@@ -10,7 +10,7 @@ use lariat_runtime::{Agent, AgentError};
 use lariat_testkit::journal::{Operation, Trouble};
 use lariat_testkit::{Act, Fault, FaultyStore, Reply};
 
-use super::kit::{World, call, durable, kinds, rest, until};
+use super::kit::{World, call, durable, idle, kinds, rest, until};
 
 fn on(world: &World, store: &Arc<FaultyStore>) -> Agent {
     let builder = world.agent().session_id("s").store(store.clone());
@@ -214,9 +214,7 @@ async fn observers_that_lag_behind_on_a_slow_store_still_get_every_event() {
 
     world.model.extend((80..160).map(|n| call(&format!("c{n}"), "write")));
     let mut stream = agent.run_stream("again");
-    while agent.is_streaming() {
-        tokio::task::yield_now().await;
-    }
+    idle(&agent).await;
     let events = rest(&mut stream).await;
     assert_eq!(durable(&events), store.survivors(&agent.session_id())[journal.len()..]);
 }
