@@ -19,6 +19,9 @@ const SHORT_SEEDS: &str = "20000";
 /// The crates that the planted bugs are compiled into.
 const PLANTED_CRATES: &str = "-p lariat-core -p lariat-runtime -p lariat-testkit";
 
+/// The machine's own tests must catch its planted mistakes, too.
+const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proofs {
     Run,
@@ -93,6 +96,7 @@ fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<St
         Step::command("clippy-planted", clippy_planted),
         Step::command("docs", docs::command_line()),
         Step::command("test", runner.command_line()),
+        Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
         Step::command("doc-test", CommandLine::cargo("test --doc --workspace --locked")),
     ];
     if proofs == Proofs::Run {

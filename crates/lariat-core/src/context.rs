@@ -150,8 +150,12 @@ pub fn compact_messages(query: &CompactionQuery) -> Vec<CompactionEdit> {
         return Vec::new();
     };
 
-    // Aim well below the threshold, so that the next turns do not compact again.
-    let goal = config.budget() as u64 / 2;
+    // Aim well below the threshold, so that the next turns do not compact again. After an overflow the estimate was
+    // wrong or the real window is smaller than configured: halve what there is, whatever the budget says.
+    let mut goal = config.budget() as u64 / 2;
+    if query.cause == CompactionCause::Overflow {
+        goal = goal.min(query.tokens / 2);
+    }
     let mut excess = query.tokens.saturating_sub(goal);
     let mut edits = Vec::new();
     for message in middle {
@@ -179,3 +183,7 @@ fn whole_step(messages: &[&SharedMessage], at: usize) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

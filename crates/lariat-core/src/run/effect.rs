@@ -123,7 +123,7 @@ pub enum HookCall {
     BeforeLoop {
         /// The conversation.
         window: Window,
-        /// How many loops of this configuration came before.
+        /// The loop's number within its session, from 0.
         loop_index: u64,
     },
     /// After `AgentEnd`.

@@ -176,7 +176,7 @@ mod planted {
         run()
     }
 
-    /// Every mistake must be caught; without one, the same seeds must be clean.
+    /// Every mistake must be caught. That the same seeds are clean without one is what a run without `--planted` shows.
     pub(super) fn all(options: &Options) -> bool {
         // What a mistake breaks may be an assertion of the code itself; that counts, and needs no trace.
         std::panic::set_hook(Box::new(|_| {}));
