@@ -88,6 +88,11 @@ impl Content {
         }
     }
 
+    /// True for a block that only a model makes: reasoning or a tool call. APIs reject it anywhere but in a reply.
+    pub const fn is_reply_only(&self) -> bool {
+        matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. } | Self::ToolCall(_))
+    }
+
     /// Every API wants the arguments of a call to be an object. Models send nothing for a tool without parameters;
     /// anything else is kept under a name no schema asks for, so that the tool says what it misses.
     pub(crate) fn make_arguments_an_object(&mut self) {
@@ -101,11 +106,12 @@ impl Content {
     }
 
     /// True for a block that providers reject: text without a visible character (Anthropic: "text content blocks
-    /// must contain non-whitespace text"), an image without bytes, thinking with neither text nor signature.
+    /// must contain non-whitespace text"), an image without bytes or type, thinking with neither text nor signature.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text { text } => text.trim().is_empty(),
-            Self::Image { data, .. } | Self::RedactedThinking { data } => data.is_empty(),
+            Self::Image { data, mime_type } => data.is_empty() || mime_type.is_empty(),
+            Self::RedactedThinking { data } => data.is_empty(),
             Self::Thinking { thinking, signature } => thinking.is_empty() && signature.is_none(),
             Self::ToolCall(call) => call.name.is_empty(),
             Self::Unknown(fields) => fields.is_empty(),

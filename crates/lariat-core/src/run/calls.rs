@@ -256,7 +256,7 @@ impl Run {
         let is_error = result.is_err();
         let result = result.unwrap_or_else(|error| ToolResult::text(error.to_string()));
         let mut content = result.content;
-        content.retain(|block| !block.is_empty() && block.as_tool_call().is_none());
+        content.retain(|block| !block.is_empty() && !block.is_reply_only());
         if content.is_empty() {
             content.push(Content::text(NO_OUTPUT));
         }

@@ -139,7 +139,7 @@ impl Run {
     pub fn check_prompt(message: &AgentMessage) -> Result<(), StartError> {
         let AgentMessage::Llm(llm) = message else { return Ok(()) };
         let content = llm.message.content();
-        if message.as_user().is_none() || content.iter().any(|block| block.as_tool_call().is_some()) {
+        if message.as_user().is_none() || content.iter().any(Content::is_reply_only) {
             return Err(StartError::NotAPrompt);
         }
         if content.is_empty() || content.iter().any(Content::is_empty) {

@@ -126,7 +126,7 @@ impl Transcript {
     pub fn push_user(&mut self, message: SharedMessage) -> Result<(), TranscriptError> {
         let Some(user) = message.as_user() else { return Err(TranscriptError::WrongRole(message.id())) };
         check_blocks(&message, &user.content)?;
-        if user.content.iter().any(|block| block.as_tool_call().is_some()) {
+        if user.content.iter().any(Content::is_reply_only) {
             return Err(TranscriptError::WrongRole(message.id()));
         }
         self.sendable = Sendable::Yes;
@@ -168,7 +168,7 @@ impl Transcript {
         for (call, result) in assistant.tool_calls().zip(&results) {
             let answer = result.as_tool_result().ok_or(TranscriptError::WrongRole(result.id()))?;
             check_blocks(result, &answer.content)?;
-            if answer.content.iter().any(|block| block.as_tool_call().is_some()) {
+            if answer.content.iter().any(Content::is_reply_only) {
                 return Err(TranscriptError::WrongRole(result.id()));
             }
             if answer.tool_call_id != call.id {

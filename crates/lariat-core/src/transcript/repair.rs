@@ -119,7 +119,7 @@ impl Repairer {
         if self.transcript.push_user(Arc::clone(message)).is_ok() {
             return;
         }
-        let keep = |block: &&Content| !block.is_empty() && block.as_tool_call().is_none();
+        let keep = |block: &&Content| !block.is_empty() && !block.is_reply_only();
         let content: Vec<Content> =
             message.as_llm().map(Message::content).unwrap_or_default().iter().filter(keep).cloned().collect();
         if content.is_empty() {
@@ -220,7 +220,7 @@ impl Repairer {
         result: &ToolResultMessage,
         id: &ToolCallId,
     ) -> SharedMessage {
-        let fits = |block: &Content| !block.is_empty() && block.as_tool_call().is_none();
+        let fits = |block: &Content| !block.is_empty() && !block.is_reply_only();
         let full = !result.content.is_empty() && result.content.iter().all(fits);
         if full && result.tool_call_id == *id {
             return Arc::clone(message);

@@ -8,7 +8,7 @@ use lariat_core::message::{
 };
 use lariat_core::model::ModelConfig;
 use lariat_core::transcript::Transcript;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::model::strict::{ViolationKind, validate};
@@ -18,16 +18,25 @@ fn shared(message: Message) -> SharedMessage {
     Arc::new(message.into())
 }
 
-fn exchange(transcript: &mut Transcript, id: &str, arguments: Value) {
-    let reply = Message::Assistant(AssistantMessage {
-        content: vec![Content::tool_call(id, "read", arguments)],
-        stop_reason: StopReason::ToolUse,
+fn reply(content: Content, stop_reason: StopReason) -> Message {
+    Message::Assistant(AssistantMessage {
+        content: vec![content],
+        stop_reason,
         model: String::new(),
         provider: String::new(),
         usage: Default::default(),
         timestamp: Default::default(),
         error_message: None,
-    });
+    })
+}
+
+/// A reply without calls: the one thing a transcript holds that a model cannot be asked to answer.
+fn say(transcript: &mut Transcript) {
+    transcript.push_exchange(shared(reply(Content::text("done"), StopReason::Stop)), Vec::new()).unwrap();
+}
+
+fn exchange(transcript: &mut Transcript, id: &str) {
+    let reply = reply(Content::tool_call(id, "read", json!({})), StopReason::ToolUse);
     let result = Message::ToolResult(ToolResultMessage {
         tool_call_id: id.into(),
         tool_name: "read".into(),
@@ -48,7 +57,7 @@ fn started() -> Transcript {
 fn a_growing_conversation_is_judged_by_what_is_new() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
     for turn in 0..1_000 {
-        exchange(&mut transcript, &format!("c{turn}"), json!({}));
+        exchange(&mut transcript, &format!("c{turn}"));
         assert_eq!(checker.check_window(&transcript.window()), []);
     }
     assert_eq!(checker.judged(), 2_001);
@@ -59,7 +68,7 @@ fn a_growing_conversation_is_judged_by_what_is_new() {
 #[test]
 fn a_rewritten_conversation_is_judged_from_its_start() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
-    (0..100).for_each(|turn| exchange(&mut transcript, &format!("c{turn}"), json!({})));
+    (0..100).for_each(|turn| exchange(&mut transcript, &format!("c{turn}")));
     checker.check_window(&transcript.window());
     // Ids are nil here, so the edit hits the first message: the user's.
     let (first, summary) = (MessageId::default(), Arc::new(AgentMessage::user("what was said before")));
@@ -74,23 +83,24 @@ fn a_rewritten_conversation_is_judged_from_its_start() {
 fn a_shorter_or_different_conversation_is_not_taken_for_a_continuation() {
     let (mut long, mut checker) = (started(), StrictChecker::new());
     let mut other = long.clone();
-    exchange(&mut long, "c0", json!({}));
+    exchange(&mut long, "c0");
     checker.check_window(&long.window());
     // Reuses the id in a conversation of its own: fine there, a duplicate if it were taken for a continuation.
-    exchange(&mut other, "c0", json!({}));
-    exchange(&mut other, "c1", json!({}));
+    exchange(&mut other, "c0");
+    exchange(&mut other, "c1");
     assert_eq!(checker.check_window(&other.window()), []);
     assert_eq!(checker.check_window(&started().window()), []);
 }
 
 #[test]
-fn a_violation_stays_a_violation_in_every_later_request() {
+fn a_conversation_that_ends_in_a_reply_is_refused_until_somebody_speaks() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
-    exchange(&mut transcript, "c0", json!("not an object"));
-    let bad = Violation { at: 1, kind: ViolationKind::ArgumentsNotObject("c0".into()) };
+    say(&mut transcript);
+    let bad = Violation { at: 1, kind: ViolationKind::EndsInReply };
     assert_eq!(checker.check_window(&transcript.window()), std::slice::from_ref(&bad));
-    exchange(&mut transcript, "c1", json!({}));
     assert_eq!(checker.check_window(&transcript.window()), [bad]);
+    transcript.push_user(shared(Message::user("go on"))).unwrap();
+    assert_eq!(checker.check_window(&transcript.window()), []);
 }
 
 #[test]
@@ -125,8 +135,8 @@ fn the_answers_are_those_of_the_validator_whatever_the_history() {
                     let note = AgentMessage::from(ExtensionMessage::new("note", json!({})));
                     transcript.push_extension(Arc::new(note)).unwrap();
                 }
-                2 => exchange(transcript, &format!("c{turn}"), json!([])),
-                _ => exchange(transcript, &format!("c{turn}"), json!({})),
+                2 => say(transcript),
+                _ => exchange(transcript, &format!("c{turn}")),
             }
             let window = transcript.window();
             assert_eq!(checker.check_window(&window), validate(&window, &[]), "seed {seed}, turn {turn}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use lariat_core::content::{Content, ToolCall};
-use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMessage};
+use lariat_core::message::{AssistantMessage, Message, StopReason};
 use lariat_core::model::{ModelConfig, StreamEvent};
 use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
@@ -207,29 +207,22 @@ fn a_violating_request_is_answered_like_http_400_and_uses_up_no_reply() {
     let model = ScriptedModel::new([Reply::text("one")]).recording();
     let mut transcript = transcript();
     let reply = Message::Assistant(AssistantMessage {
-        content: vec![Content::tool_call("c", "t", json!("no object"))],
-        stop_reason: StopReason::ToolUse,
+        content: vec![Content::text("already answered")],
+        stop_reason: StopReason::Stop,
         model: String::new(),
         provider: String::new(),
         usage: Usage::default(),
         timestamp: Default::default(),
         error_message: None,
     });
-    let result = Message::ToolResult(ToolResultMessage {
-        tool_call_id: "c".into(),
-        tool_name: "t".into(),
-        content: vec![Content::text("ok")],
-        is_error: false,
-        timestamp: Default::default(),
-    });
-    transcript.push_exchange(Arc::new(reply.into()), vec![Arc::new(result.into())]).unwrap();
+    transcript.push_exchange(Arc::new(reply.into()), Vec::new()).unwrap();
     let bad = StreamConfig::new(Arc::default(), transcript.window());
     let items: Items =
         block_on(&VirtualClock::new(), model.stream(bad, CancellationToken::new()).collect()).unwrap();
     assert!(matches!(items.as_slice(), [Err(ProviderError::Api(message))] if message.contains("HTTP 400")));
-    let kind = ViolationKind::ArgumentsNotObject("c".into());
+    let kind = ViolationKind::EndsInReply;
     assert_eq!(model.violations(), [Breach { request: 0, violation: Violation { at: 1, kind } }]);
     assert_eq!(play(&model)[1], text(0, "one"));
     assert_eq!((model.requests(), model.recorded().len()), (2, 2));
-    assert_eq!(model.recorded()[0].messages.len(), 3);
+    assert_eq!(model.recorded()[0].messages.len(), 2);
 }
