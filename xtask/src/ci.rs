@@ -98,6 +98,7 @@ fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<St
         Step::command("test", runner.command_line()),
         Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
         Step::command("doc-test", CommandLine::cargo("test --doc --workspace --locked")),
+        Step::command("example", CommandLine::cargo("run --quiet --locked -p lariat --example embed")),
     ];
     if proofs == Proofs::Run {
         steps.extend(short_proofs(workspace)?);
