@@ -10,6 +10,7 @@ pub mod journal;
 pub mod model;
 pub mod policy;
 pub mod random;
+pub mod server;
 pub mod sim;
 pub mod tools;
 

@@ -1,0 +1,205 @@
+//! The seven protocols by name, and how a path under the server's address names one.
+//!
+//! Owns the prefix of each protocol and the reading of paths (operation, model, streaming). Knows nothing of bodies.
+//! Invariant: every path belongs to at most one protocol, so that one server speaks all seven at once.
+
+use std::fmt;
+
+/// A model API's wire protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wire {
+    /// Anthropic's Messages API.
+    AnthropicMessages,
+    /// OpenAI's Chat Completions and the many servers that imitate it.
+    OpenAiChat,
+    /// OpenAI's Responses API.
+    OpenAiResponses,
+    /// The Responses API as Azure serves it.
+    AzureResponses,
+    /// Google's Gemini Developer API.
+    Gemini,
+    /// Gemini as Vertex AI serves it.
+    Vertex,
+    /// Amazon Bedrock's Converse and ConverseStream.
+    BedrockConverse,
+}
+
+/// What a request's path asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// A reply of a model. The model is named here only where the path names it (Google, Amazon).
+    Generate {
+        /// The model in the path, percent-decoded.
+        model: Option<String>,
+        /// Whether the path asks for a stream; `None` where the body decides.
+        streaming: Option<bool>,
+    },
+    /// The list of models.
+    Models,
+}
+
+impl Wire {
+    /// Every protocol.
+    pub const ALL: [Self; 7] = [
+        Self::AnthropicMessages,
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::AzureResponses,
+        Self::Gemini,
+        Self::Vertex,
+        Self::BedrockConverse,
+    ];
+
+    /// A short name for tables and test names.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "anthropic",
+            Self::OpenAiChat => "chat",
+            Self::OpenAiResponses => "responses",
+            Self::AzureResponses => "azure",
+            Self::Gemini => "gemini",
+            Self::Vertex => "vertex",
+            Self::BedrockConverse => "bedrock",
+        }
+    }
+
+    /// Where the protocol begins under the server's address: what its official SDK takes as base URL.
+    #[must_use]
+    pub const fn base_path(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "/anthropic",
+            Self::OpenAiChat => "/chat/v1",
+            Self::OpenAiResponses => "/responses/v1",
+            Self::AzureResponses => "/azure/openai/v1",
+            Self::Gemini => "/gemini",
+            Self::Vertex => "/vertex",
+            Self::BedrockConverse => "/bedrock",
+        }
+    }
+
+    /// Whether the stream is server-sent events; Bedrock's is binary.
+    #[must_use]
+    pub const fn is_sse(self) -> bool {
+        !matches!(self, Self::BedrockConverse)
+    }
+
+    /// The protocol and the operation that a path (without its query) names.
+    #[must_use]
+    pub fn of_path(path: &str) -> Option<(Self, Operation)> {
+        Self::ALL.into_iter().find_map(|wire| Some((wire, wire.operation(path)?)))
+    }
+
+    /// What `path` asks for, if it is a path of this protocol.
+    #[must_use]
+    pub fn operation(self, path: &str) -> Option<Operation> {
+        let inside = |base: &str| path.strip_prefix(base);
+        let generate = Operation::Generate { model: None, streaming: None };
+        match self {
+            Self::AnthropicMessages => match inside("/anthropic")? {
+                "/v1/messages" => Some(generate),
+                "/v1/models" => Some(Operation::Models),
+                _ => None,
+            },
+            Self::OpenAiChat => match inside("/chat/v1")? {
+                "/chat/completions" => Some(generate),
+                "/models" => Some(Operation::Models),
+                _ => None,
+            },
+            Self::OpenAiResponses => match inside("/responses/v1")? {
+                "/responses" => Some(generate),
+                "/models" => Some(Operation::Models),
+                _ => None,
+            },
+            // The dated API (`/openai/responses?api-version=…`) is still what the Azure class of the SDK calls.
+            Self::AzureResponses => match inside("/azure/openai")? {
+                "/v1/responses" | "/responses" => Some(generate),
+                "/v1/models" | "/models" => Some(Operation::Models),
+                _ => None,
+            },
+            Self::Gemini => {
+                let rest = inside("/gemini/v1beta").or_else(|| inside("/gemini/v1"))?;
+                if rest == "/models" {
+                    return Some(Operation::Models);
+                }
+                google(rest.strip_prefix("/models/")?)
+            }
+            Self::Vertex => {
+                let rest = inside("/vertex/v1beta1").or_else(|| inside("/vertex/v1"))?;
+                let rest = rest.strip_prefix('/')?;
+                if let Some(model) = rest.strip_prefix("publishers/google/models") {
+                    return model.is_empty().then_some(Operation::Models);
+                }
+                let mut words = rest.splitn(8, '/');
+                let shape = [words.next()?, words.next()?, words.next()?, words.next()?];
+                let owner = [words.next()?, words.next()?, words.next()?];
+                let ["projects", _, "locations", _] = shape else { return None };
+                if owner != ["publishers", "google", "models"] {
+                    return None;
+                }
+                google(words.next()?)
+            }
+            Self::BedrockConverse => {
+                let rest = inside("/bedrock")?;
+                if rest == "/foundation-models" {
+                    return Some(Operation::Models);
+                }
+                let (model, verb) = rest.strip_prefix("/model/")?.split_once('/')?;
+                let streaming = match verb {
+                    "converse" => false,
+                    "converse-stream" => true,
+                    _ => return None,
+                };
+                Some(Operation::Generate { model: Some(percent_decoded(model)), streaming: Some(streaming) })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Wire {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// `MODEL:generateContent` or `MODEL:streamGenerateContent`.
+fn google(rest: &str) -> Option<Operation> {
+    let (model, verb) = rest.rsplit_once(':')?;
+    let streaming = match verb {
+        "generateContent" => false,
+        "streamGenerateContent" => true,
+        _ => return None,
+    };
+    Some(Operation::Generate { model: Some(percent_decoded(model)), streaming: Some(streaming) })
+}
+
+/// Percent-decoding as far as it is valid; what is not an escape stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escape = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        match escape {
+            Some((high, low)) => {
+                bytes.push(high * 16 + low);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;
