@@ -28,6 +28,7 @@ fn talk(exchanges: u128, lines: usize) -> Transcript {
             stop_reason: StopReason::ToolUse,
             model: String::new(),
             provider: String::new(),
+            requested_model: None,
             usage: Usage::default(),
             timestamp: Timestamp::default(),
             error_message: None,

@@ -47,6 +47,10 @@ pub struct AssistantMessage {
     pub stop_reason: StopReason,
     /// Model id as the provider returned it.
     pub model: String,
+    /// Model id that was asked for, where the provider returned another. Decides whether a later request goes to the
+    /// same model, so that signatures may travel with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_model: Option<String>,
     /// Provider name, for example `anthropic`.
     pub provider: String,
     /// Token counts of the call.
@@ -181,6 +185,11 @@ impl Message {
 }
 
 impl AssistantMessage {
+    /// Model id that was asked for.
+    pub fn asked_model(&self) -> &str {
+        self.requested_model.as_deref().unwrap_or(&self.model)
+    }
+
     /// The tool calls, in the order the model made them.
     pub fn tool_calls(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
         self.content.iter().filter_map(Content::as_tool_call)

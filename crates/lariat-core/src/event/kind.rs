@@ -249,6 +249,16 @@ pub enum AgentEvent {
         /// What failed.
         error: String,
     },
+    /// A model failed after all its retries, and the next one goes on with the same turn. Live only: the reply names
+    /// who made it.
+    ModelFallback {
+        /// The model that failed.
+        from: String,
+        /// The model that goes on.
+        to: String,
+        /// What failed.
+        error: String,
+    },
     /// A sub-agent began.
     SubAgentSpawned {
         /// The call that spawned it.
@@ -324,6 +334,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "LimitReached",
     "RepetitionDetected",
     "ModelRetry",
+    "ModelFallback",
     "SubAgentSpawned",
     "SubAgentCompleted",
     "LoopRecovered",
@@ -341,6 +352,7 @@ impl AgentEvent {
                 | Self::ToolExecutionUpdate { .. }
                 | Self::ProgressMessage { .. }
                 | Self::ModelRetry { .. }
+                | Self::ModelFallback { .. }
                 | Self::JournalUnavailable { .. }
                 | Self::JournalRestored
         )

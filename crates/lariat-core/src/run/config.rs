@@ -45,6 +45,8 @@ pub struct RunConfig {
     pub provider: String,
     /// Model id for assistant messages, until the service reports one.
     pub model: String,
+    /// Models that go on, in order, when the one before failed after all its retries.
+    pub fallbacks: Vec<FallbackModel>,
 }
 
 impl Default for RunConfig {
@@ -64,8 +66,18 @@ impl Default for RunConfig {
             has_filters: false,
             provider: String::new(),
             model: String::new(),
+            fallbacks: Vec::new(),
         }
     }
+}
+
+/// What the machine needs to know about a model that stands by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FallbackModel {
+    /// Provider name for assistant messages.
+    pub provider: String,
+    /// Model id for assistant messages, until the service reports one.
+    pub model: String,
 }
 
 /// What the machine needs to know about a tool.

@@ -43,6 +43,8 @@ pub enum Effect {
         turn_index: u32,
         /// 0 for the first attempt of a turn.
         attempt: u32,
+        /// Which model: 0 for the configured one, then the fallbacks.
+        candidate: usize,
     },
     /// Wake the run at a time; answered with `Timer`.
     StartTimer {

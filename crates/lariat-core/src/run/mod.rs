@@ -24,7 +24,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use config::{RunConfig, ToolTraits};
+pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, Ending, HookCall, OpId};
 pub use input::{Filtered, Input, ModelSignal};
 pub use recover::{RecoverError, Recovered};
@@ -52,6 +52,8 @@ pub struct Run {
     flights: Vec<Flight>,
     entry: Entry,
     deadline: Option<OpId>,
+    /// Which model is asked: 0 for the configured one, then the fallbacks.
+    candidate: usize,
     recovered: bool,
     minter: Minter,
     now: Timestamp,
@@ -168,6 +170,7 @@ impl Run {
             recovered: false,
             minter: Minter::default(),
             now: Timestamp::default(),
+            candidate: 0,
             next_op: 0,
             out: VecDeque::new(),
         }

@@ -85,7 +85,17 @@ impl Run {
         self.activity = Activity::Calling(Box::new(call));
         let window = self.state.transcript.window();
         self.out.push_back(Effect::StartTimer { op: stall, at: self.now.after(self.config.stall_timeout) });
-        self.out.push_back(Effect::CallModel { op, window, turn_index, attempt });
+        let candidate = self.candidate;
+        self.out.push_back(Effect::CallModel { op, window, turn_index, attempt, candidate });
+    }
+
+    /// Provider and model that are asked now.
+    fn candidate_names(&self) -> (&str, &str) {
+        let fallback = self.candidate.checked_sub(1).and_then(|at| self.config.fallbacks.get(at));
+        match fallback {
+            Some(fallback) => (&fallback.provider, &fallback.model),
+            None => (&self.config.provider, &self.config.model),
+        }
     }
 
     pub(super) fn on_model(&mut self, op: OpId, signal: ModelSignal) {
@@ -172,6 +182,13 @@ impl Run {
             let op = self.op();
             self.activity = Activity::BackingOff { op, attempt };
             self.out.push_back(Effect::StartTimer { op, at: self.now.after(delay) });
+        } else if retry && error.is_retryable() && self.candidate < self.config.fallbacks.len() {
+            // It stays for the rest of the loop: going back each turn would pay all retries again.
+            let from = self.candidate_names().1.to_owned();
+            self.candidate += 1;
+            let to = self.candidate_names().1.to_owned();
+            self.record(AgentEvent::ModelFallback { from, to, error: error.to_string() });
+            self.call_model(0);
         } else {
             // Whatever was delivered stays; calls in it are not run.
             call.attempt = 0;
@@ -212,14 +229,18 @@ impl Run {
         content.iter_mut().for_each(Content::make_arguments_an_object);
         self.make_calls_unique(&mut content);
         let id = announced.unwrap_or_else(|| self.message_id());
+        let (provider, asked) = self.candidate_names();
+        let (provider, asked) = (provider.to_owned(), asked.to_owned());
+        let model = model.filter(|reported| !reported.is_empty()).unwrap_or_else(|| asked.clone());
         let message = Arc::new(AgentMessage::Llm(LlmMessage {
             id,
             turn_id: self.turn_id(),
             message: Message::Assistant(AssistantMessage {
                 content,
                 stop_reason,
-                model: model.unwrap_or_else(|| self.config.model.clone()),
-                provider: self.config.provider.clone(),
+                requested_model: (model != asked).then_some(asked),
+                model,
+                provider,
                 usage,
                 timestamp: self.now,
                 error_message,
@@ -271,9 +292,8 @@ impl Run {
                 }
                 let (op, seconds) = (call.op, self.config.stall_timeout.as_secs());
                 self.out.push_back(Effect::Abandon { op });
-                self.on_model_failed(ProviderError::Network(format!(
-                    "nothing arrived for {seconds} seconds"
-                )));
+                let silence = format!("nothing arrived for {seconds} seconds");
+                self.on_model_failed(ProviderError::Network(silence.into()));
             }
             _ => {}
         }

@@ -42,6 +42,7 @@ fn reply(n: u128, calls: &[&str]) -> SharedMessage {
             stop_reason: if calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse },
             model: "m".into(),
             provider: "p".into(),
+            requested_model: None,
             usage: Usage::new(10, 1),
             timestamp: Timestamp::default(),
             error_message: None,

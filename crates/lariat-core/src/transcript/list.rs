@@ -78,6 +78,23 @@ impl<T> SharedList<T> {
         chunks.into_iter().flat_map(|chunk| chunk.items.iter()).chain(self.tail.iter())
     }
 
+    /// Elements from a position on. Walks back from the end: costs what comes after the position.
+    pub fn iter_from(&self, position: usize) -> impl Iterator<Item = &T> {
+        let mut chunks: Vec<&Chunk<T>> = Vec::new();
+        let mut start = self.len - self.tail.len();
+        let mut next = self.sealed.as_deref();
+        while start > position
+            && let Some(chunk) = next
+        {
+            start -= chunk.items.len();
+            chunks.push(chunk);
+            next = chunk.previous.as_deref();
+        }
+        chunks.reverse();
+        let items = chunks.into_iter().flat_map(|chunk| chunk.items.iter()).chain(self.tail.iter());
+        items.skip(position.saturating_sub(start))
+    }
+
     /// Number of leading elements that are the very same storage in both lists: what a request can reuse of the one
     /// sent before it. Counts sealed chunks only.
     pub fn shared_prefix(&self, other: &Self) -> usize {
@@ -129,6 +146,17 @@ mod tests {
             back.reverse();
             assert_eq!(back, (0..=n).collect::<Vec<_>>());
             list = snapshot;
+        }
+    }
+
+    #[test]
+    fn iterates_from_any_position() {
+        for len in [0, 1, 31, 32, 33, 64, 100] {
+            let list: SharedList<usize> = (0..len).collect();
+            for position in 0..len + 2 {
+                let from: Vec<_> = list.iter_from(position).copied().collect();
+                assert_eq!(from, (position..len.max(position)).collect::<Vec<_>>(), "{len} {position}");
+            }
         }
     }
 

@@ -235,9 +235,17 @@ impl Window {
         self.list.iter().filter_map(|message| message.as_llm())
     }
 
-    /// Number of leading messages stored in common with another window; a provider reuses their serialised form.
+    /// Number of leading messages that are the very same in another window; a provider reuses their serialised form.
+    /// Costs a look at the newest messages, not at all of them, when one window only grew from the other.
     pub fn shared_prefix(&self, other: &Self) -> usize {
-        self.list.shared_prefix(&other.list)
+        let sealed = self.list.shared_prefix(&other.list);
+        let rest = self.iter_from(sealed).zip(other.iter_from(sealed));
+        sealed + rest.take_while(|(a, b)| Arc::ptr_eq(a, b)).count()
+    }
+
+    /// Messages from a position on, extensions included. Costs what comes after the position.
+    pub fn iter_from(&self, position: usize) -> impl Iterator<Item = &SharedMessage> {
+        self.list.iter_from(position)
     }
 }
 

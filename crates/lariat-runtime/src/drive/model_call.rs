@@ -36,12 +36,12 @@ impl ModelCall {
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Input> {
         let op = self.op;
         let Some(stream) = &mut self.stream else {
-            let error = ProviderError::Other("the provider panicked".to_owned());
+            let error = ProviderError::Other("the provider panicked".into());
             return Poll::Ready(Input::Model { op, signal: ModelSignal::Failed(error) });
         };
         let next = match catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(context))) {
             Ok(next) => ready!(next),
-            Err(_) => Some(Err(ProviderError::Other("the provider panicked".to_owned()))),
+            Err(_) => Some(Err(ProviderError::Other("the provider panicked".into()))),
         };
         let signal = match next {
             Some(Ok(event)) => ModelSignal::Event(event),

@@ -8,9 +8,12 @@ use std::time::Duration;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::context::CompactionStrategy;
 use lariat_core::hooks::{Hooks, InputFilter};
-use lariat_core::model::{CacheConfig, ModelConfig, StreamConfig, StreamProvider, ThinkingLevel};
+use lariat_core::model::{
+    CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, ThinkingLevel,
+    ToolChoice,
+};
 use lariat_core::permission::{Approver, PermissionPolicy};
-use lariat_core::run::{RunConfig, ToolTraits};
+use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
 use lariat_core::time::Stamp;
 use lariat_core::tool::{AgentTool, ToolDefinition};
 use lariat_core::transcript::Window;
@@ -51,6 +54,12 @@ impl Ports {
         lariat_core::clock::stamp(&*self.clock, &*self.entropy)
     }
 
+    /// Who runs a model: the service it names, else the provider.
+    fn provider_name(&self, model: &ModelConfig) -> String {
+        let named = !model.provider.is_empty() && !model.api.is_empty();
+        if named { model.provider.clone() } else { self.model.provider_id().to_owned() }
+    }
+
     /// The run configuration that fits these ports: its tools, hooks and filters.
     pub fn run_config(&self, base: RunConfig) -> RunConfig {
         let mut config = base;
@@ -58,7 +67,12 @@ impl Ports {
         config.hooks = self.hooks.interest();
         config.has_filters = !self.filters.is_empty();
         config.model.clone_from(&self.request.model_config.id);
-        self.model.provider_id().clone_into(&mut config.provider);
+        config.provider = self.provider_name(&self.request.model_config);
+        let fallback = |model: &Arc<ModelConfig>| FallbackModel {
+            provider: self.provider_name(model),
+            model: model.id.clone(),
+        };
+        config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
         config
     }
 }
@@ -84,6 +98,12 @@ pub struct RequestTemplate {
     pub temperature: Option<f32>,
     /// Caching hints.
     pub cache_config: CacheConfig,
+    /// Whether the model must call a tool.
+    pub tool_choice: ToolChoice,
+    /// The form its text must have.
+    pub output_schema: Option<Arc<OutputSchema>>,
+    /// Models that go on, in order, when the one before failed after all its retries.
+    pub fallbacks: Vec<Arc<ModelConfig>>,
 }
 
 impl RequestTemplate {
@@ -96,12 +116,25 @@ impl RequestTemplate {
             max_tokens: None,
             temperature: None,
             cache_config: CacheConfig::default(),
+            tool_choice: ToolChoice::default(),
+            output_schema: None,
+            fallbacks: Vec::new(),
         }
     }
 
-    /// The request for a conversation.
-    pub(crate) fn with(&self, messages: Window, tools: &ToolSet) -> StreamConfig {
-        let mut config = StreamConfig::new(Arc::clone(&self.model_config), messages);
+    /// The request for a conversation: to the configured model (candidate 0) or to a fallback.
+    pub(crate) fn with(
+        &self,
+        messages: Window,
+        tools: &ToolSet,
+        candidate: usize,
+        memo: &RequestMemo,
+    ) -> StreamConfig {
+        let fallback = candidate.checked_sub(1).and_then(|at| self.fallbacks.get(at));
+        let mut config = StreamConfig::new(Arc::clone(fallback.unwrap_or(&self.model_config)), messages);
+        config.tool_choice = self.tool_choice.clone();
+        config.output_schema.clone_from(&self.output_schema);
+        config.memo = memo.clone();
         config.system_prompt = Arc::clone(&self.system_prompt);
         config.tools = Arc::clone(&tools.definitions);
         config.thinking_level = self.thinking_level;

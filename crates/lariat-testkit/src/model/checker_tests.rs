@@ -24,6 +24,7 @@ fn reply(content: Content, stop_reason: StopReason) -> Message {
         stop_reason,
         model: String::new(),
         provider: String::new(),
+        requested_model: None,
         usage: Default::default(),
         timestamp: Default::default(),
         error_message: None,

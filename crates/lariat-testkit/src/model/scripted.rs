@@ -166,7 +166,7 @@ impl ScriptedModel {
             state
                 .breaches
                 .extend(violations.into_iter().map(|violation| Breach { request: index, violation }));
-            Reply::error(ProviderError::Api(message))
+            Reply::error(ProviderError::Api(message.into()))
         };
         if let Some(recorded) = &mut state.recorded {
             recorded.push(request);

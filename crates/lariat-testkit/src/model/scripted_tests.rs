@@ -143,7 +143,7 @@ fn a_waiting_reply_takes_virtual_time() {
 #[test]
 fn a_script_that_waits_without_a_clock_says_so() {
     let items = play(&ScriptedModel::new([Reply::empty().then_wait(Duration::from_secs(1))]));
-    assert!(matches!(&items[1], Err(ProviderError::Other(message)) if message.contains("with_clock")));
+    assert!(matches!(&items[1], Err(ProviderError::Other(detail)) if detail.message.contains("with_clock")));
 }
 
 #[test]
@@ -211,6 +211,7 @@ fn a_violating_request_is_answered_like_http_400_and_uses_up_no_reply() {
         stop_reason: StopReason::Stop,
         model: String::new(),
         provider: String::new(),
+        requested_model: None,
         usage: Usage::default(),
         timestamp: Default::default(),
         error_message: None,
@@ -219,7 +220,7 @@ fn a_violating_request_is_answered_like_http_400_and_uses_up_no_reply() {
     let bad = StreamConfig::new(Arc::default(), transcript.window());
     let items: Items =
         block_on(&VirtualClock::new(), model.stream(bad, CancellationToken::new()).collect()).unwrap();
-    assert!(matches!(items.as_slice(), [Err(ProviderError::Api(message))] if message.contains("HTTP 400")));
+    assert!(matches!(items.as_slice(), [Err(ProviderError::Api(detail))] if detail.message.contains("HTTP 400")));
     let kind = ViolationKind::EndsInReply;
     assert_eq!(model.violations(), [Breach { request: 0, violation: Violation { at: 1, kind } }]);
     assert_eq!(play(&model)[1], text(0, "one"));

@@ -107,7 +107,7 @@ impl ReplyStream {
     fn sleep(&mut self, deadline: impl FnOnce(Timestamp) -> Timestamp) -> Option<Item> {
         let Some(clock) = &self.setting.clock else {
             let message = "the script waits, but the scripted model has no clock: use `with_clock`";
-            return Some(Err(ProviderError::Other(message.to_owned())));
+            return Some(Err(ProviderError::Other(message.into())));
         };
         self.waiting = Waiting::Until(clock.sleep_until(deadline(clock.now())));
         None

@@ -25,6 +25,7 @@ fn ended(content: Vec<Content>, stop_reason: StopReason) -> Message {
         stop_reason,
         model: "m".into(),
         provider: "p".into(),
+        requested_model: None,
         usage: Default::default(),
         timestamp: Timestamp::default(),
         error_message: None,

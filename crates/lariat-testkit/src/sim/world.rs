@@ -15,7 +15,7 @@ use lariat_core::event::AgentEvent;
 use lariat_core::hooks::{FilterResult, HookInterest, InputFilter};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, StopReason};
-use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
+use lariat_core::model::{ErrorDetail, ModelConfig, ProviderError, StreamConfig};
 use lariat_core::permission::{PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolEffects};
@@ -165,7 +165,7 @@ fn check_request(request: &StreamConfig, watch: &Watch, store: &FaultyStore, ses
 fn reply(random: &mut Seeded, index: usize) -> Reply {
     let usage =
         if random.chance(20) { Usage::default() } else { Usage::new(random.below(2_000), random.below(400)) };
-    let network = || ProviderError::Network("connection reset".to_owned());
+    let network = || ProviderError::Network("connection reset".into());
     let reply = match random.below(100) {
         0..=24 => Reply::text(format!("word {}", random.below(1_000)).repeat(1 + random.index(60))),
         25..=62 => calls(random, index),
@@ -178,11 +178,13 @@ fn reply(random: &mut Seeded, index: usize) -> Reply {
         77..=78 => Reply::text("a pause").stop(StopReason::Pause),
         79..=81 => {
             let retry_after = random.chance(50).then(|| Duration::from_secs(random.below(30)));
-            Reply::error(ProviderError::RateLimited { retry_after, message: "slow down".to_owned() })
+            Reply::error(ProviderError::RateLimited(
+                ErrorDetail::new("slow down").with_retry_after(retry_after),
+            ))
         }
         82..=85 => Reply::error(network()),
-        86 => Reply::error(ProviderError::Auth("no".to_owned())),
-        87..=89 => Reply::error(ProviderError::ContextOverflow("prompt is too long".to_owned())),
+        86 => Reply::error(ProviderError::Auth("no".into())),
+        87..=89 => Reply::error(ProviderError::ContextOverflow("prompt is too long".into())),
         90..=91 => Reply::text("half a").then_fail(network()),
         92 => calls(random, index).then_fail(network()),
         93 => calls(random, index).cut(),

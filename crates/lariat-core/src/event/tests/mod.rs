@@ -44,6 +44,7 @@ fn assistant(n: u128, content: Vec<Content>) -> SharedMessage {
             stop_reason: StopReason::Stop,
             model: "m".into(),
             provider: "p".into(),
+            requested_model: None,
             usage: Usage::new(3, 4),
             timestamp: AT,
             error_message: None,
@@ -196,6 +197,7 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::LimitReached { limit: LimitKind::Turns, note: "50 turns".into() },
         AgentEvent::RepetitionDetected { tool_name: tool_name(), count: 3 },
         AgentEvent::ModelRetry { attempt: 1, delay_ms: 900, error: "busy".into() },
+        AgentEvent::ModelFallback { from: "a".into(), to: "b".into(), error: "busy".into() },
         AgentEvent::SubAgentSpawned {
             tool_call_id: call.clone(),
             child_loop_id: "child.c.0".into(),
@@ -256,6 +258,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::LimitReached { .. }
         | AgentEvent::RepetitionDetected { .. }
         | AgentEvent::ModelRetry { .. }
+        | AgentEvent::ModelFallback { .. }
         | AgentEvent::SubAgentSpawned { .. }
         | AgentEvent::SubAgentCompleted { .. }
         | AgentEvent::LoopRecovered { .. }
@@ -447,6 +450,7 @@ fn live_events_are_told_from_durable_ones() {
             "ToolExecutionUpdate",
             "ProgressMessage",
             "ModelRetry",
+            "ModelFallback",
             "JournalUnavailable",
             "JournalRestored"
         ]

@@ -99,7 +99,14 @@ fn defaults_are_those_of_the_seed() {
     let retry = RetryConfig::default();
     assert_eq!((retry.max_retries, retry.initial_delay_ms, retry.max_delay_ms), (3, 1_000, 30_000));
     assert_eq!(retry.backoff_multiplier, 2.0);
-    assert_eq!(CacheConfig::default(), CacheConfig { enabled: true, strategy: CacheStrategy::Auto });
+    assert_eq!(
+        CacheConfig::default(),
+        CacheConfig {
+            enabled: true,
+            strategy: CacheStrategy::Auto,
+            ttl: crate::model::CacheTtl::FiveMinutes
+        }
+    );
     assert_eq!(QueueMode::default(), QueueMode::OneAtATime);
     assert_eq!(ToolExecutionStrategy::default(), ToolExecutionStrategy::Parallel);
     assert_eq!(TurnTrigger::default(), TurnTrigger::User);

@@ -14,7 +14,7 @@ use crate::config::{
 };
 use crate::event::{AgentEvent, ContinuationKind, QueueKind, RunOutcome};
 use crate::message::StopReason;
-use crate::model::ProviderError;
+use crate::model::{ErrorDetail, ProviderError};
 use crate::permission::{PermissionDecision, Verdict};
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::{Cost, Usage};
@@ -224,7 +224,7 @@ pub(super) fn deadline() -> Story {
 
 fn retried() -> Story {
     let limited =
-        ProviderError::RateLimited { retry_after: Some(Duration::from_secs(9)), message: "slow".into() };
+        ProviderError::RateLimited(ErrorDetail::new("slow").with_retry_after(Some(Duration::from_secs(9))));
     Story::new("hi").reply(fails(network())).reply(fails(limited)).reply(text("hello"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{Input, ModelSignal};
+use super::super::{FallbackModel, Input, ModelSignal};
 use super::harness::{BEGIN, Harness};
 use super::story::*;
 use super::truths::{self, own};
@@ -10,7 +10,7 @@ use crate::config::RetryConfig;
 use crate::content::Content;
 use crate::event::{AgentEvent, Recorded, RunOutcome, StreamDelta};
 use crate::message::{AssistantMessage, StopReason};
-use crate::model::{ProviderError, StreamEvent};
+use crate::model::{ErrorDetail, ProviderError, StreamEvent};
 use crate::usage::Usage;
 
 fn replies(harness: &Harness) -> Vec<AssistantMessage> {
@@ -34,7 +34,7 @@ fn retries(harness: &Harness) -> Vec<(u32, u64)> {
 }
 
 fn rate_limited(retry_after: Option<Duration>) -> Reply {
-    fails(ProviderError::RateLimited { retry_after, message: "slow down".into() })
+    fails(ProviderError::RateLimited(ErrorDetail::new("slow down").with_retry_after(retry_after)))
 }
 
 #[test]
@@ -136,6 +136,44 @@ fn the_server_may_ask_for_a_longer_wait() {
     assert!((1_600..=2_400).contains(&waits[1].1));
     let short = Story::new("hi").reply(rate_limited(Some(Duration::from_millis(1)))).play();
     assert!(retries(&short)[0].1 >= 800, "never less than our own");
+}
+
+#[test]
+fn after_the_last_retry_the_next_model_goes_on_with_the_same_turn_and_stays() {
+    let fallback = |model: &str| FallbackModel { provider: "other".into(), model: model.into() };
+    let story = Story::new("hi").reply(fails(network())).reply(fails(network())).reply(fails(network()));
+    let story = story.reply(calls(&["a"])).reply(text("done"));
+    let harness = story
+        .configured(|config| {
+            config.retry = RetryConfig::default().with_max_retries(0);
+            config.fallbacks = vec![fallback("second"), fallback("third"), fallback("last")];
+        })
+        .play();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    let moved = |event: &crate::event::EventRecord| match &event.event {
+        AgentEvent::ModelFallback { from, to, error } => {
+            assert_eq!(error, "network: reset");
+            Some((from.clone(), to.clone()))
+        }
+        _ => None,
+    };
+    let moves: Vec<_> = harness.events.iter().filter_map(moved).collect();
+    let expected = [("m", "second"), ("second", "third"), ("third", "last")];
+    assert_eq!(moves, expected.map(|(from, to)| (from.to_owned(), to.to_owned())));
+    for reply in replies(&harness) {
+        assert_eq!((reply.provider.as_str(), reply.asked_model()), ("other", "last"));
+    }
+    truths::check(&harness);
+}
+
+#[test]
+fn nobody_takes_over_a_reply_that_was_already_shown_or_a_request_that_was_refused() {
+    let shown = vec![piece("hal"), ModelSignal::Failed(network())];
+    for (reply, count) in [(shown, 1), (fails(ProviderError::Auth("no".into())), 1)] {
+        let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
+        let story = Story::new("hi").reply(reply).configured(|config| config.fallbacks = fallbacks);
+        assert_eq!(story.play().count("effect CallModel"), count);
+    }
 }
 
 #[test]

@@ -285,6 +285,7 @@ pub(super) fn old_reply(n: u128, text: &str) -> SharedMessage {
             stop_reason: StopReason::Stop,
             model: "m".into(),
             provider: "p".into(),
+            requested_model: None,
             usage: Usage::default(),
             timestamp: Timestamp::from_millis(1),
             error_message: None,

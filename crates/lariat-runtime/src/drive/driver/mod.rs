@@ -21,6 +21,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::model::RequestMemo;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
@@ -51,6 +52,8 @@ pub struct Driver {
     in_flight: Vec<(QueueKind, SharedMessage)>,
     published_late: Vec<Placed>,
     model: Option<ModelCall>,
+    /// What the provider remembers of the last request.
+    memo: RequestMemo,
     jobs: FuturesUnordered<Abortable<BoxFuture<'static, Input>>>,
     job_handles: Vec<(JobKey, AbortHandle)>,
     leashes: Vec<ToolLeash>,
@@ -126,6 +129,7 @@ impl Driver {
             in_flight: Vec::new(),
             published_late: Vec::new(),
             model: None,
+            memo: RequestMemo::default(),
             jobs: FuturesUnordered::new(),
             job_handles: Vec::new(),
             leashes: Vec::new(),
@@ -236,8 +240,8 @@ impl Driver {
                 let filtered = self.filter(&prompts);
                 self.feed(Input::Filtered(filtered));
             }
-            Effect::CallModel { op, window, .. } => {
-                let request = self.ports.request.with(window, &self.ports.tools);
+            Effect::CallModel { op, window, candidate, .. } => {
+                let request = self.ports.request.with(window, &self.ports.tools, candidate, &self.memo);
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),

@@ -145,6 +145,7 @@ fn conversation(length: usize) -> Transcript {
             stop_reason: StopReason::ToolUse,
             model: "m".to_owned(),
             provider: "p".to_owned(),
+            requested_model: None,
             usage: Usage::new(10, 5),
             timestamp: Timestamp::default(),
             error_message: None,

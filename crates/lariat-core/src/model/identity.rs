@@ -1,0 +1,143 @@
+//! Who answers: a model, the service that runs it, and the key to it.
+//!
+//! Invariant: neither a key nor the value of a header shows in debug output, and a key is never serialised.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::price::ModelCost;
+
+/// A key that does not show itself in debug output and is not serialised.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ApiKey(Option<Arc<str>>);
+
+impl ApiKey {
+    /// Wraps a key.
+    pub fn new(key: impl Into<Arc<str>>) -> Self {
+        Self(Some(key.into()))
+    }
+
+    /// The key itself, for the one place that puts it into a header.
+    pub fn expose(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "ApiKey(****)" } else { "ApiKey(none)" })
+    }
+}
+
+/// Full identity of a model and the service that runs it.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ModelConfig {
+    /// Model id as the service knows it.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Service name, for example `openrouter`.
+    pub provider: String,
+    /// Wire protocol, for example `anthropic-messages`; resolved by the provider registry.
+    pub api: String,
+    /// The key.
+    #[serde(skip)]
+    pub api_key: ApiKey,
+    /// Where requests go.
+    pub base_url: String,
+    /// Extra headers. Their values are treated as secrets.
+    pub headers: BTreeMap<String, String>,
+    /// Whether the model reasons.
+    pub reasoning: bool,
+    /// Context window in tokens.
+    pub context_window: u64,
+    /// Output limit in tokens.
+    pub max_tokens: Option<u32>,
+    /// Prices, where they are known.
+    pub cost: Option<ModelCost>,
+    /// Differences of compatible backends, as data for the protocol that reads them.
+    pub compat: serde_json::Value,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            name: String::new(),
+            provider: String::new(),
+            api: String::new(),
+            api_key: ApiKey::default(),
+            base_url: String::new(),
+            headers: BTreeMap::new(),
+            reasoning: false,
+            context_window: 100_000,
+            max_tokens: None,
+            cost: None,
+            compat: serde_json::Value::Null,
+        }
+    }
+}
+
+impl ModelConfig {
+    /// A model by protocol and id.
+    pub fn new(api: impl Into<String>, id: impl Into<String>) -> Self {
+        let (api, id) = (api.into(), id.into());
+        Self { name: id.clone(), provider: api.clone(), id, api, ..Self::default() }
+    }
+
+    /// The same model with a key.
+    #[must_use]
+    pub fn with_api_key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.api_key = ApiKey::new(key);
+        self
+    }
+
+    /// The same model at another address.
+    #[must_use]
+    pub fn with_base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = url.into();
+        self
+    }
+}
+
+impl fmt::Debug for ModelConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A URL can carry a password before its host and a key after its path.
+        let (scheme, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let place = rest.split_once('@').map_or(rest, |(_, place)| place);
+        f.debug_struct("ModelConfig")
+            .field("id", &self.id)
+            .field("provider", &self.provider)
+            .field("api", &self.api)
+            .field("api_key", &self.api_key)
+            .field("base_url", &format_args!("{scheme}://{place}"))
+            .field("headers", &self.headers.keys())
+            .field("reasoning", &self.reasoning)
+            .field("context_window", &self.context_window)
+            .field("max_tokens", &self.max_tokens)
+            .field("cost", &self.cost)
+            .field("compat", &self.compat)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_secret_shows_in_debug_output() {
+        let mut model = ModelConfig::new("openai-chat", "m").with_api_key("sk-secret");
+        model.base_url = "https://user:secret@host/v1?key=secret".into();
+        model.headers.insert("x-token".into(), "secret".into());
+        let shown = format!("{model:?}");
+        assert!(!shown.contains("secret"), "{shown}");
+        assert!(shown.contains("https://host/v1") && shown.contains("x-token"), "{shown}");
+    }
+}

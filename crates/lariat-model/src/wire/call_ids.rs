@@ -1,0 +1,113 @@
+//! Tool call ids as a service wants them.
+//!
+//! A conversation can hold ids of any service; each accepts its own form only (Mistral: nine letters or digits).
+//! Invariant: an id always gets the same wire form within a conversation, and no two ids share one.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use lariat_core::id::ToolCallId;
+
+/// What ids a service accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdRule {
+    /// Shortest.
+    pub min: usize,
+    /// Longest.
+    pub max: usize,
+    /// Whether `_` and `-` are allowed besides letters and digits.
+    pub punctuation: bool,
+}
+
+impl IdRule {
+    /// Letters, digits, `_`, `-`, up to 64: Anthropic, Bedrock and OpenAI.
+    pub const COMMON: Self = Self { min: 1, max: 64, punctuation: true };
+    /// Exactly nine letters or digits: Mistral.
+    pub const NINE: Self = Self { min: 9, max: 9, punctuation: false };
+
+    fn accepts(self, id: &str) -> bool {
+        let allowed =
+            |byte: u8| byte.is_ascii_alphanumeric() || (self.punctuation && matches!(byte, b'_' | b'-'));
+        (self.min..=self.max).contains(&id.len()) && id.bytes().all(allowed)
+    }
+}
+
+/// The wire forms of the ids of one conversation.
+#[derive(Clone, Debug)]
+pub struct CallIds {
+    rule: IdRule,
+    wire: HashMap<ToolCallId, String>,
+    taken: HashSet<String>,
+}
+
+impl CallIds {
+    /// No ids yet.
+    pub fn new(rule: IdRule) -> Self {
+        Self { rule, wire: HashMap::new(), taken: HashSet::new() }
+    }
+
+    /// The wire form of an id.
+    pub fn wire(&mut self, id: &ToolCallId) -> String {
+        if let Some(known) = self.wire.get(id) {
+            return known.clone();
+        }
+        let mut form = id.as_str().to_owned();
+        let mut salt = 0u64;
+        while !self.rule.accepts(&form) || self.taken.contains(&form) {
+            form = self.made(id, salt);
+            salt += 1;
+        }
+        self.taken.insert(form.clone());
+        self.wire.insert(id.clone(), form.clone());
+        form
+    }
+
+    /// An id made from a hash, so that the same conversation gives the same request, byte for byte.
+    fn made(&self, id: &ToolCallId, salt: u64) -> String {
+        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        let mut hasher = DefaultHasher::new();
+        (id.as_str(), salt).hash(&mut hasher);
+        let mut rest = hasher.finish();
+        let mut next = || {
+            let digit = DIGITS.get((rest % 36) as usize).copied().unwrap_or(b'0');
+            rest /= 36;
+            char::from(digit)
+        };
+        let length = self.rule.max.min(12);
+        (0..length).map(|_| next()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_fits_is_kept() {
+        let mut ids = CallIds::new(IdRule::COMMON);
+        assert_eq!(ids.wire(&"toolu_01-a".into()), "toolu_01-a");
+        assert_eq!(ids.wire(&"toolu_01-a".into()), "toolu_01-a");
+    }
+
+    #[test]
+    fn an_id_that_does_not_fit_gets_one_that_does_and_keeps_it() {
+        for rule in [IdRule::COMMON, IdRule::NINE] {
+            let mut ids = CallIds::new(rule);
+            for id in ["", "a b", "ü", &"x".repeat(65), "call|fc_1", "1.2"] {
+                let form = ids.wire(&id.into());
+                assert!(rule.accepts(&form), "{id} {form}");
+                assert_eq!(ids.wire(&id.into()), form);
+            }
+        }
+    }
+
+    #[test]
+    fn two_ids_never_share_a_form() {
+        let mut ids = CallIds::new(IdRule::NINE);
+        let made = ids.wire(&"x".into());
+        let other = ids.wire(&made.as_str().into());
+        assert_ne!(made, other);
+        let forms: HashSet<String> = (0..10_000).map(|n| ids.wire(&format!("call_{n}").into())).collect();
+        assert_eq!(forms.len(), 10_000);
+    }
+}
