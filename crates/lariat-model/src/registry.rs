@@ -1,5 +1,97 @@
 //! Which provider answers for which model.
+//!
+//! Owns the lookup by `ModelConfig::api` and nothing else. Custom providers register under a name of their own, or
+//! under a built-in one to replace it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
+
+use crate::http::{HttpClient, HttpProvider, Transport};
+use crate::protocol::ApiProtocol;
 
 /// Dispatches requests by protocol.
-#[derive(Debug, Default)]
-pub struct ProviderRegistry;
+///
+/// ```
+/// use lariat_core::model::ModelConfig;
+/// use lariat_model::ProviderRegistry;
+///
+/// let registry = ProviderRegistry::default();
+/// let model = ModelConfig::new("anthropic-messages", "claude-sonnet-4-5").with_api_key("…");
+/// assert!(registry.get(&model.api).is_some());
+/// ```
+#[derive(Clone)]
+pub struct ProviderRegistry {
+    providers: BTreeMap<String, Arc<dyn StreamProvider>>,
+}
+
+impl Default for ProviderRegistry {
+    /// All built-in protocols, on one HTTP client.
+    fn default() -> Self {
+        Self::on(Arc::new(HttpClient::default()))
+    }
+}
+
+impl ProviderRegistry {
+    /// Without any provider.
+    pub const fn new() -> Self {
+        Self { providers: BTreeMap::new() }
+    }
+
+    /// All built-in protocols on a transport.
+    pub fn on(transport: Arc<dyn Transport>) -> Self {
+        ApiProtocol::ALL.into_iter().fold(Self::new(), |registry, api| {
+            let provider = HttpProvider::new(api.implementation(), Arc::clone(&transport));
+            registry.with(api.as_str(), Arc::new(provider))
+        })
+    }
+
+    /// With a provider for the models whose `api` is this name.
+    #[must_use]
+    pub fn with(mut self, api: impl Into<String>, provider: Arc<dyn StreamProvider>) -> Self {
+        self.providers.insert(api.into(), provider);
+        self
+    }
+
+    /// The provider for a protocol.
+    pub fn get(&self, api: &str) -> Option<&Arc<dyn StreamProvider>> {
+        self.providers.get(api)
+    }
+
+    /// The names of all protocols.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.providers.keys().map(String::as_str)
+    }
+}
+
+impl StreamProvider for ProviderRegistry {
+    fn provider_id(&self) -> &str {
+        "registry"
+    }
+
+    fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
+        if let Some(provider) = self.get(&request.model_config.api) {
+            return provider.stream(request, cancel);
+        }
+        let known: Vec<&str> = self.names().collect();
+        let words = format!(
+            "no provider for protocol `{}`; known are {}",
+            request.model_config.api,
+            known.join(", ")
+        );
+        Box::pin(futures_util::stream::iter([Err(ProviderError::Other(words.into()))]))
+    }
+}
+
+impl fmt::Debug for ProviderRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

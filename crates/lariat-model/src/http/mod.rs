@@ -1,1 +1,25 @@
-//! The driver.
+//! The one driver for all protocols: it moves bytes, watches the time and attaches keys.
+//!
+//! [`HttpProvider`] puts a [`Protocol`](crate::Protocol) on a [`Transport`]; [`HttpClient`] is the real transport.
+//! Each request is an [`exchange`]: open, read, decode, until the reply is complete or one of the [`Deadlines`] passes.
+//! Invariant: every exchange ends, and no key leaves this folder but in a header.
+
+#[cfg(feature = "aws")]
+pub mod aws;
+mod client;
+mod clock;
+mod credentials;
+mod deadlines;
+mod exchange;
+#[cfg(feature = "google")]
+pub mod google;
+mod provider;
+mod redact;
+mod sign;
+mod transport;
+
+pub use client::{ClientConfig, HttpClient};
+pub use credentials::{AwsKeys, ConfiguredKey, CredentialSource, Secret};
+pub use deadlines::Deadlines;
+pub use provider::HttpProvider;
+pub use transport::{BodyStream, Incoming, Transport, TransportError};

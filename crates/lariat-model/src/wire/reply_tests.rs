@@ -1,1 +1,176 @@
-//! Tests of `reply`.
+//! Tests of `reply`: what leaves, when, and what never does.
+
+use lariat_core::content::Content;
+use lariat_core::message::StopReason;
+use lariat_core::model::{ProviderError, StreamEvent};
+use serde_json::json;
+
+use super::*;
+
+fn events(reply: &mut Reply) -> Vec<StreamEvent> {
+    std::iter::from_fn(|| reply.next_event()).collect()
+}
+
+fn calls(reply: &mut Reply) -> Vec<(String, Value)> {
+    let call = |event: StreamEvent| match event {
+        StreamEvent::ToolCallEnd { call, .. } => Some((call.id.to_string(), call.arguments)),
+        _ => None,
+    };
+    events(reply).into_iter().filter_map(call).collect()
+}
+
+/// A reply with one call that was told in these pieces.
+fn called(pieces: &[&str], stop: StopReason) -> Reply {
+    let mut reply = Reply::default();
+    reply.start("m");
+    reply.call(0, "a", "read").unwrap();
+    pieces.iter().for_each(|piece| reply.arguments(0, (*piece).into()).unwrap());
+    reply.stop(stop);
+    reply
+}
+
+#[test]
+fn calls_wait_for_a_clean_end() {
+    let mut reply = called(&["{\"p\"", ":1}"], StopReason::ToolUse);
+    assert_eq!(calls(&mut reply), []);
+    reply.finish().unwrap();
+    assert_eq!(calls(&mut reply), [("a".to_owned(), json!({"p": 1}))]);
+}
+
+#[test]
+fn arguments_that_do_not_parse_deliver_nothing_whatever_the_service_says() {
+    for pieces in [&["{\"p\":"][..], &["{\"p\":1}}"], &["[1]"], &["\"x\""], &["{}", "{}"]] {
+        for stop in [StopReason::ToolUse, StopReason::Stop] {
+            let mut reply = called(pieces, stop);
+            assert!(matches!(reply.finish(), Err(ProviderError::InvalidReply(_))), "{pieces:?}");
+            assert!(!reply.is_done());
+            assert_eq!(calls(&mut reply), []);
+        }
+    }
+}
+
+#[test]
+fn one_bad_call_holds_back_the_good_ones() {
+    let mut reply = called(&["{}"], StopReason::ToolUse);
+    reply.call(1, "b", "read").unwrap();
+    reply.arguments(1, "{".into()).unwrap();
+    assert!(reply.finish().is_err());
+    assert_eq!(calls(&mut reply), []);
+}
+
+#[test]
+fn a_reply_that_was_cut_delivers_no_calls() {
+    for stop in [StopReason::Length, StopReason::Refusal, StopReason::ContextExceeded] {
+        let mut reply = called(&["{\"p\":1}"], stop);
+        reply.finish().unwrap();
+        let events = events(&mut reply);
+        assert!(!events.iter().any(|event| matches!(event, StreamEvent::ToolCallEnd { .. })), "{stop:?}");
+        assert!(matches!(events.last(), Some(StreamEvent::Done { stop_reason, .. }) if *stop_reason == stop));
+    }
+}
+
+#[test]
+fn no_arguments_are_an_empty_object() {
+    for pieces in [&[][..], &[" "], &["null"], &["{}"]] {
+        let mut reply = called(pieces, StopReason::ToolUse);
+        reply.finish().unwrap();
+        assert_eq!(calls(&mut reply), [("a".to_owned(), json!({}))]);
+    }
+}
+
+#[test]
+fn empty_pieces_of_ids_and_names_overwrite_nothing() {
+    let mut reply = called(&[], StopReason::ToolUse);
+    reply.call(0, "", "").unwrap();
+    reply.finish().unwrap();
+    let Some(StreamEvent::ToolCallEnd { call, .. }) = events(&mut reply).into_iter().nth(1) else { panic!() };
+    assert_eq!((call.id.as_str(), call.name.as_str()), ("a", "read"));
+}
+
+#[test]
+fn missing_and_repeated_ids_are_made_unique() {
+    let mut reply = Reply::default();
+    for (index, id) in ["", "x", "x", "", "call_0"].into_iter().enumerate() {
+        reply.whole_call(index, id, "read", json!({}), None).unwrap();
+    }
+    reply.stop(StopReason::Stop);
+    reply.finish().unwrap();
+    let ids: HashSet<String> = calls(&mut reply).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids.len(), 5);
+    assert!(!ids.contains(""));
+}
+
+#[test]
+fn a_call_without_a_name_is_no_call() {
+    let mut reply = Reply::default();
+    reply.call(0, "a", "").unwrap();
+    reply.stop(StopReason::ToolUse);
+    assert!(matches!(reply.finish(), Err(ProviderError::InvalidReply(_))));
+}
+
+#[test]
+fn the_stop_reason_agrees_with_the_calls() {
+    let stop = |mut reply: Reply| {
+        reply.finish().unwrap();
+        match events(&mut reply).pop() {
+            Some(StreamEvent::Done { stop_reason, .. }) => stop_reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(stop(called(&["{}"], StopReason::Stop)), StopReason::ToolUse);
+    let mut plain = Reply::default();
+    plain.text(0, "hi".into()).unwrap();
+    plain.stop(StopReason::ToolUse);
+    assert_eq!(stop(plain), StopReason::Stop);
+}
+
+#[test]
+fn an_empty_reply_is_an_outcome_of_its_own() {
+    let empty = |fill: fn(&mut Reply), reason| {
+        let mut reply = Reply::default();
+        fill(&mut reply);
+        reply.stop(reason);
+        reply.finish()
+    };
+    assert!(matches!(empty(|_| {}, StopReason::Stop), Err(ProviderError::EmptyReply(_))));
+    let thinks = |reply: &mut Reply| reply.thinking(0, "hm".into()).unwrap();
+    assert!(matches!(empty(thinks, StopReason::Stop), Err(ProviderError::EmptyReply(_))));
+    let redacted =
+        |reply: &mut Reply| reply.block(0, Content::RedactedThinking { data: "x".into() }).unwrap();
+    assert!(matches!(empty(redacted, StopReason::ToolUse), Err(ProviderError::EmptyReply(_))));
+    for reason in [StopReason::Refusal, StopReason::Length, StopReason::Pause, StopReason::ContextExceeded] {
+        assert_eq!(empty(|_| {}, reason), Ok(()), "{reason:?} says enough");
+    }
+}
+
+#[test]
+fn a_reply_that_never_said_why_it_stopped_is_not_complete() {
+    let mut reply = Reply::default();
+    reply.text(0, "half".into()).unwrap();
+    assert!(matches!(reply.finish(), Err(ProviderError::Network(_))));
+}
+
+#[test]
+fn a_reply_is_bounded() {
+    let mut reply = Reply::default();
+    let piece = "x".repeat(1024 * 1024);
+    let fits = (0..64).all(|_| reply.text(0, piece.as_str().into()).is_ok());
+    assert!(fits && reply.text(0, "x".into()).is_err());
+    let mut reply = Reply::default();
+    assert!((0..CALL_LIMIT).all(|n| reply.call(n, "", "read").is_ok()));
+    assert!(reply.call(CALL_LIMIT, "", "read").is_err());
+}
+
+#[test]
+fn it_starts_and_ends_once() {
+    let mut reply = Reply::default();
+    reply.start("m");
+    reply.start("n");
+    reply.text(0, "hi".into()).unwrap();
+    reply.stop(StopReason::Stop);
+    reply.finish().unwrap();
+    reply.finish().unwrap();
+    let events = events(&mut reply);
+    assert_eq!(events.len(), 3);
+    assert_eq!(events[0], StreamEvent::Start { model: "m".into() });
+}

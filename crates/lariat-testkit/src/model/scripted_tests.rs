@@ -220,7 +220,9 @@ fn a_violating_request_is_answered_like_http_400_and_uses_up_no_reply() {
     let bad = StreamConfig::new(Arc::default(), transcript.window());
     let items: Items =
         block_on(&VirtualClock::new(), model.stream(bad, CancellationToken::new()).collect()).unwrap();
-    assert!(matches!(items.as_slice(), [Err(ProviderError::Api(detail))] if detail.message.contains("HTTP 400")));
+    assert!(
+        matches!(items.as_slice(), [Err(ProviderError::Api(detail))] if detail.message.contains("HTTP 400"))
+    );
     let kind = ViolationKind::EndsInReply;
     assert_eq!(model.violations(), [Breach { request: 0, violation: Violation { at: 1, kind } }]);
     assert_eq!(play(&model)[1], text(0, "one"));

@@ -1,0 +1,137 @@
+//! The real transport: one pooled HTTP/1.1 and HTTP/2 client for all requests.
+//!
+//! Owns TLS, proxies, compression and connection reuse, all by reqwest. Follows no redirect: a key goes where it was
+//! told to go. Invariant: errors name no address, because an address can hold secrets of a proxy or a gateway.
+
+use std::error::Error;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+use http::Request;
+use lariat_core::BoxFuture;
+
+use super::transport::{Incoming, Transport, TransportError};
+
+/// Idle connections are kept this long: shorter than the minute after which load balancers drop them silently.
+const POOL_IDLE: Duration = Duration::from_secs(50);
+/// Probes that find a dead connection while a model thinks.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How the client reaches the world.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientConfig {
+    /// Proxy for all requests: `http://`, `https://` or `socks5://`. None is taken from the environment here.
+    pub proxy: Option<String>,
+    /// Hosts that are reached without the proxy, comma-separated.
+    pub no_proxy: Option<String>,
+    /// Certificates (PEM) that are trusted besides the system's.
+    pub extra_certificates: Vec<Vec<u8>>,
+    /// Time to make a connection.
+    pub connect_timeout: Duration,
+    /// What the client calls itself.
+    pub user_agent: String,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            proxy: None,
+            no_proxy: None,
+            extra_certificates: Vec::new(),
+            connect_timeout: Duration::from_secs(30),
+            user_agent: concat!("lariat/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// The client. Made at its first request, shared by all that follow.
+#[derive(Debug, Default)]
+pub struct HttpClient {
+    config: ClientConfig,
+    client: OnceLock<Result<reqwest::Client, TransportError>>,
+}
+
+impl HttpClient {
+    /// A client by its configuration.
+    pub fn new(config: ClientConfig) -> Self {
+        Self { config, client: OnceLock::new() }
+    }
+
+    fn client(&self) -> Result<reqwest::Client, TransportError> {
+        self.client.get_or_init(|| build(&self.config)).clone()
+    }
+}
+
+impl Transport for HttpClient {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
+        let client = self.client();
+        Box::pin(async move {
+            let request =
+                reqwest::Request::try_from(request).map_err(|error| describe(error, Stage::Sending))?;
+            let response = client?.execute(request).await.map_err(|error| describe(error, Stage::Sending))?;
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let body = response.bytes_stream().map_err(|error| describe(error, Stage::Reading)).boxed();
+            Ok(Incoming { status, headers, body })
+        })
+    }
+}
+
+fn build(config: &ClientConfig) -> Result<reqwest::Client, TransportError> {
+    let impossible = |what: &str, error: reqwest::Error| {
+        TransportError::Impossible(format!("{what}: {}", cause(&error.without_url())))
+    };
+    let mut builder = reqwest::Client::builder()
+        .no_proxy()
+        .user_agent(&config.user_agent)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(config.connect_timeout)
+        .pool_idle_timeout(POOL_IDLE)
+        .tcp_keepalive(KEEP_ALIVE)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .http2_keep_alive_timeout(KEEP_ALIVE)
+        .http2_adaptive_window(true)
+        .retry(reqwest::retry::never());
+    if let Some(proxy) = &config.proxy {
+        let mut proxy =
+            reqwest::Proxy::all(proxy).map_err(|error| impossible("the proxy's address", error))?;
+        if let Some(hosts) = &config.no_proxy {
+            proxy = proxy.no_proxy(reqwest::NoProxy::from_string(hosts));
+        }
+        builder = builder.proxy(proxy);
+    }
+    for pem in &config.extra_certificates {
+        let certificates = reqwest::Certificate::from_pem_bundle(pem);
+        let certificates = certificates.map_err(|error| impossible("an extra certificate", error))?;
+        builder = builder.tls_certs_merge(certificates);
+    }
+    builder.build().map_err(|error| impossible("the HTTP client", error))
+}
+
+enum Stage {
+    Sending,
+    Reading,
+}
+
+fn describe(error: reqwest::Error, stage: Stage) -> TransportError {
+    let (connect, builder, decode) = (error.is_connect(), error.is_builder(), error.is_decode());
+    let words = cause(&error.without_url());
+    match stage {
+        _ if builder => TransportError::Impossible(format!("the request cannot be sent: {words}")),
+        _ if decode => TransportError::Damaged(format!("the body is damaged: {words}")),
+        Stage::Sending if connect => TransportError::Broken(format!("no connection: {words}")),
+        Stage::Sending => TransportError::Broken(format!("the request broke: {words}")),
+        Stage::Reading => TransportError::Broken(format!("the connection broke: {words}")),
+    }
+}
+
+/// The innermost words: the outer ones only repeat that something failed.
+fn cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

@@ -1,0 +1,86 @@
+//! Tests of attaching secrets.
+
+use lariat_core::model::ModelConfig;
+
+use super::*;
+
+const KEY: &str = "sk-secret-123";
+
+fn attached(auth: Auth, secret: &Secret, model: &ModelConfig) -> Result<Request<Bytes>, ProviderError> {
+    let outgoing = Outgoing::get("https://host/v1?a=b".into(), auth).with_headers_of(model)?;
+    attach(outgoing, secret, model, Timestamp::default(), &mut Redactor::default())
+}
+
+fn header<'a>(request: &'a Request<Bytes>, name: &str) -> &'a str {
+    request.headers()[name].to_str().unwrap()
+}
+
+#[test]
+fn a_key_goes_into_the_header_that_its_service_reads_and_nowhere_else() {
+    let key = Secret::Key(ApiKey::new(KEY));
+    let model = ModelConfig::default();
+    let bearer = attached(Auth::Bearer, &key, &model).unwrap();
+    assert_eq!(header(&bearer, "authorization"), format!("Bearer {KEY}"));
+    let named = attached(Auth::Header("x-api-key"), &key, &model).unwrap();
+    assert_eq!(header(&named, "x-api-key"), KEY);
+    let aws = Auth::Aws { region: "us-east-1".into(), service: "bedrock" };
+    assert_eq!(header(&attached(aws, &key, &model).unwrap(), "authorization"), format!("Bearer {KEY}"));
+    for request in [bearer, named] {
+        assert!(!request.uri().to_string().contains(KEY));
+        assert!(!format!("{request:?}").contains(KEY), "{request:?}");
+    }
+}
+
+#[test]
+fn a_missing_key_is_named_by_its_service() {
+    let mut model = ModelConfig::new("openai-chat", "m");
+    model.provider = "groq".into();
+    let error = attached(Auth::Bearer, &Secret::None, &model).unwrap_err();
+    assert_eq!(error.to_string(), "authentication: no key is configured for `groq`");
+    assert!(attached(Auth::None, &Secret::None, &model).is_ok(), "local servers need none");
+    model.headers.insert("authorization".into(), "Bearer other".into());
+    let request = attached(Auth::Bearer, &Secret::None, &model).unwrap();
+    assert_eq!(header(&request, "authorization"), "Bearer other");
+    assert!(!format!("{request:?}").contains("other"));
+}
+
+#[test]
+fn a_key_with_a_line_break_is_refused_and_not_shown() {
+    let key = Secret::Key(ApiKey::new("sk-secret\n"));
+    let error = attached(Auth::Bearer, &key, &ModelConfig::default()).unwrap_err();
+    assert!(matches!(&error, ProviderError::Auth(_)) && !error.to_string().contains("sk-secret"));
+}
+
+/// The vector `get-vanilla` that AWS publishes for signature version 4.
+#[test]
+fn a_signature_is_the_one_aws_publishes() {
+    let keys = AwsKeys {
+        access_key_id: "AKIDEXAMPLE".into(),
+        secret_access_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".into(),
+        session_token: None,
+    };
+    let mut request = Request::get("https://example.amazonaws.com/").body(Bytes::new()).unwrap();
+    let at: jiff::Timestamp = "2015-08-30T12:36:00Z".parse().unwrap();
+    let at = Timestamp::from_millis(at.as_millisecond() as u64);
+    sign::sign(&mut request, &keys, "us-east-1", "service", at).unwrap();
+    let signature = "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31";
+    assert!(
+        header(&request, "authorization").ends_with(signature),
+        "{:?}",
+        header(&request, "authorization")
+    );
+    assert!(!format!("{keys:?}").contains("wJalr"));
+}
+
+#[test]
+fn temporary_keys_send_their_token() {
+    let keys = AwsKeys {
+        access_key_id: "A".into(),
+        secret_access_key: "secret-secret".into(),
+        session_token: Some("token-token".into()),
+    };
+    let auth = Auth::Aws { region: "eu-west-1".into(), service: "bedrock" };
+    let request = attached(auth, &Secret::Aws(keys), &ModelConfig::default()).unwrap();
+    assert_eq!(header(&request, "x-amz-security-token"), "token-token");
+    assert!(header(&request, "authorization").contains("/eu-west-1/bedrock/aws4_request"));
+}

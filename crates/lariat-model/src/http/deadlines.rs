@@ -1,0 +1,126 @@
+//! How long an exchange may take, in each of the ways it can take too long.
+//!
+//! Owns the limits and the arithmetic of "which is next". Bytes and progress are two things: a server that sends
+//! keep-alives for ever is alive and gets nowhere.
+
+use std::time::Duration;
+
+use lariat_core::model::ProviderError;
+use lariat_core::time::Timestamp;
+
+/// Limits of one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Deadlines {
+    /// From the start to the first byte of the body. A local server works through the whole prompt before it.
+    pub first_byte: Duration,
+    /// Between two bytes of the body, keep-alives included.
+    pub idle: Duration,
+    /// Between two events that bring the reply forward. Models think for minutes behind keep-alives.
+    pub no_progress: Duration,
+    /// From the start to the end.
+    pub total: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            first_byte: Duration::from_secs(300),
+            idle: Duration::from_secs(300),
+            no_progress: Duration::from_secs(600),
+            total: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// The times of an exchange in progress.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    deadlines: Deadlines,
+    started: Timestamp,
+    last_byte: Option<Timestamp>,
+    last_progress: Timestamp,
+    progress: u64,
+}
+
+impl Watch {
+    pub(crate) const fn new(deadlines: Deadlines, now: Timestamp) -> Self {
+        Self { deadlines, started: now, last_byte: None, last_progress: now, progress: 0 }
+    }
+
+    /// Bytes arrived, after which the decoder had made so much progress.
+    pub(crate) fn on_bytes(&mut self, now: Timestamp, progress: u64) {
+        self.last_byte = Some(now);
+        if progress > self.progress {
+            self.progress = progress;
+            self.last_progress = now;
+        }
+    }
+
+    /// When the next limit is reached, and what that will mean.
+    pub(crate) fn next(&self) -> (Timestamp, &'static str, Duration) {
+        let Deadlines { first_byte, idle, no_progress, total } = self.deadlines;
+        let all = [
+            match self.last_byte {
+                None => (self.started.after(first_byte), "no answer came", first_byte),
+                Some(last) => (last.after(idle), "the stream fell silent", idle),
+            },
+            (
+                self.last_progress.after(no_progress),
+                "the stream brought nothing but keep-alives",
+                no_progress,
+            ),
+            (self.started.after(total), "the reply was not complete", total),
+        ];
+        all.into_iter().min_by_key(|(at, ..)| *at).unwrap_or((self.started, "", Duration::ZERO))
+    }
+
+    /// The limit that was reached, if one was.
+    pub(crate) fn expired(&self, now: Timestamp) -> Option<ProviderError> {
+        let (at, what, limit) = self.next();
+        (now >= at)
+            .then(|| ProviderError::Network(format!("{what} within {} seconds", limit.as_secs_f64()).into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1000)
+    }
+
+    fn words(watch: &Watch, now: u64) -> Option<String> {
+        watch.expired(at(now)).map(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_byte_has_its_own_limit() {
+        let mut watch = Watch::new(Deadlines::default(), at(0));
+        assert_eq!(words(&watch, 299), None);
+        assert_eq!(words(&watch, 300).unwrap(), "network: no answer came within 300 seconds");
+        watch.on_bytes(at(299), 1);
+        assert_eq!(words(&watch, 598), None);
+        assert_eq!(words(&watch, 599).unwrap(), "network: the stream fell silent within 300 seconds");
+    }
+
+    #[test]
+    fn keep_alives_keep_a_stream_open_only_so_long() {
+        let mut watch = Watch::new(Deadlines::default(), at(0));
+        watch.on_bytes(at(1), 1);
+        for second in 2..601 {
+            watch.on_bytes(at(second), 1);
+            assert_eq!(words(&watch, second), None);
+        }
+        assert!(words(&watch, 601).unwrap().contains("nothing but keep-alives"));
+    }
+
+    #[test]
+    fn progress_does_not_extend_the_total() {
+        let mut watch = Watch::new(Deadlines::default(), at(0));
+        (1..3600).for_each(|second| watch.on_bytes(at(second), second));
+        assert_eq!(words(&watch, 3599), None);
+        assert!(words(&watch, 3600).unwrap().contains("not complete within 3600 seconds"));
+    }
+}

@@ -1,0 +1,34 @@
+//! Google's application default credentials: a key file, the user's login, workload identity, the metadata server.
+//!
+//! Finding, refreshing and caching tokens is Google's own crate's. A token in the model's configuration wins.
+
+use std::sync::OnceLock;
+
+use google_cloud_auth::credentials::{AccessTokenCredentials, Builder};
+use lariat_core::BoxFuture;
+use lariat_core::model::{ApiKey, ModelConfig, ProviderError};
+
+use super::credentials::{CredentialSource, Secret};
+
+/// Application default credentials.
+#[derive(Debug, Default)]
+pub struct ApplicationDefault {
+    credentials: OnceLock<Result<AccessTokenCredentials, String>>,
+}
+
+impl CredentialSource for ApplicationDefault {
+    fn secret<'a>(&'a self, model: &'a ModelConfig) -> BoxFuture<'a, Result<Secret, ProviderError>> {
+        Box::pin(async move {
+            if model.api_key.expose().is_some() {
+                return Ok(Secret::Key(model.api_key.clone()));
+            }
+            let failed = |what: &str| ProviderError::Auth(format!("no Google credentials: {what}").into());
+            let found = self.credentials.get_or_init(|| {
+                Builder::default().build_access_token_credentials().map_err(|error| error.to_string())
+            });
+            let credentials = found.as_ref().map_err(|what| failed(what))?;
+            let token = credentials.access_token().await.map_err(|error| failed(&error.to_string()))?;
+            Ok(Secret::Key(ApiKey::new(token.token)))
+        })
+    }
+}

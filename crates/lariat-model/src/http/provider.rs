@@ -1,0 +1,84 @@
+//! A protocol on a transport: the provider that answers for one of the seven APIs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::clock::Clock;
+use lariat_core::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, StreamProvider};
+
+use super::clock::TokioClock;
+use super::credentials::{ConfiguredKey, CredentialSource};
+use super::deadlines::Deadlines;
+use super::exchange;
+use super::transport::Transport;
+use crate::protocol::Protocol;
+use crate::wire::ListedModel;
+
+/// Answers requests by HTTP. Cheap to clone.
+#[derive(Clone)]
+pub struct HttpProvider {
+    pub(super) protocol: &'static dyn Protocol,
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) credentials: Arc<dyn CredentialSource>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) deadlines: Deadlines,
+}
+
+impl HttpProvider {
+    /// A protocol on a transport, with the key of the model's configuration.
+    pub fn new(protocol: &'static dyn Protocol, transport: Arc<dyn Transport>) -> Self {
+        Self {
+            protocol,
+            transport,
+            credentials: Arc::new(ConfiguredKey),
+            clock: Arc::new(TokioClock),
+            deadlines: Deadlines::default(),
+        }
+    }
+
+    /// With another source of keys.
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: Arc<dyn CredentialSource>) -> Self {
+        self.credentials = credentials;
+        self
+    }
+
+    /// With another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
+        self
+    }
+
+    /// The models that the service offers.
+    ///
+    /// # Errors
+    /// When the service cannot be asked, or the protocol has no list.
+    pub async fn models(&self, model: &ModelConfig) -> Result<Vec<ListedModel>, ProviderError> {
+        exchange::list(self, model).await
+    }
+}
+
+impl StreamProvider for HttpProvider {
+    fn provider_id(&self) -> &str {
+        self.protocol.api().as_str()
+    }
+
+    fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
+        Box::pin(exchange::Exchange::new(self.clone(), request, &cancel))
+    }
+}
+
+impl fmt::Debug for HttpProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpProvider").field("api", &self.protocol.api()).finish_non_exhaustive()
+    }
+}
