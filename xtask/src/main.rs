@@ -18,6 +18,7 @@ mod docs_links;
 mod layers;
 mod menu;
 mod simulate;
+mod wire;
 mod workspace;
 
 use std::process::ExitCode;
@@ -54,6 +55,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Simulate(arguments) => {
             return simulate::command_line(&workspace, &arguments).pass_through(&workspace);
+        }
+        Command::Wire(name, arguments) => {
+            return wire::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Bench(bench) => return bench.command_line().pass_through(&workspace),
     }

@@ -18,6 +18,7 @@ const ENTRIES: &[(&str, &str)] = &[
     ("docs", "build the documentation with warnings as errors"),
     ("docs-links", "check that links and file references in *.md lead somewhere"),
     ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
+    ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
     ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
 ];
 
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Docs,
     DocsLinks,
     Simulate(Vec<String>),
+    /// A proof of the model protocols, by name.
+    Wire(&'static str, Vec<String>),
     Bench(Bench),
 }
 
@@ -53,6 +56,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "docs" => bare(name, rest, Command::Docs)?,
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
         "simulate" => Command::Simulate(rest.to_vec()),
+        "sse" => Command::Wire("sse", rest.to_vec()),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
     };

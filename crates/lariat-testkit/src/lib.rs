@@ -13,6 +13,7 @@ pub mod random;
 pub mod server;
 pub mod sim;
 pub mod tools;
+pub mod wire;
 
 pub use clock::{EPOCH, VirtualClock};
 pub use executor::{Executor, Halt, Step, TaskId, block_on};

@@ -45,7 +45,7 @@ impl AgentLoopConfig {
         let mut snapshot = LoopConfigSnapshot::default();
         snapshot.model.clone_from(&model.id);
         snapshot.name.clone_from(&model.name);
-        self.ports.model.provider_id().clone_into(&mut snapshot.provider);
+        snapshot.provider = self.ports.provider_name(model);
         snapshot.config_id = self.config_id.to_string();
         snapshot.api.clone_from(&model.api);
         snapshot.base_url.clone_from(&model.base_url);
@@ -60,8 +60,8 @@ impl AgentLoopConfig {
 
 /// `{provider}-{model}-{thinking}` in characters that are safe in an id.
 fn derive_config_segment(ports: &Ports) -> String {
-    let model = &ports.request.model_config.id;
-    let raw = format!("{}-{}-{:?}", ports.model.provider_id(), model, ports.request.thinking_level);
+    let model = &ports.request.model_config;
+    let raw = format!("{}-{}-{:?}", ports.provider_name(model), model.id, ports.request.thinking_level);
     raw.chars()
         .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' })
         .collect()

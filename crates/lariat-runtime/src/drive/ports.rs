@@ -55,7 +55,7 @@ impl Ports {
     }
 
     /// Who runs a model: the service it names, else the provider.
-    fn provider_name(&self, model: &ModelConfig) -> String {
+    pub(crate) fn provider_name(&self, model: &ModelConfig) -> String {
         let named = !model.provider.is_empty() && !model.api.is_empty();
         if named { model.provider.clone() } else { self.model.provider_id().to_owned() }
     }

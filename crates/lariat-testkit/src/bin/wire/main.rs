@@ -1,0 +1,64 @@
+//! The long proofs of the model protocols. Called by `cargo xtask sse` and its siblings.
+//!
+//! Owns the command line, the threads and the printing; the proofs are the library's.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool reads its arguments and the wall clock itself"
+)]
+
+mod sse;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = match words.split_first() {
+        Some((&"sse", options)) => sse::run(options),
+        _ => Err("which proof?".to_owned()),
+    };
+    match ran {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The numbers of `--name N` options, in the order of `names`.
+fn numbers<const N: usize>(options: &[&str], names: [(&str, u64); N]) -> Result<[u64; N], String> {
+    let mut values = names.map(|(_, default)| default);
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let slot = names.iter().position(|(name, _)| name == option).and_then(|at| values.get_mut(at));
+        let slot = slot.ok_or_else(|| format!("unknown argument `{option}`"))?;
+        let text = options.next().ok_or_else(|| format!("{option} needs a number"))?;
+        *slot = text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a number"))?;
+    }
+    Ok(values)
+}
+
+/// Runs `work` for every item on all processors; stops early when it says so.
+fn parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> bool + Sync) -> bool {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    let (next, ok) = (AtomicUsize::new(0), AtomicBool::new(true));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while ok.load(Ordering::Relaxed)
+                    && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    if !work(item) {
+                        ok.store(false, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    ok.load(Ordering::Relaxed)
+}
