@@ -10,8 +10,9 @@ use crate::event::TurnTrigger;
 use crate::hooks::HookInterest;
 use crate::tool::{AgentTool, ToolEffects};
 
-/// Silence on a model stream after which it counts as broken.
-const STALL_TIMEOUT: Duration = Duration::from_secs(300);
+/// Time without an event of a model stream after which it counts as broken. Longer than the limits of our own
+/// providers, which can tell a connection that is dead from a model that thinks: this one is for those that cannot.
+const STALL_TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Configuration of a run.
 #[derive(Clone, Debug)]

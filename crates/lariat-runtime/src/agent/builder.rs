@@ -11,7 +11,7 @@ use lariat_core::context::{CompactionStrategy, TieredCompaction};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
-use lariat_core::model::{CacheConfig, ModelConfig, StreamProvider, ThinkingLevel};
+use lariat_core::model::{CacheConfig, ModelConfig, OutputSchema, StreamProvider, ThinkingLevel, ToolChoice};
 use lariat_core::permission::{Approver, AskBeforeEffects, PermissionPolicy};
 use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
@@ -125,6 +125,25 @@ impl AgentBuilder {
     /// Prompt caching hints.
     pub fn cache(mut self, config: CacheConfig) -> Self {
         self.request.cache_config = config;
+        self
+    }
+
+    /// Whether the model must call a tool.
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.request.tool_choice = choice;
+        self
+    }
+
+    /// The form that the model's text must have.
+    pub fn output_schema(mut self, schema: OutputSchema) -> Self {
+        self.request.output_schema = Some(Arc::new(schema));
+        self
+    }
+
+    /// Adds a model that goes on with a turn when the ones before it failed after all their retries. It stays for the
+    /// rest of the run. The provider must be able to reach it: see `ProviderRegistry` of `lariat-model`.
+    pub fn fallback_model(mut self, config: ModelConfig) -> Self {
+        self.request.fallbacks.push(Arc::new(config));
         self
     }
 
