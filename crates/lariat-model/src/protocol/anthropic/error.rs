@@ -1,0 +1,79 @@
+//! What Anthropic means by its errors, as a status or as an event after 200.
+//!
+//! Owns the meaning of `error.type`; the status alone speaks where the type is not known. A stream that was accepted can
+//! still fail by an `error` event, which then means the same as the status would have.
+
+use lariat_core::model::{ErrorDetail, ProviderError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::wire::{Failure, is_overflow, words};
+
+/// Characters kept of a request id that came in a body.
+const REQUEST_ID_LIMIT: usize = 128;
+
+#[derive(Deserialize, Default)]
+struct Report {
+    error: Option<Fault>,
+    request_id: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    #[serde(rename = "type")]
+    kind: Option<Value>,
+    details: Option<Value>,
+}
+
+impl Report {
+    fn read(body: &[u8]) -> Self {
+        serde_json::from_slice(body).unwrap_or_default()
+    }
+
+    fn request_id(&self) -> Option<String> {
+        let id = self.request_id.as_ref()?.as_str()?;
+        Some(id.chars().take(REQUEST_ID_LIMIT).collect())
+    }
+
+    fn kind(&self) -> &str {
+        self.error.as_ref().and_then(|fault| fault.kind.as_ref()?.as_str()).unwrap_or_default()
+    }
+
+    fn code(&self) -> &str {
+        let details = self.error.as_ref().and_then(|fault| fault.details.as_ref());
+        details.and_then(|details| details.get("error_code")?.as_str()).unwrap_or_default()
+    }
+}
+
+/// What an answer that is not a stream means.
+pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
+    let report = Report::read(failure.body);
+    let mut detail = failure.detail();
+    detail.request_id = detail.request_id.or_else(|| report.request_id());
+    meaning(&report, detail).unwrap_or_else(|_| failure.general())
+}
+
+/// What an `error` event means.
+pub(super) fn in_stream(data: &str) -> ProviderError {
+    let report = Report::read(data.as_bytes());
+    let detail = ErrorDetail::new(words(data.as_bytes())).with_request_id(report.request_id());
+    meaning(&report, detail).unwrap_or_else(ProviderError::Network)
+}
+
+fn meaning(report: &Report, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
+    Ok(match report.kind() {
+        "invalid_request_error" if is_overflow(&detail.message) => ProviderError::ContextOverflow(detail),
+        "request_too_large" => ProviderError::ContextOverflow(detail),
+        "invalid_request_error" | "not_found_error" | "billing_error" => ProviderError::Api(detail),
+        "authentication_error" | "permission_error" => ProviderError::Auth(detail),
+        // Waiting does not help until the month or the tier changes.
+        "rate_limit_error" if report.code() == "enforced_spend_limit_reached" => ProviderError::Api(detail),
+        "rate_limit_error" | "overloaded_error" => ProviderError::RateLimited(detail),
+        "api_error" | "timeout_error" => ProviderError::Network(detail),
+        _ => return Err(detail),
+    })
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -1,0 +1,348 @@
+//! Requests: a conversation as Anthropic wants it.
+//!
+//! Owns the head of the request and the wire form of every message. Replies of the model that is asked go back
+//! exactly; of other models' replies only what everybody understands does. Consecutive messages of one side become
+//! one item, results first. Invariant: what is appended for a message never depends on what comes after it.
+
+use std::sync::Arc;
+
+use lariat_core::content::Content;
+use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMessage};
+use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, ToolChoice};
+use lariat_core::tool::ToolDefinition;
+use serde_json::{Map, Value, json};
+
+use super::thinking::{self, Carrier, Plan, Tail};
+use super::validate::{self, Guard, IMAGES};
+use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
+
+/// Where requests go unless the model says otherwise.
+const HOME: &str = "https://api.anthropic.com";
+/// The version of the API that this code speaks.
+pub(super) const VERSION: &str = "2023-06-01";
+/// Output limit where neither the request nor the model has one: the service demands one.
+const MAX_TOKENS: u32 = 8192;
+/// Items of the user that get a cache mark: the newest is written, the one before it is read.
+const MARKED_ITEMS: usize = 2;
+/// Longest tool name that every version of the service takes, in characters.
+const NAME_LIMIT: usize = 64;
+
+/// Stands for the content of a message that has none this service can read.
+const NOTHING: &str = "(content that this model cannot read)";
+/// Stands for the output of a tool that gave none.
+const NO_OUTPUT: &str = "(no output)";
+/// Asks for the rest of a reply that another model paused: nobody else can resume it.
+const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
+
+pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    let model = &request.model_config;
+    let (mark_system, mark_tools, mark_messages) = request.cache_config.breakpoints();
+    let mark = cache_control(request.cache_config.ttl);
+    let key = format!("{}\n{}\n{}\n{mark_tools} {mark}", model.api, model.provider, model.id);
+    let mut body = Body::of(request, key, || Turns::new(Arc::clone(model)))?;
+    body.tools(&request.tools, |tools| tool_list(tools, mark_tools.then_some(&mark)));
+    body.conversation.guard.end(body.conversation.paused)?;
+
+    let max_tokens = request.output_limit().unwrap_or(MAX_TOKENS);
+    let plan = thinking::plan(request, max_tokens, Carrier::Anthropic, body.conversation.tail());
+    let head = head(request, max_tokens, plan, mark_system.then_some(&mark));
+    validate::head(&head, &request.tools, request.output_schema.as_deref())?;
+
+    let places: Vec<usize> = match mark_messages {
+        true => body.places("user").take(MARKED_ITEMS).collect(),
+        false => Vec::new(),
+    };
+    let mark = format!(",\"cache_control\":{mark}");
+    let bytes = body.finish(request, &head, Some("tools"), "messages", (&mark, &places));
+    Outgoing::post(address(model, "/v1/messages"), auth(model), bytes)
+        .header("anthropic-version", VERSION)
+        .with_headers_of(model)
+}
+
+/// An address of the service; a base with or without `/v1` will do.
+pub(super) fn address(model: &ModelConfig, path: &str) -> String {
+    let base = model.base_url.trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/');
+    format!("{}{path}", if base.is_empty() { HOME } else { base })
+}
+
+/// The key goes into its own header; gateways that want a bearer say so in `compat`.
+pub(super) fn auth(model: &ModelConfig) -> Auth {
+    match model.compat.get("auth").and_then(Value::as_str) {
+        Some("bearer") => Auth::Bearer,
+        Some("none") => Auth::None,
+        _ => Auth::Header("x-api-key"),
+    }
+}
+
+fn cache_control(ttl: CacheTtl) -> Value {
+    match ttl {
+        CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
+        CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
+    }
+}
+
+fn head(request: &StreamConfig, max_tokens: u32, plan: Plan, mark: Option<&Value>) -> Map<String, Value> {
+    let mut head = Map::new();
+    let mut put = |name: &str, value: Value| {
+        head.insert(name.to_owned(), value);
+    };
+    put("model", request.model_config.id.as_str().into());
+    put("max_tokens", max_tokens.into());
+    put("stream", true.into());
+    if !request.system_prompt.trim().is_empty() {
+        let block = json!({"type": "text", "text": &*request.system_prompt});
+        put("system", json!([marked(block, mark)]));
+    }
+    if let Some(thinking) = plan.thinking {
+        put("thinking", thinking);
+    }
+    if let Some(temperature) = plan.temperature {
+        put("temperature", temperature.into());
+    }
+    let mut output = Map::new();
+    if let Some(effort) = plan.effort {
+        output.insert("effort".to_owned(), effort.into());
+    }
+    if let Some(schema) = &request.output_schema {
+        output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema.schema}));
+    }
+    if !output.is_empty() {
+        put("output_config", output.into());
+    }
+    if !request.tools.is_empty() {
+        match plan.tool_choice {
+            ToolChoice::None => put("tool_choice", json!({"type": "none"})),
+            ToolChoice::Required => put("tool_choice", json!({"type": "any"})),
+            ToolChoice::Tool(name) => put("tool_choice", json!({"type": "tool", "name": name})),
+            // The service's default.
+            _ => {}
+        }
+    }
+    head
+}
+
+fn tool_list(tools: &[ToolDefinition], mark: Option<&Value>) -> Value {
+    let last = tools.len().saturating_sub(1);
+    let listed = tools.iter().enumerate().map(|(at, tool)| {
+        let mut entry = json!({"name": tool.name, "input_schema": input_schema(&tool.parameters)});
+        if let (Value::Object(entry), false) = (&mut entry, tool.description.trim().is_empty()) {
+            entry.insert("description".to_owned(), tool.description.as_str().into());
+        }
+        marked(entry, mark.filter(|_| at == last))
+    });
+    listed.collect()
+}
+
+/// The service demands `type: object`, which schemas of tools without parameters often leave out.
+pub(crate) fn input_schema(schema: &Value) -> Value {
+    let mut fields = schema.as_object().cloned().unwrap_or_default();
+    fields.entry("type").or_insert_with(|| "object".into());
+    Value::Object(fields)
+}
+
+fn marked(mut block: Value, mark: Option<&Value>) -> Value {
+    if let (Value::Object(fields), Some(mark)) = (&mut block, mark) {
+        fields.insert("cache_control".to_owned(), mark.clone());
+    }
+    block
+}
+
+/// The messages so far, and what their translator knows.
+#[derive(Debug)]
+pub(super) struct Turns {
+    model: Arc<ModelConfig>,
+    ids: CallIds,
+    guard: Guard,
+    last: Last,
+    /// Calls of the service's own tools that have no result yet, with the tool's name. Such a call goes back as it is
+    /// while its reply can be resumed; once anything else follows, the service rejects it without a result.
+    served: Vec<(String, String)>,
+    /// The last message is a reply that paused, and it can be resumed.
+    paused: bool,
+}
+
+/// What is known of the last items.
+#[derive(Debug, Default)]
+struct Last {
+    role: &'static str,
+    /// The last item of the assistant starts with thinking.
+    thought: bool,
+    /// The last item of the user has results.
+    results: bool,
+}
+
+impl Conversation for Turns {
+    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+        match message {
+            Message::User(user) => {
+                self.give_up(items)?;
+                let blocks = readable(&user.content, NOTHING);
+                blocks.iter().try_for_each(|block| self.add("user", block, items))
+            }
+            Message::ToolResult(result) => {
+                self.give_up(items)?;
+                let block = self.result(result);
+                self.add("user", &block, items)
+            }
+            Message::Assistant(reply) => self.reply(reply, items),
+        }
+    }
+}
+
+impl Turns {
+    fn new(model: Arc<ModelConfig>) -> Self {
+        Self {
+            model,
+            ids: CallIds::new(IdRule::COMMON),
+            guard: Guard::default(),
+            last: Last::default(),
+            served: Vec::new(),
+            paused: false,
+        }
+    }
+
+    fn tail(&self) -> Tail {
+        let open = self.last.role == "user" && self.last.results;
+        if open && !self.last.thought { Tail::Unthought } else { Tail::Free }
+    }
+
+    fn add(&mut self, role: &'static str, block: &Value, items: &mut Opened) -> Result<(), ProviderError> {
+        self.guard.block(role, block)?;
+        let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+        if self.last.role != role {
+            self.last.role = role;
+            match role {
+                "assistant" => self.last.thought = is_thinking(kind),
+                _ => self.last.results = false,
+            }
+        }
+        self.last.results |= kind == "tool_result";
+        items.block(role, "content", block);
+        Ok(())
+    }
+
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+        let own = own_reply(reply, &self.model);
+        let mut blocks: Vec<Value> =
+            reply.content.iter().filter_map(|block| self.replied(block, own)).collect();
+        // "The final block in an assistant message cannot be `thinking`."
+        let thinks = |block: &Value| block.get("type").and_then(Value::as_str).is_some_and(is_thinking);
+        while blocks.last().is_some_and(thinks) {
+            blocks.pop();
+        }
+        if !blocks.is_empty() {
+            if !own {
+                self.give_up(items)?;
+            }
+            self.paused = false;
+            blocks.iter().try_for_each(|block| self.add("assistant", block, items))?;
+            blocks.iter().for_each(|block| self.track_served(block));
+        }
+        if reply.stop_reason == StopReason::Pause && reply.tool_calls().next().is_none() {
+            self.paused |= own && !blocks.is_empty();
+            if !self.paused && self.last.role == "assistant" {
+                self.give_up(items)?;
+                self.add("user", &json!({"type": "text", "text": CONTINUE}), items)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The wire form of a block of a reply, if it goes back at all.
+    fn replied(&mut self, block: &Content, own: bool) -> Option<Value> {
+        match block {
+            _ if block.is_empty() => None,
+            Content::Text { text } => Some(json!({"type": "text", "text": text})),
+            Content::ToolCall(call) => {
+                let (id, name) = (self.ids.wire(&call.id), fitted_name(&call.name));
+                Some(json!({"type": "tool_use", "id": id, "name": name, "input": call.arguments}))
+            }
+            Content::Thinking { thinking, signature: Some(signature) } if own && !signature.is_empty() => {
+                Some(json!({"type": "thinking", "thinking": thinking, "signature": signature}))
+            }
+            Content::RedactedThinking { data } if own => {
+                Some(json!({"type": "redacted_thinking", "data": data}))
+            }
+            Content::Unknown(fields) if own && fields.get("type").is_some_and(Value::is_string) => {
+                Some(Value::Object(fields.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn result(&mut self, result: &ToolResultMessage) -> Value {
+        let id = self.ids.wire(&result.tool_call_id);
+        let content = readable(&result.content, NO_OUTPUT);
+        let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
+        if let (Value::Object(fields), true) = (&mut block, result.is_error) {
+            fields.insert("is_error".to_owned(), true.into());
+        }
+        block
+    }
+
+    fn track_served(&mut self, block: &Value) {
+        let text = |field: &str| block.get(field).and_then(Value::as_str).map(str::to_owned);
+        match block.get("type").and_then(Value::as_str) {
+            Some("server_tool_use") => self.served.extend(text("id").zip(text("name"))),
+            _ => {
+                if let Some(answered) = text("tool_use_id") {
+                    self.served.retain(|(id, _)| *id != answered);
+                }
+            }
+        }
+    }
+
+    /// Something other than the rest of the reply follows: calls of the service's tools get a result that says so.
+    fn give_up(&mut self, items: &mut Opened) -> Result<(), ProviderError> {
+        self.paused = false;
+        for (id, name) in std::mem::take(&mut self.served) {
+            // `tool_search_tool_regex` and `tool_search_tool_bm25` share one kind of result.
+            let name = if name.starts_with("tool_search_tool") { "tool_search" } else { &name };
+            let error = json!({"type": format!("{name}_tool_result_error"), "error_code": "unavailable"});
+            let result = json!({"type": format!("{name}_tool_result"), "tool_use_id": id, "content": error});
+            self.add("assistant", &result, items)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_thinking(kind: &str) -> bool {
+    matches!(kind, "thinking" | "redacted_thinking")
+}
+
+/// Blocks that a user's message or a result may have; never none.
+fn readable(content: &[Content], nothing: &str) -> Vec<Value> {
+    let mut blocks: Vec<Value> = content.iter().filter_map(said).collect();
+    if blocks.is_empty() {
+        blocks.push(json!({"type": "text", "text": nothing}));
+    }
+    blocks
+}
+
+fn said(block: &Content) -> Option<Value> {
+    match block {
+        _ if block.is_empty() => None,
+        Content::Text { text } => Some(json!({"type": "text", "text": text})),
+        Content::Image { data, mime_type } => Some(picture(data, mime_type)),
+        _ => None,
+    }
+}
+
+fn picture(data: &str, mime_type: &str) -> Value {
+    let media_type = if mime_type == "image/jpg" { "image/jpeg" } else { mime_type };
+    if !IMAGES.contains(&media_type) {
+        return json!({"type": "text", "text": format!("(an image of type {mime_type}, which this model cannot read)")});
+    }
+    json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
+}
+
+/// A name from another model's call in the characters this service takes. Own names pass unchanged.
+pub(crate) fn fitted_name(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    name.chars().take(NAME_LIMIT).map(fit).collect()
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

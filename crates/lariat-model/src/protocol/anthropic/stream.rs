@@ -1,0 +1,338 @@
+//! Replies: the named events of a stream, understood one at a time.
+//!
+//! Owns the blocks while they grow. Each block of the reply gets a place of its own when it starts, so that a gateway
+//! which numbers all blocks alike mixes nothing up. Blocks of kinds this code does not know are put together as the
+//! official SDK does it and delivered whole. Invariant: an event nobody knows changes nothing.
+
+use std::borrow::Cow;
+
+use lariat_core::content::Content;
+use lariat_core::message::StopReason;
+use lariat_core::model::ProviderError;
+use lariat_core::usage::Usage;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::error;
+use crate::wire::{Frame, Interpret, Reply};
+
+/// Blocks that one reply may have: a stream that loops must not fill the memory.
+const BLOCK_LIMIT: usize = 16 * 1024;
+/// Bytes that the blocks of unknown kinds of one reply may hold together.
+const HELD_LIMIT: usize = 32 * 1024 * 1024;
+/// No request has used more tokens; what a broken service counts beyond must not overflow sums.
+const TOKEN_LIMIT: u64 = 1 << 40;
+
+/// Text that is borrowed from the frame unless it has escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn piece(text: Option<Text<'_>>) -> Cow<'_, str> {
+    text.map(|Text(text)| text).unwrap_or_default()
+}
+
+/// All events in one flat shape: whatever is missing or null is none.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    index: Option<u64>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    message: Option<Opening<'a>>,
+    content_block: Option<Value>,
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    partial_json: Option<Text<'a>>,
+    #[serde(borrow)]
+    stop_reason: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Opening<'a> {
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
+    usage: Option<Tokens>,
+}
+
+/// Counts so far; each event repeats the ones it knows.
+#[derive(Deserialize)]
+struct Tokens {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+/// A reply's blocks; a block's place is its index in the reply.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    blocks: Vec<Block>,
+    held: usize,
+}
+
+#[derive(Debug)]
+struct Block {
+    wire: u64,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Text,
+    Thinking,
+    /// With the input that came with its start, until pieces arrive.
+    Call(Option<Value>),
+    /// Fields and pieces of the input.
+    Other(Map<String, Value>, String),
+    Closed,
+}
+
+impl Interpret for Messages {
+    fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
+        if frame.name == "error" {
+            return Err(error::in_stream(frame.data));
+        }
+        let event: Event<'_> = serde_json::from_str(frame.data).map_err(|error| {
+            ProviderError::InvalidReply(format!("an event of the stream cannot be read: {error}").into())
+        })?;
+        let kind = event.kind.as_ref().map_or(frame.name, |kind| &kind.0);
+        match kind {
+            "content_block_delta" => self.delta(event, frame.data, reply),
+            "content_block_start" => self.start(event.index.unwrap_or_default(), event.content_block, reply),
+            "content_block_stop" => match self.place(event.index.unwrap_or_default()) {
+                Some(place) => self.close(place, reply),
+                None => Ok(()),
+            },
+            "message_start" => {
+                let opening = event.message;
+                let model = opening.as_ref().and_then(|opening| opening.model.as_ref());
+                reply.start(model.map_or("", |model| &model.0));
+                count(reply.usage_mut(), opening.and_then(|opening| opening.usage));
+                Ok(())
+            }
+            "message_delta" => {
+                count(reply.usage_mut(), event.usage);
+                if let Some(Text(reason)) = event.delta.and_then(|delta| delta.stop_reason) {
+                    reply.stop(stop_reason(&reason));
+                }
+                Ok(())
+            }
+            "message_stop" => {
+                for place in 0..self.blocks.len() {
+                    self.close(place, reply)?;
+                }
+                reply.finish()
+            }
+            "error" => Err(error::in_stream(frame.data)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Messages {
+    /// The place of the newest block of this number.
+    fn place(&self, wire: u64) -> Option<usize> {
+        self.blocks.iter().rposition(|block| block.wire == wire)
+    }
+
+    fn open(&mut self, wire: u64, kind: Kind) -> Result<usize, ProviderError> {
+        if self.blocks.len() >= BLOCK_LIMIT {
+            return Err(ProviderError::InvalidReply(format!("more than {BLOCK_LIMIT} blocks").into()));
+        }
+        self.blocks.push(Block { wire, kind });
+        Ok(self.blocks.len() - 1)
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.held += bytes;
+        if self.held > HELD_LIMIT {
+            let megabytes = HELD_LIMIT / (1024 * 1024);
+            let what = format!("blocks of unknown kinds are larger than {megabytes} MB");
+            return Err(ProviderError::InvalidReply(what.into()));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, wire: u64, block: Option<Value>, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(Value::Object(mut fields)) = block else { return Ok(()) };
+        let mut take = |name: &str| match fields.remove(name) {
+            Some(Value::String(text)) => text,
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        match take("type").as_str() {
+            "text" => {
+                let place = self.open(wire, Kind::Text)?;
+                reply.text(place, take("text").into())
+            }
+            "thinking" => {
+                let place = self.open(wire, Kind::Thinking)?;
+                reply.thinking(place, take("thinking").into())?;
+                reply.signature(place, take("signature").into())
+            }
+            "redacted_thinking" => {
+                let place = self.open(wire, Kind::Closed)?;
+                let data = take("data");
+                self.hold(data.len())?;
+                match data.is_empty() {
+                    true => Ok(()),
+                    false => reply.block(place, Content::RedactedThinking { data }),
+                }
+            }
+            "tool_use" => {
+                let (id, name) = (take("id"), take("name"));
+                let whole =
+                    fields.remove("input").filter(|input| input.as_object().is_some_and(|f| !f.is_empty()));
+                let place = self.open(wire, Kind::Call(whole))?;
+                reply.call(place, &id, &name)
+            }
+            "" => Ok(()),
+            kind => {
+                fields.insert("type".to_owned(), kind.into());
+                self.hold(Value::Object(fields.clone()).to_string().len())?;
+                self.open(wire, Kind::Other(fields, String::new())).map(drop)
+            }
+        }
+    }
+
+    #[inline]
+    fn delta(&mut self, event: Event<'_>, data: &str, reply: &mut Reply) -> Result<(), ProviderError> {
+        let wire = event.index.unwrap_or_default();
+        let delta = event.delta.unwrap_or_default();
+        let kind = delta.kind.as_ref().map_or("", |kind| &kind.0);
+        let place = self.place(wire);
+        if let Some(place) = place
+            && let Some(Block { kind: Kind::Other(..), .. }) = self.blocks.get(place)
+        {
+            self.hold(data.len())?;
+            match delta.partial_json {
+                Some(Text(piece)) => self.grow_input(place, &piece),
+                None => self.grow(place, data),
+            }
+            return Ok(());
+        }
+        match kind {
+            "text_delta" => {
+                let place = place.map_or_else(|| self.open(wire, Kind::Text), Ok)?;
+                reply.text(place, piece(delta.text))
+            }
+            "thinking_delta" => {
+                let place = place.map_or_else(|| self.open(wire, Kind::Thinking), Ok)?;
+                reply.thinking(place, piece(delta.thinking))
+            }
+            "signature_delta" => match place {
+                Some(place) => reply.signature(place, piece(delta.signature)),
+                None => Ok(()),
+            },
+            "input_json_delta" => {
+                let piece = piece(delta.partial_json);
+                let Some(place) = place.filter(|_| !piece.is_empty()) else { return Ok(()) };
+                if let Some(Block { kind: Kind::Call(whole), .. }) = self.blocks.get_mut(place) {
+                    *whole = None;
+                }
+                reply.arguments(place, piece)
+            }
+            // Citations point into documents by position; the text stands without them.
+            _ => Ok(()),
+        }
+    }
+
+    fn grow_input(&mut self, place: usize, piece: &str) {
+        if let Some(Block { kind: Kind::Other(_, input), .. }) = self.blocks.get_mut(place) {
+            input.push_str(piece);
+        }
+    }
+
+    /// A delta of a kind nobody knows, on a block of a kind nobody knows: text grows, everything else is set.
+    fn grow(&mut self, place: usize, data: &str) {
+        let event: Value = serde_json::from_str(data).unwrap_or_default();
+        let Some(Block { kind: Kind::Other(fields, _), .. }) = self.blocks.get_mut(place) else {
+            return;
+        };
+        let pieces = event.get("delta").and_then(Value::as_object).into_iter().flatten();
+        for (name, piece) in pieces.filter(|(name, _)| *name != "type") {
+            match (fields.get_mut(name), piece) {
+                (Some(Value::String(text)), Value::String(piece)) => text.push_str(piece),
+                _ => drop(fields.insert(name.clone(), piece.clone())),
+            }
+        }
+    }
+
+    fn close(&mut self, place: usize, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(block) = self.blocks.get_mut(place) else { return Ok(()) };
+        match &mut block.kind {
+            Kind::Call(whole) => match whole.take() {
+                Some(input) => reply.arguments(place, input.to_string().into()),
+                None => Ok(()),
+            },
+            Kind::Other(..) => {
+                let Kind::Other(mut fields, input) = std::mem::replace(&mut block.kind, Kind::Closed) else {
+                    return Ok(());
+                };
+                if !input.is_empty() {
+                    // Cut in the middle: the service would reject half of a call, so it is none.
+                    let Ok(input) = serde_json::from_str(&input) else { return Ok(()) };
+                    fields.insert("input".to_owned(), input);
+                }
+                reply.block(place, Content::Unknown(fields))
+            }
+            Kind::Text | Kind::Thinking | Kind::Closed => Ok(()),
+        }
+    }
+}
+
+fn count(usage: &mut Usage, tokens: Option<Tokens>) {
+    let Some(tokens) = tokens else { return };
+    let mut set = |slot: fn(&mut Usage) -> &mut u64, count: Option<u64>| {
+        if let Some(count) = count {
+            *slot(usage) = count.min(TOKEN_LIMIT);
+        }
+    };
+    set(|usage| &mut usage.input, tokens.input_tokens);
+    set(|usage| &mut usage.output, tokens.output_tokens);
+    set(|usage| &mut usage.cache_write, tokens.cache_creation_input_tokens);
+    set(|usage| &mut usage.cache_read, tokens.cache_read_input_tokens);
+    set(
+        |usage| &mut usage.reasoning,
+        tokens.output_tokens_details.and_then(|details| details.thinking_tokens),
+    );
+    usage.total_tokens = usage.context().saturating_add(usage.output);
+}
+
+fn stop_reason(reason: &str) -> StopReason {
+    match reason {
+        "max_tokens" => StopReason::Length,
+        "tool_use" => StopReason::ToolUse,
+        "pause_turn" => StopReason::Pause,
+        "refusal" => StopReason::Refusal,
+        "model_context_window_exceeded" => StopReason::ContextExceeded,
+        // `end_turn`, `stop_sequence`, and whatever comes next.
+        _ => StopReason::Stop,
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;
