@@ -1,44 +1,48 @@
-//! Not written yet.
+//! Google Vertex AI: Gemini's protocol in a project of Google Cloud.
+//!
+//! Owns the address, made of project and region, and that the key is an access token. All else is [`super::gemini`].
+//! Project and region come from `compat` (`{"project": …, "region": …}`) or from a base URL that names them.
+//! Invariant: a request without a project is refused before it is sent, with the words to fix it.
+
+mod address;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
+use super::gemini;
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Decoder, Failure, Frame, Framing, Interpret, ListedModel, Outgoing, Reply};
+use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing};
 
-/// The protocol.
+/// Google Gemini on Vertex AI.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vertex;
-
-struct Nothing;
-
-impl Interpret for Nothing {
-    fn frame(&mut self, _frame: Frame<'_>, _reply: &mut Reply) -> Result<(), ProviderError> {
-        Ok(())
-    }
-}
 
 impl Protocol for Vertex {
     fn api(&self) -> ApiProtocol {
         ApiProtocol::GoogleVertex
     }
 
-    fn request(&self, _request: &StreamConfig) -> Result<Outgoing, ProviderError> {
-        Err(ProviderError::Other("not written yet".into()))
+    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+        let url = address::generate(&request.model_config)?;
+        let body = gemini::body(request, self.api())?;
+        Outgoing::post(url, Auth::Bearer, body).with_headers_of(&request.model_config)
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
-        Decoder::new(Framing::sse(), Nothing)
+        gemini::decoder()
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
-        failure.general()
+        gemini::classify(failure)
     }
 
-    fn list_request(&self, _model: &ModelConfig) -> Option<Outgoing> {
-        None
+    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
+        Outgoing::get(address::list(model), Auth::Bearer).with_headers_of(model).ok()
     }
 
-    fn listed(&self, _body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        Ok(Vec::new())
+    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        gemini::listed(body)
     }
 }
+
+#[cfg(test)]
+mod tests;

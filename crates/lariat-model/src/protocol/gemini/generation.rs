@@ -1,0 +1,148 @@
+//! What differs between Gemini's models, as data.
+//!
+//! Owns the table and the choice of a row by a model's id; the first row that fits wins. Models newer than the table
+//! get what all models since Gemini 3 have in common.
+//! Invariant: a level never asks for a budget or a level that the model rejects; what is asked for and cannot be had
+//! becomes the next that can.
+
+use lariat_core::model::ThinkingLevel;
+use serde_json::{Map, Value};
+
+/// What a model takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Traits {
+    /// How it is told to think.
+    thinking: Thinking,
+    /// Whether it takes a temperature.
+    pub(super) sampling: Sampling,
+    /// Which rules of the protocol hold for it.
+    pub(super) era: Era,
+}
+
+/// How a model is told to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Thinking {
+    /// It does not think and rejects to be told.
+    Never,
+    /// By a number of tokens in a range; zero where it can be switched off.
+    Budget { min: u32, max: u32, off: bool },
+    /// By one of these words, weakest first. It always thinks.
+    Levels(&'static [Level]),
+}
+
+/// Whether a model takes sampling parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sampling {
+    Free,
+    Fixed,
+}
+
+/// Before or since Gemini 3, which brought ids of calls, required signatures, images inside of tool results, and
+/// structured output beside tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    Early,
+    Modern,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Minimal,
+    Low,
+    Medium,
+    High,
+}
+
+impl Level {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Minimal => "MINIMAL",
+            Self::Low => "LOW",
+            Self::Medium => "MEDIUM",
+            Self::High => "HIGH",
+        }
+    }
+}
+
+const FOUR: &[Level] = &[Level::Minimal, Level::Low, Level::Medium, Level::High];
+const THREE: &[Level] = &[Level::Low, Level::Medium, Level::High];
+
+const fn early(thinking: Thinking) -> Traits {
+    Traits { thinking, sampling: Sampling::Free, era: Era::Early }
+}
+
+const fn modern(levels: &'static [Level], sampling: Sampling) -> Traits {
+    Traits { thinking: Thinking::Levels(levels), sampling, era: Era::Modern }
+}
+
+/// Part of the id, what it takes. Budgets and levels as Google's guide to thinking lists them.
+const TABLE: &[(&str, Traits)] = &[
+    ("gemini-1", early(Thinking::Never)),
+    ("gemini-2.0", early(Thinking::Never)),
+    ("gemini-exp", early(Thinking::Never)),
+    ("learnlm", early(Thinking::Never)),
+    ("gemma-2", early(Thinking::Never)),
+    ("gemma-3", early(Thinking::Never)),
+    ("gemma-4", early(Thinking::Levels(&[Level::Minimal, Level::High]))),
+    ("gemini-2.5-flash-image", early(Thinking::Never)),
+    ("gemini-2.5-flash-lite", early(Thinking::Budget { min: 512, max: 24_576, off: true })),
+    ("gemini-2.5-flash", early(Thinking::Budget { min: 1, max: 24_576, off: true })),
+    ("gemini-2.5", early(Thinking::Budget { min: 128, max: 32_768, off: false })),
+    ("gemini-3-pro", modern(&[Level::Low, Level::High], Sampling::Free)),
+    ("gemini-3-flash", modern(FOUR, Sampling::Free)),
+    ("gemini-3.1-flash", modern(FOUR, Sampling::Free)),
+    ("gemini-3.5-flash-lite", modern(FOUR, Sampling::Fixed)),
+    ("gemini-3.5-flash", modern(FOUR, Sampling::Free)),
+    ("gemini-3.6-flash", modern(FOUR, Sampling::Fixed)),
+    ("gemini-3.7-flash", modern(THREE, Sampling::Fixed)),
+    ("gemini-3.8-flash", modern(THREE, Sampling::Fixed)),
+];
+/// For all that is newer, and for aliases that follow the newest.
+const NEWEST: Traits = modern(THREE, Sampling::Free);
+
+/// What the model of this id takes.
+pub(super) fn of(id: &str) -> Traits {
+    let id = id.to_ascii_lowercase();
+    let row = TABLE.iter().find(|(part, _)| id.contains(part));
+    row.map_or(NEWEST, |(_, traits)| *traits)
+}
+
+impl Traits {
+    /// The thinking configuration for a level; `None` where the model takes none.
+    pub(super) fn thinking(&self, level: ThinkingLevel) -> Option<Value> {
+        let mut config = Map::new();
+        match self.thinking {
+            Thinking::Never => return None,
+            Thinking::Budget { min, max, off } => {
+                let budget = match level {
+                    ThinkingLevel::Off if off => 0,
+                    ThinkingLevel::Off => min,
+                    ThinkingLevel::Minimal => 512.clamp(min, max),
+                    ThinkingLevel::Low => 2048.clamp(min, max),
+                    ThinkingLevel::Medium => 8192.clamp(min, max),
+                    ThinkingLevel::High => 24_576.clamp(min, max),
+                    ThinkingLevel::Max => max,
+                };
+                config.insert("thinkingBudget".to_owned(), budget.into());
+            }
+            Thinking::Levels(levels) => {
+                let wanted = match level {
+                    ThinkingLevel::Off | ThinkingLevel::Minimal => Level::Minimal,
+                    ThinkingLevel::Low => Level::Low,
+                    ThinkingLevel::Medium => Level::Medium,
+                    ThinkingLevel::High | ThinkingLevel::Max => Level::High,
+                };
+                let level = levels.iter().find(|level| **level >= wanted).or(levels.last())?;
+                config.insert("thinkingLevel".to_owned(), level.word().into());
+            }
+        }
+        if level != ThinkingLevel::Off {
+            config.insert("includeThoughts".to_owned(), true.into());
+        }
+        Some(Value::Object(config))
+    }
+}
+
+#[cfg(test)]
+#[path = "generation_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! What stands beside the conversation in a request: instruction, tools, how to answer.
+//!
+//! Owns the fields of the head and their checks; caching is automatic on this service, so there are no hints.
+//! Invariant: nothing is sent that the model's generation rejects; a schema it cannot take beside tools becomes words.
+
+use lariat_core::model::{OutputSchema, ProviderError, StreamConfig, ToolChoice};
+use lariat_core::tool::ToolDefinition;
+use serde_json::{Map, Value, json};
+
+use super::generation::{Era, Sampling, Traits};
+use super::validate::{is_function_name, rejected};
+
+/// The fields of the request but `contents` and `tools`.
+pub(super) fn fields(request: &StreamConfig, traits: &Traits) -> Result<Map<String, Value>, ProviderError> {
+    let mut head = Map::new();
+    let mut instruction = request.system_prompt.trim().to_owned();
+    let mut config = Map::new();
+    if let Some(schema) = &request.output_schema {
+        // Before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported" (400).
+        if traits.era == Era::Early && !request.tools.is_empty() {
+            instruction.push_str(&in_words(schema));
+        } else {
+            config.insert("responseMimeType".to_owned(), "application/json".into());
+            config.insert("responseJsonSchema".to_owned(), schema.schema.clone());
+        }
+    }
+    if !instruction.trim().is_empty() {
+        head.insert("systemInstruction".to_owned(), json!({"parts": [{"text": instruction.trim_start()}]}));
+    }
+    if let Some(limit) = request.output_limit() {
+        if limit == 0 {
+            return Err(rejected("the output limit is 0 tokens"));
+        }
+        config.insert("maxOutputTokens".to_owned(), limit.into());
+    }
+    if let Some(temperature) = request.temperature.filter(|_| traits.sampling == Sampling::Free) {
+        config.insert("temperature".to_owned(), decimal(temperature)?);
+    }
+    if let Some(thinking) = traits.thinking(request.thinking_level) {
+        config.insert("thinkingConfig".to_owned(), thinking);
+    }
+    if !config.is_empty() {
+        head.insert("generationConfig".to_owned(), Value::Object(config));
+    }
+    if !request.tools.is_empty()
+        && let Some(calling) = calling(&request.tool_choice, &request.tools)?
+    {
+        head.insert("toolConfig".to_owned(), json!({"functionCallingConfig": calling}));
+    }
+    check_tools(&request.tools)?;
+    Ok(head)
+}
+
+/// The declarations of the tools.
+pub(super) fn tools(tools: &[ToolDefinition]) -> Value {
+    let declaration = |tool: &ToolDefinition| {
+        let mut fields = Map::new();
+        fields.insert("name".to_owned(), tool.name.as_str().into());
+        fields.insert("description".to_owned(), tool.description.as_str().into());
+        if takes_arguments(&tool.parameters) {
+            fields.insert("parametersJsonSchema".to_owned(), tool.parameters.clone());
+        }
+        Value::Object(fields)
+    };
+    json!([{"functionDeclarations": tools.iter().map(declaration).collect::<Vec<_>>()}])
+}
+
+/// A function without parameters leaves the schema out: an object without properties is rejected by some models.
+fn takes_arguments(schema: &Value) -> bool {
+    let Some(fields) = schema.as_object() else { return false };
+    let properties = fields.get("properties").and_then(Value::as_object);
+    let other =
+        |key: &str| !matches!(key, "type" | "properties" | "required" | "additionalProperties" | "$schema");
+    properties.is_some_and(|properties| !properties.is_empty()) || fields.keys().any(|key| other(key))
+}
+
+fn calling(choice: &ToolChoice, tools: &[ToolDefinition]) -> Result<Option<Value>, ProviderError> {
+    Ok(match choice {
+        ToolChoice::None => Some(json!({"mode": "NONE"})),
+        ToolChoice::Required => Some(json!({"mode": "ANY"})),
+        ToolChoice::Tool(name) => {
+            if !tools.iter().any(|tool| tool.name == *name) {
+                return Err(rejected(&format!(
+                    "the tool `{name}` must be called but is not among the tools"
+                )));
+            }
+            Some(json!({"mode": "ANY", "allowedFunctionNames": [name]}))
+        }
+        // `Auto`, which is what the service does by itself.
+        _ => None,
+    })
+}
+
+fn check_tools(tools: &[ToolDefinition]) -> Result<(), ProviderError> {
+    for (at, tool) in tools.iter().enumerate() {
+        if !is_function_name(&tool.name) {
+            return Err(rejected(&format!("`{}` is not a valid tool name", tool.name)));
+        }
+        if tools.iter().take(at).any(|earlier| earlier.name == tool.name) {
+            return Err(rejected(&format!("two tools are named `{}`", tool.name)));
+        }
+    }
+    Ok(())
+}
+
+/// A temperature as a person wrote it: 0.7, not 0.699999988079071.
+fn decimal(temperature: f32) -> Result<Value, ProviderError> {
+    if !(0.0..=2.0).contains(&temperature) {
+        return Err(rejected(&format!("the temperature {temperature} is not between 0 and 2")));
+    }
+    Ok(temperature.to_string().parse::<f64>().unwrap_or_else(|_| f64::from(temperature)).into())
+}
+
+fn in_words(schema: &OutputSchema) -> String {
+    format!(
+        "\n\nWhen you give your final answer, reply with JSON only, without a code fence, that satisfies this JSON \
+         schema:\n{}",
+        schema.schema
+    )
+}

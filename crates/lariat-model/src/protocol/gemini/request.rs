@@ -1,0 +1,274 @@
+//! A conversation as Gemini takes it: contents of the user and of the model, each a list of parts.
+//!
+//! Owns the translation of messages to parts. Neighbours of one role become one content. The responses to the calls
+//! of a reply come first in the content after it, in the order of the calls, then what belongs to them and does not
+//! fit into them.
+//! Invariant: a message always becomes the same parts, whatever comes after it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lariat_core::content::{Content, ToolCall, joined_text};
+use lariat_core::id::ToolCallId;
+use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage};
+use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
+use serde_json::{Map, Value, json};
+
+use super::generation::{self, Era, Traits};
+use super::head;
+use super::validate::{Guard, IMAGES, MODEL, USER, is_function_name, is_opaque_part};
+use crate::protocol::ApiProtocol;
+use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, own_reply};
+
+/// Stands for a signature where there is none: calls that another model made. Documented by Google for this case.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+/// Types of images that may be part of a function's response, since Gemini 3.
+const RESPONSE_IMAGES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+/// Longest name that is made from one that is not valid.
+const MADE_NAME_LIMIT: usize = 64;
+
+/// The body of a request.
+pub(in crate::protocol) fn body(request: &StreamConfig, api: ApiProtocol) -> Result<Bytes, ProviderError> {
+    let model = &request.model_config;
+    let traits = generation::of(&model.id);
+    let ids = Ids::of(model, &traits);
+    let key = format!("{api}\n{}\n{}\n{ids:?}", model.provider, model.id);
+    let mut body = Body::of(request, key, || History::new(Arc::clone(model), traits, ids))?;
+    let checked = body.conversation.guard.end().and_then(|()| head::fields(request, &traits));
+    let head = match checked {
+        Ok(head) => head,
+        Err(error) => {
+            // What is kept is right as far as it goes.
+            request.memo.put(body);
+            return Err(error);
+        }
+    };
+    body.tools(&request.tools, head::tools);
+    Ok(body.finish(request, &head, Some("tools"), "contents", ("", &[])))
+}
+
+/// Whether calls and responses are paired by an id or by their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ids {
+    /// Since Gemini 3. Without them a reply to several results can come back empty.
+    Sent,
+    /// Before Gemini 3 the field is unknown to Vertex (400).
+    Left,
+}
+
+impl Ids {
+    fn of(model: &ModelConfig, traits: &Traits) -> Self {
+        match (model.compat.get("callIds").and_then(Value::as_bool), traits.era) {
+            (Some(true), _) | (None, Era::Modern) => Self::Sent,
+            (Some(false), _) | (None, Era::Early) => Self::Left,
+        }
+    }
+}
+
+/// The translator, with what it must remember between messages.
+struct History {
+    model: Arc<ModelConfig>,
+    era: Era,
+    ids: Ids,
+    call_ids: CallIds,
+    guard: Guard,
+    /// Calls of the last reply that wait for results, with the names they were sent under.
+    awaited: VecDeque<(ToolCallId, String)>,
+    /// Parts that follow the responses to all calls.
+    held: Vec<Value>,
+}
+
+impl History {
+    fn new(model: Arc<ModelConfig>, traits: Traits, ids: Ids) -> Self {
+        Self {
+            model,
+            era: traits.era,
+            ids,
+            call_ids: CallIds::new(IdRule::COMMON),
+            guard: Guard::new(traits.era),
+            awaited: VecDeque::new(),
+            held: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, role: &'static str, part: &Value, items: &mut Opened) -> Result<(), ProviderError> {
+        self.guard.part(role, part)?;
+        items.block(role, "parts", part);
+        Ok(())
+    }
+
+    fn user(&mut self, user: &UserMessage, items: &mut Opened) -> Result<(), ProviderError> {
+        let mut empty = true;
+        for part in user.content.iter().filter_map(spoken) {
+            empty = false;
+            self.add(USER, &part, items)?;
+        }
+        if empty {
+            self.add(USER, &text("(a message that cannot be shown)"), items)?;
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+        let own = own_reply(reply, &self.model);
+        let mut said = false;
+        // A signature that came on a text or an image, kept before it.
+        let mut signature: Option<&str> = None;
+        let mut first_call = true;
+        for block in &reply.content {
+            let mut part = match block {
+                Content::Thinking { thinking, signature: Some(bare) } if own && thinking.is_empty() => {
+                    if let Some(earlier) = signature.replace(bare) {
+                        self.add(MODEL, &signed(text(""), earlier), items)?;
+                    }
+                    continue;
+                }
+                Content::Thinking { thinking, signature } if own && !thinking.is_empty() => {
+                    let part = json!({"text": thinking, "thought": true});
+                    signature.as_deref().map_or(part.clone(), |signature| signed(part, signature))
+                }
+                Content::Unknown(fields) if own && is_opaque_part(fields) => Value::Object(fields.clone()),
+                Content::Text { .. } if !block.is_empty() => spoken(block).unwrap_or_default(),
+                Content::Image { .. } if own => spoken(block).unwrap_or_default(),
+                Content::ToolCall(call) => {
+                    let own_signature = call.signature.as_deref().filter(|_| own);
+                    let required = std::mem::take(&mut first_call) && self.era == Era::Modern;
+                    let part = self.call(call);
+                    match own_signature.or(required.then_some(NO_SIGNATURE)) {
+                        Some(signature) => signed(part, signature),
+                        None => part,
+                    }
+                }
+                _ => continue,
+            };
+            if let Some(kept) = signature.take() {
+                match block {
+                    Content::Text { .. } | Content::Image { .. } => part = signed(part, kept),
+                    _ => self.add(MODEL, &signed(text(""), kept), items)?,
+                }
+            }
+            said = true;
+            self.add(MODEL, &part, items)?;
+        }
+        if let Some(kept) = signature.filter(|_| said) {
+            self.add(MODEL, &signed(text(""), kept), items)?;
+        }
+        // Another service's pause: it is asked to go on, as the last word must be the user's.
+        if reply.stop_reason == StopReason::Pause && self.awaited.is_empty() && self.guard.ends_with_model() {
+            self.add(USER, &text("Continue."), items)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Value {
+        let name = function_name(&call.name);
+        let mut fields = Map::new();
+        if self.ids == Ids::Sent {
+            fields.insert("id".to_owned(), self.call_ids.wire(&call.id).into());
+        }
+        fields.insert("name".to_owned(), name.as_str().into());
+        fields.insert("args".to_owned(), call.arguments.clone());
+        self.awaited.push_back((call.id.clone(), name));
+        json!({"functionCall": fields})
+    }
+
+    fn result(&mut self, result: &ToolResultMessage, items: &mut Opened) -> Result<(), ProviderError> {
+        let position = self.awaited.iter().position(|(id, _)| *id == result.tool_call_id);
+        let called = position.and_then(|at| self.awaited.remove(at)).map(|(_, name)| name);
+        let name = called.unwrap_or_else(|| function_name(&result.tool_name));
+        let words = joined_text(&result.content);
+        let (mut inside, mut beside) = (Vec::new(), Vec::new());
+        for block in &result.content {
+            match block {
+                Content::Image { mime_type, .. }
+                    if self.era == Era::Modern && RESPONSE_IMAGES.contains(&mime_type.as_str()) =>
+                {
+                    inside.extend(spoken(block));
+                }
+                Content::Image { .. } => beside.extend(spoken(block)),
+                _ => {}
+            }
+        }
+        let words = match words.trim() {
+            "" if inside.is_empty() && beside.is_empty() => "(no output)".to_owned(),
+            "" => "(see the image)".to_owned(),
+            _ => words,
+        };
+        let mut fields = Map::new();
+        if self.ids == Ids::Sent {
+            fields.insert("id".to_owned(), self.call_ids.wire(&result.tool_call_id).into());
+        }
+        fields.insert("name".to_owned(), name.as_str().into());
+        let key = if result.is_error { "error" } else { "output" };
+        fields.insert("response".to_owned(), json!({key: words}));
+        if !inside.is_empty() {
+            fields.insert("parts".to_owned(), Value::Array(inside));
+        }
+        if !beside.is_empty() {
+            self.held.push(text(&format!("Output of the tool `{name}`:")));
+            self.held.append(&mut beside);
+        }
+        self.add(USER, &json!({"functionResponse": fields}), items)?;
+        if self.awaited.is_empty() {
+            for part in std::mem::take(&mut self.held) {
+                self.add(USER, &part, items)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Conversation for History {
+    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+        match message {
+            Message::User(user) => self.user(user, items),
+            Message::Assistant(reply) => self.reply(reply, items),
+            Message::ToolResult(result) => self.result(result, items),
+        }
+    }
+}
+
+/// The part for a text or an image; `None` for what cannot be said.
+fn spoken(block: &Content) -> Option<Value> {
+    match block {
+        _ if block.is_empty() => None,
+        Content::Text { text: words } => Some(text(words)),
+        Content::Image { data, mime_type } if IMAGES.contains(&mime_type.as_str()) => {
+            Some(json!({"inlineData": {"mimeType": mime_type, "data": data}}))
+        }
+        Content::Image { mime_type, .. } => {
+            Some(text(&format!("(an image of the type {mime_type}, which this model cannot see)")))
+        }
+        _ => None,
+    }
+}
+
+fn text(words: &str) -> Value {
+    json!({"text": words})
+}
+
+fn signed(mut part: Value, signature: &str) -> Value {
+    if let Value::Object(fields) = &mut part {
+        fields.insert("thoughtSignature".to_owned(), signature.into());
+    }
+    part
+}
+
+/// A name that Gemini takes: models of other services call tools by names that it does not.
+fn function_name(name: &str) -> String {
+    if is_function_name(name) {
+        return name.to_owned();
+    }
+    let valid =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-') { c } else { '_' };
+    let mut made: String = name.chars().take(MADE_NAME_LIMIT - 1).map(valid).collect();
+    if !is_function_name(&made) {
+        made.insert(0, '_');
+    }
+    made
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+//! Where Vertex is: a host per region, a path per project.
+//!
+//! Invariant: neither a project, a region nor a model's id can leave the place it has in the path.
+
+use lariat_core::model::{ModelConfig, ProviderError};
+use serde_json::Value;
+
+use crate::protocol::gemini::{bare, escaped};
+
+/// Where models run wherever there is room.
+const EVERYWHERE: &str = "global";
+/// The service's limit.
+const PAGE: u32 = 100;
+
+/// Where a model streams its replies.
+pub(super) fn generate(model: &ModelConfig) -> Result<String, ProviderError> {
+    let base = model.base_url.trim().trim_end_matches('/');
+    let parent = if base.contains("/projects/") {
+        base.to_owned()
+    } else {
+        let project = setting(model, "project").ok_or_else(|| {
+            ProviderError::Other(
+                "Vertex needs a project: set `compat.project` (and `compat.region`), or a base URL that ends in \
+                 `projects/PROJECT/locations/REGION`"
+                    .into(),
+            )
+        })?;
+        let region = region(model);
+        format!("{}/projects/{}/locations/{}", versioned(model, "v1"), escaped(project), escaped(region))
+    };
+    let id = bare(&model.id);
+    let publisher = if parent.contains("/publishers/") { "" } else { "/publishers/google" };
+    Ok(format!("{parent}{publisher}/models/{}:streamGenerateContent?alt=sse", escaped(id)))
+}
+
+/// Where the models are listed. Only the beta version has the list.
+pub(super) fn list(model: &ModelConfig) -> String {
+    format!("{}/publishers/google/models?pageSize={PAGE}", versioned(model, "v1beta1"))
+}
+
+/// Host and version.
+fn versioned(model: &ModelConfig, version: &str) -> String {
+    let base = model.base_url.trim().trim_end_matches('/');
+    let base = base.split_once("/projects/").map_or(base, |(host, _)| host);
+    let host = match base.rsplit_once('/') {
+        Some((host, "v1" | "v1beta1")) => host.to_owned(),
+        _ if base.is_empty() => host(region(model)),
+        _ => base.to_owned(),
+    };
+    format!("{host}/{version}")
+}
+
+fn host(region: &str) -> String {
+    match region {
+        EVERYWHERE => "https://aiplatform.googleapis.com".to_owned(),
+        // Regions of several data centres.
+        "us" | "eu" => format!("https://aiplatform.{region}.rep.googleapis.com"),
+        // A region is one label of a host's name: anything else would be another host.
+        _ if region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+            format!("https://{region}-aiplatform.googleapis.com")
+        }
+        _ => "https://aiplatform.googleapis.com".to_owned(),
+    }
+}
+
+fn region(model: &ModelConfig) -> &str {
+    setting(model, "region").unwrap_or(EVERYWHERE)
+}
+
+fn setting<'a>(model: &'a ModelConfig, name: &str) -> Option<&'a str> {
+    model.compat.get(name).and_then(Value::as_str).map(str::trim).filter(|value| !value.is_empty())
+}
