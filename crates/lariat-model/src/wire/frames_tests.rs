@@ -1,1 +1,126 @@
-//! Tests of `frames`.
+//! Frames come out whole however they were cut, and damaged ones do not come out.
+
+use aws_smithy_eventstream::frame::write_message_to;
+use aws_smithy_types::event_stream::{Header, HeaderValue};
+
+use super::*;
+
+fn frame(headers: &[(&'static str, &'static str)], payload: &str) -> Vec<u8> {
+    let mut message = Message::new(payload.as_bytes().to_vec());
+    for (name, value) in headers {
+        message = message.add_header(Header::new(*name, HeaderValue::String((*value).into())));
+    }
+    let mut bytes = Vec::new();
+    write_message_to(&message, &mut bytes).unwrap();
+    bytes
+}
+
+fn stream() -> Vec<u8> {
+    let event = [(":event-type", "contentBlockDelta"), (":message-type", "event")];
+    [frame(&event, r#"{"delta":{"text":"Größe"}}"#), frame(&[], ""), frame(&event, &"x".repeat(300))].concat()
+}
+
+/// Number of headers, and payload.
+type Seen = (usize, Vec<u8>);
+
+/// Every frame, and how it ended.
+fn parsed<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), BadFrame>) {
+    let mut parser = Parser::new();
+    let mut frames = Vec::new();
+    for chunk in chunks {
+        let fed = parser.feed(chunk, |message| {
+            frames.push((message.headers().len(), message.payload().to_vec()));
+            Ok::<(), BadFrame>(())
+        });
+        if fed.is_err() {
+            return (frames, fed);
+        }
+    }
+    (frames, Ok(()))
+}
+
+#[test]
+fn frames_are_read_with_headers_and_payload() {
+    let mut names = Vec::new();
+    let fed = Parser::new().feed(&stream(), |message| {
+        names.extend(
+            message.headers().first().map(|header| header.value().as_string().unwrap().as_str().to_owned()),
+        );
+        Ok::<(), BadFrame>(())
+    });
+    assert_eq!(
+        (fed, names.as_slice()),
+        (Ok(()), &["contentBlockDelta".to_owned(), "contentBlockDelta".to_owned()][..])
+    );
+}
+
+#[test]
+fn no_cut_changes_the_frames() {
+    let bytes = stream();
+    let whole = parsed([bytes.as_slice()]);
+    assert_eq!((whole.0.len(), &whole.1), (3, &Ok(())));
+    for cut in 0..=bytes.len() {
+        let (before, after) = bytes.split_at(cut);
+        assert_eq!(parsed([before, after]), whole, "cut at {cut}");
+    }
+    for size in 1..20 {
+        assert_eq!(parsed(bytes.chunks(size)), whole, "pieces of {size}");
+    }
+}
+
+#[test]
+fn a_parser_knows_whether_it_is_between_frames() {
+    let bytes = stream();
+    let mut parser = Parser::new();
+    let mut feed =
+        |bytes: &[u8]| parser.feed(bytes, |_| Ok::<(), BadFrame>(())).map(|()| parser.is_between_frames());
+    assert_eq!([feed(&bytes[..10]), feed(&bytes[10..])], [Ok(false), Ok(true)]);
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bytes = frame(&[(":event-type", "x")], "payload");
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let (frames, ended) = parsed([damaged.as_slice()]);
+        // A longer length makes the parser wait for more; the body's end then says that the reply is incomplete.
+        assert!(frames.is_empty(), "bit {bit}");
+        assert!(ended.is_err() || bit / 8 < 4, "bit {bit}");
+    }
+}
+
+#[test]
+fn frames_before_a_damaged_one_come_out() {
+    let mut bytes = stream();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let (frames, ended) = parsed([bytes.as_slice()]);
+    assert_eq!(frames.len(), 2);
+    assert!(matches!(ended, Err(BadFrame::Damaged(_))));
+}
+
+#[test]
+fn an_absurd_length_is_refused_at_once() {
+    for length in [
+        0u32,
+        15,
+        FRAME_LIMIT as u32 + 1,
+        u32::MAX,
+        u32::from_be_bytes(*b"HTTP"),
+        u32::from_be_bytes(*b"<htm"),
+    ] {
+        let (_, ended) = parsed([&length.to_be_bytes()[..]]);
+        assert_eq!(ended, Err(BadFrame::Length(length as usize)));
+    }
+}
+
+#[test]
+fn what_the_sink_refuses_ends_the_feeding() {
+    let mut seen = 0;
+    let fed = Parser::new().feed(&stream(), |_| {
+        seen += 1;
+        Err(BadFrame::Damaged("no".into()))
+    });
+    assert_eq!((fed, seen), (Err(BadFrame::Damaged("no".into())), 1));
+}

@@ -7,15 +7,15 @@
 
 mod error;
 mod listing;
-mod request;
+pub(crate) mod request;
 mod stream;
 pub(crate) mod thinking;
 mod validate;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
-mod history_tests;
+pub(crate) mod history_tests;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 

@@ -102,7 +102,6 @@ pub(crate) enum Carrier {
     /// Anthropic's own service, or one that speaks its protocol.
     Anthropic,
     /// Amazon Bedrock.
-    #[cfg_attr(not(test), expect(dead_code, reason = "Bedrock will ask"))]
     Bedrock,
 }
 
@@ -132,7 +131,7 @@ pub(crate) struct Plan {
 /// What to send for a request. A forced tool call weighs more than thinking: where both do not go together, thinking is
 /// off for this request. Where thinking cannot be off, the model chooses.
 pub(crate) fn plan(request: &StreamConfig, max_tokens: u32, carrier: Carrier, tail: Tail) -> Plan {
-    let generation = generation(&request.model_config);
+    let generation = generation(&request.model_config, carrier);
     let level = request.thinking_level;
     let mut tool_choice = request.tool_choice.clone();
     let mut wanted = level != ThinkingLevel::Off;
@@ -162,8 +161,12 @@ pub(crate) fn plan(request: &StreamConfig, max_tokens: u32, carrier: Carrier, ta
     Plan { thinking, effort, temperature, tool_choice }
 }
 
+/// Whether an id names a Claude, on any service.
+pub(crate) fn is_claude(id: &str) -> bool {
+    claude(id).is_some()
+}
+
 /// Whether a Bedrock model id is a Claude that takes cache points: 3.7 and later, and Haiku 3.5.
-#[cfg_attr(not(test), expect(dead_code, reason = "Bedrock will ask"))]
 pub(crate) fn caches_on_bedrock(id: &str) -> bool {
     match claude(id) {
         Some(("haiku", version)) => version >= (3, 5),
@@ -172,7 +175,7 @@ pub(crate) fn caches_on_bedrock(id: &str) -> bool {
     }
 }
 
-fn generation(model: &ModelConfig) -> Generation {
+fn generation(model: &ModelConfig, carrier: Carrier) -> Generation {
     let form = match model.compat.get("thinking").and_then(Value::as_str) {
         Some("adaptive") => Some(Form::Adaptive),
         Some("budget") => Some(Form::Budget),
@@ -184,8 +187,10 @@ fn generation(model: &ModelConfig) -> Generation {
             version >= generation.since
                 && (generation.families.is_empty() || generation.families.contains(&family))
         }),
-        // Other vendors' models behind this protocol know the older form.
-        None if model.reasoning => Some(Generation { form: Form::Budget, ..PLAIN }),
+        // Other vendors' models behind Anthropic's protocol know the older form; on Bedrock each has its own.
+        None if model.reasoning && carrier == Carrier::Anthropic => {
+            Some(Generation { form: Form::Budget, ..PLAIN })
+        }
         None => None,
     };
     let found = found.unwrap_or(PLAIN);

@@ -1,0 +1,49 @@
+//! Any history, however it came about, makes a request that passes the guard, and the same one however it was built.
+
+use std::sync::Arc;
+
+use lariat_core::message::SharedMessage;
+use lariat_core::model::{ModelConfig, RequestMemo, StreamConfig};
+use lariat_core::transcript::Transcript;
+use proptest::prelude::*;
+
+use super::request::build;
+use crate::protocol::anthropic::history_tests::any_messages;
+
+const MODEL: &str = "anthropic.claude-sonnet-4-5-20250929-v1:0";
+
+fn model() -> Arc<ModelConfig> {
+    let mut model = ModelConfig::new("bedrock-converse", MODEL);
+    model.provider = "bedrock".into();
+    Arc::new(model)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_valid_history_never_trips_the_guard(given in any_messages(("bedrock", MODEL))) {
+        let (transcript, _) = Transcript::repaired(given);
+        if let Ok(window) = transcript.request() {
+            let built = build(&StreamConfig::new(model(), window)).map(|outgoing| outgoing.body);
+            prop_assert!(built.is_ok(), "{:?}", built);
+            let sent: Result<serde_json::Value, _> = serde_json::from_slice(&built.unwrap_or_default());
+            prop_assert!(sent.is_ok());
+        }
+    }
+
+    #[test]
+    fn a_body_that_grew_equals_one_built_at_once(given in any_messages(("bedrock", MODEL))) {
+        let (transcript, _) = Transcript::repaired(given);
+        let messages: Vec<SharedMessage> = transcript.window().iter().cloned().collect();
+        let memo = RequestMemo::default();
+        for length in 1..=messages.len() {
+            let (part, repairs) = Transcript::repaired(messages[..length].iter().cloned());
+            let (true, Ok(window)) = (repairs.is_empty(), part.request()) else { continue };
+            let mut grown = StreamConfig::new(model(), window);
+            let fresh = build(&grown).unwrap();
+            grown.memo = memo.clone();
+            prop_assert_eq!(build(&grown).unwrap().body, fresh.body);
+        }
+    }
+}

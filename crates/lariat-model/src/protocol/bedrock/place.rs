@@ -1,0 +1,117 @@
+//! Regions and addresses: where a model on Bedrock is asked, and which region a signature is for.
+
+use lariat_core::model::ModelConfig;
+use serde_json::Value;
+
+use crate::wire::Auth;
+
+/// The region unless the model names one.
+const REGION: &str = "us-east-1";
+/// The host that runs models, and the one that lists them.
+const RUNTIME: &str = "bedrock-runtime";
+const CONTROL: &str = "bedrock";
+
+/// The region: what `compat` says, else what the address says.
+pub(super) fn region(model: &ModelConfig) -> &str {
+    let configured = model.compat.get("region").and_then(Value::as_str).filter(|region| !region.is_empty());
+    configured.or_else(|| region_of(&model.base_url)).unwrap_or(REGION)
+}
+
+/// The region in an address like `https://bedrock-runtime.eu-west-1.amazonaws.com`.
+fn region_of(url: &str) -> Option<&str> {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', ':']).next()?;
+    let (before, _) = host.split_once(".amazonaws.com")?;
+    // `bedrock-runtime.REGION`, `bedrock-runtime-fips.REGION`, `vpce-1.bedrock-runtime.REGION.vpce`.
+    before.split('.').skip_while(|label| !label.starts_with(RUNTIME)).nth(1)
+}
+
+pub(super) fn auth(model: &ModelConfig) -> Auth {
+    Auth::Aws { region: region(model).to_owned(), service: "bedrock" }
+}
+
+/// The address that a model is asked at.
+pub(super) fn converse(model: &ModelConfig) -> String {
+    let base = match model.base_url.trim_end_matches('/') {
+        "" => home(RUNTIME, region(model)),
+        base => base.to_owned(),
+    };
+    format!("{base}/model/{}/converse-stream", encoded(&model.id))
+}
+
+/// The address that lists models.
+pub(super) fn list(model: &ModelConfig) -> String {
+    let base = match model.base_url.trim_end_matches('/') {
+        "" => home(CONTROL, region(model)),
+        base => base.replacen(RUNTIME, CONTROL, 1),
+    };
+    format!("{base}/foundation-models")
+}
+
+fn home(host: &str, region: &str) -> String {
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    format!("https://{host}.{region}.{domain}")
+}
+
+/// Percent-encoded as one segment of a path: ids hold colons, and those of profiles hold slashes.
+fn encoded(id: &str) -> String {
+    let mut out = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn model(id: &str, base: &str) -> ModelConfig {
+        ModelConfig::new("bedrock-converse", id).with_base_url(base)
+    }
+
+    #[test]
+    fn the_region_comes_from_the_configuration_then_from_the_address() {
+        let cases = [
+            ("", "us-east-1"),
+            ("https://bedrock-runtime.eu-west-1.amazonaws.com", "eu-west-1"),
+            ("https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com/", "us-gov-west-1"),
+            ("https://vpce-1-a.bedrock-runtime.ap-south-1.vpce.amazonaws.com", "ap-south-1"),
+            ("https://bedrock-runtime.cn-north-1.amazonaws.com.cn", "cn-north-1"),
+            ("http://127.0.0.1:8080", "us-east-1"),
+        ];
+        for (base, expected) in cases {
+            assert_eq!(region(&model("m", base)), expected, "{base}");
+        }
+        let mut configured = model("m", "https://bedrock-runtime.eu-west-1.amazonaws.com");
+        configured.compat = json!({"region": "ca-central-1"});
+        assert_eq!(region(&configured), "ca-central-1");
+        assert_eq!(auth(&configured), Auth::Aws { region: "ca-central-1".into(), service: "bedrock" });
+    }
+
+    #[test]
+    fn ids_are_one_segment_of_the_path() {
+        let arn = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-4-6-v1";
+        assert_eq!(
+            converse(&model(arn, "http://127.0.0.1:8080/")),
+            "http://127.0.0.1:8080/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2F\
+             us.anthropic.claude-opus-4-6-v1/converse-stream"
+        );
+        let mut china = model("amazon.nova-pro-v1:0", "");
+        china.compat = json!({"region": "cn-north-1"});
+        let url = "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/amazon.nova-pro-v1%3A0/converse-stream";
+        assert_eq!(converse(&china), url);
+    }
+
+    #[test]
+    fn models_are_listed_by_the_sister_host() {
+        assert_eq!(list(&model("m", "")), "https://bedrock.us-east-1.amazonaws.com/foundation-models");
+        let runtime = model("m", "https://bedrock-runtime.eu-west-1.amazonaws.com/");
+        assert_eq!(list(&runtime), "https://bedrock.eu-west-1.amazonaws.com/foundation-models");
+        assert_eq!(list(&model("m", "http://127.0.0.1:8080")), "http://127.0.0.1:8080/foundation-models");
+    }
+}

@@ -1,0 +1,317 @@
+//! Requests: a conversation as Converse wants it.
+//!
+//! Owns the head of the request and the wire form of every message. Replies of the model that is asked go back
+//! exactly; of other models' replies only what everybody understands does. Roles alternate: consecutive messages of one
+//! side become one item. Invariant: what is appended for a message never depends on what comes after it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lariat_core::content::Content;
+use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMessage};
+use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, ToolChoice};
+use lariat_core::tool::ToolDefinition;
+use serde_json::{Map, Value, json};
+
+use super::place;
+use super::validate::{self, Guard, IMAGES, OPAQUE};
+use crate::protocol::anthropic::request::{fitted_name, input_schema};
+use crate::protocol::anthropic::thinking::{self, Carrier, Plan, Tail};
+use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
+
+/// Output limit of a Claude where neither the request nor the model has one.
+const MAX_TOKENS: u32 = 8192;
+/// Items of the user that get a cache point: the newest is written, the one before it is read.
+const MARKED_ITEMS: usize = 2;
+
+/// Stands for the content of a message that has none this service can read.
+const NOTHING: &str = "(content that this model cannot read)";
+/// Stands for the output of a tool that gave none.
+const NO_OUTPUT: &str = "(no output)";
+/// Asks for the rest of a reply that was paused: this service cannot resume one.
+const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
+/// Describes a tool that was called earlier and is not offered any more: calls in the history need a definition.
+const GONE: &str = "Not available any more; do not call it.";
+
+pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    let model = &request.model_config;
+    let cached = Cached::of(request);
+    let claude = thinking::is_claude(&model.id) || model.compat.get("thinking").is_some();
+    let max_tokens = request.output_limit().or(claude.then_some(MAX_TOKENS));
+    let planned = |tail| thinking::plan(request, max_tokens.unwrap_or_default(), Carrier::Bedrock, tail);
+    let choice = tool_choice(&planned(Tail::Free).tool_choice);
+
+    // Tools and their choice are one object on this wire, so both decide whether it can be kept.
+    let kept = json!([choice, cached.tools.then_some(&cached.point)]);
+    let key = format!("{}\n{}\n{}\n{kept}", model.api, model.provider, model.id);
+    let mut body = Body::of(request, key, || Turns::new(Arc::clone(model)))?;
+    body.conversation.guard.end()?;
+    body.tools(&request.tools, |tools| tool_config(tools, choice.as_ref(), &cached));
+
+    let called = body.conversation.guard.has_calls();
+    // There is no choice of none: the tools are left out, unless earlier calls need them.
+    let offered = request.tool_choice != ToolChoice::None || called;
+    let plan = planned(body.conversation.tail());
+    let mut head = head(request, max_tokens, plan, &cached);
+    if request.tools.is_empty() && called {
+        let gone: Vec<ToolDefinition> = body.conversation.names.iter().map(|name| gone(name)).collect();
+        head.insert("toolConfig".to_owned(), tool_config(&gone, None, &Cached::default()));
+    }
+    validate::head(&head, &model.id, &request.tools, request.output_schema.as_deref())?;
+
+    let places: Vec<usize> = match cached.messages {
+        true => body.places("user").take(MARKED_ITEMS).collect(),
+        false => Vec::new(),
+    };
+    // A place is before the brace that closes a block: this closes it and opens one of its own, which that brace closes.
+    let point = cached.point.to_string();
+    let mark = format!("}},{}", point.strip_suffix('}').unwrap_or(&point));
+    let bytes = body.finish(request, &head, offered.then_some("toolConfig"), "messages", (&mark, &places));
+    Outgoing::post(place::converse(model), place::auth(model), bytes)
+        .header("accept", "application/vnd.amazon.eventstream")
+        .with_headers_of(model)
+}
+
+/// Where cache points go.
+#[derive(Debug, Default)]
+struct Cached {
+    system: bool,
+    tools: bool,
+    messages: bool,
+    point: Value,
+}
+
+impl Cached {
+    /// Models that do not know cache points reject them ("You invoked an unsupported model or your request did not
+    /// allow prompt caching"): Claude takes them everywhere, Nova not for tools, others not at all. `compat` decides
+    /// where an id tells nothing, as those of application profiles do.
+    fn of(request: &StreamConfig) -> Self {
+        let model = &request.model_config;
+        let (claude, nova) = (thinking::caches_on_bedrock(&model.id), model.id.contains("amazon.nova"));
+        let knows = model.compat.get("caching").and_then(Value::as_bool).unwrap_or(claude || nova);
+        let (system, tools, messages) = request.cache_config.breakpoints();
+        let point = match request.cache_config.ttl {
+            CacheTtl::OneHour if !nova => json!({"cachePoint": {"type": "default", "ttl": "1h"}}),
+            _ => json!({"cachePoint": {"type": "default"}}),
+        };
+        Self { system: system && knows, tools: tools && knows && !nova, messages: messages && knows, point }
+    }
+}
+
+fn head(request: &StreamConfig, max_tokens: Option<u32>, plan: Plan, cached: &Cached) -> Map<String, Value> {
+    let mut head = Map::new();
+    let mut put = |name: &str, value: Map<String, Value>| {
+        if !value.is_empty() {
+            head.insert(name.to_owned(), value.into());
+        }
+    };
+    let named = |name: &str, value: Value| (name.to_owned(), value);
+    let limit = max_tokens.map(|limit| named("maxTokens", limit.into()));
+    let temperature = plan.temperature.map(|temperature| named("temperature", temperature.into()));
+    put("inferenceConfig", limit.into_iter().chain(temperature).collect());
+
+    let extra = request.model_config.compat.get("additionalModelRequestFields").and_then(Value::as_object);
+    let thinking = plan.thinking.map(|thinking| named("thinking", thinking));
+    put(
+        "additionalModelRequestFields",
+        thinking.into_iter().chain(extra.cloned().into_iter().flatten()).collect(),
+    );
+
+    let effort = plan.effort.map(|effort| named("effort", effort.into()));
+    let format = request.output_schema.as_ref().map(|schema| {
+        // The service wants the schema as text.
+        let schema = json!({"name": schema.name, "schema": schema.schema.to_string()});
+        named("textFormat", json!({"type": "json_schema", "structure": {"jsonSchema": schema}}))
+    });
+    put("outputConfig", effort.into_iter().chain(format).collect());
+
+    if !request.system_prompt.trim().is_empty() {
+        let mut system = vec![json!({"text": &*request.system_prompt})];
+        system.extend(cached.system.then(|| cached.point.clone()));
+        head.insert("system".to_owned(), system.into());
+    }
+    head
+}
+
+fn tool_choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Required => Some(json!({"any": {}})),
+        ToolChoice::Tool(name) => Some(json!({"tool": {"name": name}})),
+        // Auto is the service's default, and it knows no choice of none.
+        _ => None,
+    }
+}
+
+fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &Cached) -> Value {
+    let listed = tools.iter().map(|tool| {
+        let mut spec = json!({"name": tool.name, "inputSchema": {"json": input_schema(&tool.parameters)}});
+        if let (Value::Object(spec), false) = (&mut spec, tool.description.trim().is_empty()) {
+            spec.insert("description".to_owned(), tool.description.as_str().into());
+        }
+        json!({"toolSpec": spec})
+    });
+    let listed: Vec<Value> = listed.chain(cached.tools.then(|| cached.point.clone())).collect();
+    match choice {
+        Some(choice) => json!({"tools": listed, "toolChoice": choice}),
+        None => json!({"tools": listed}),
+    }
+}
+
+fn gone(name: &str) -> ToolDefinition {
+    ToolDefinition { name: name.to_owned(), description: GONE.to_owned(), parameters: json!({}) }
+}
+
+/// The messages so far, and what their translator knows.
+#[derive(Debug)]
+pub(super) struct Turns {
+    model: Arc<ModelConfig>,
+    ids: CallIds,
+    guard: Guard,
+    /// Tools that were called so far.
+    names: BTreeSet<String>,
+    /// Whether the model takes the outcome of a call; others reject the field.
+    statuses: bool,
+    role: &'static str,
+    /// The last item of the assistant starts with reasoning.
+    thought: bool,
+    /// The last item of the user has results.
+    results: bool,
+}
+
+impl Conversation for Turns {
+    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+        match message {
+            Message::User(user) => {
+                let blocks = readable(&user.content, NOTHING);
+                blocks.iter().try_for_each(|block| self.add("user", block, items))
+            }
+            Message::ToolResult(result) => {
+                let block = self.result(result);
+                self.add("user", &block, items)
+            }
+            Message::Assistant(reply) => self.reply(reply, items),
+        }
+    }
+}
+
+impl Turns {
+    fn new(model: Arc<ModelConfig>) -> Self {
+        let statuses = thinking::is_claude(&model.id) || model.id.contains("amazon.nova");
+        Self {
+            model,
+            ids: CallIds::new(IdRule::COMMON),
+            guard: Guard::default(),
+            names: BTreeSet::new(),
+            statuses,
+            role: "",
+            thought: false,
+            results: false,
+        }
+    }
+
+    fn tail(&self) -> Tail {
+        let open = self.role == "user" && self.results;
+        if open && !self.thought { Tail::Unthought } else { Tail::Free }
+    }
+
+    fn add(&mut self, role: &'static str, block: &Value, items: &mut Opened) -> Result<(), ProviderError> {
+        self.guard.block(role, block)?;
+        if self.role != role {
+            self.role = role;
+            match role {
+                "assistant" => self.thought = block.get("reasoningContent").is_some(),
+                _ => self.results = false,
+            }
+        }
+        self.results |= role == "user" && block.get("toolResult").is_some();
+        items.block(role, "content", block);
+        Ok(())
+    }
+
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+        let own = own_reply(reply, &self.model);
+        let mut blocks: Vec<Value> =
+            reply.content.iter().filter_map(|block| self.replied(block, own)).collect();
+        // Claude: "The final block in an assistant message cannot be `thinking`."
+        while blocks.last().is_some_and(|block| block.get("reasoningContent").is_some()) {
+            blocks.pop();
+        }
+        blocks.iter().try_for_each(|block| self.add("assistant", block, items))?;
+        let interrupted = reply.stop_reason == StopReason::Pause && reply.tool_calls().next().is_none();
+        if interrupted && self.role == "assistant" {
+            self.add("user", &json!({"text": CONTINUE}), items)?;
+        }
+        Ok(())
+    }
+
+    /// The wire form of a block of a reply, if it goes back at all.
+    fn replied(&mut self, block: &Content, own: bool) -> Option<Value> {
+        match block {
+            _ if block.is_empty() => None,
+            Content::Text { text } => Some(json!({"text": text})),
+            Content::ToolCall(call) => {
+                let (id, name) = (self.ids.wire(&call.id), fitted_name(&call.name));
+                self.names.insert(name.clone());
+                Some(json!({"toolUse": {"toolUseId": id, "name": name, "input": call.arguments}}))
+            }
+            Content::Thinking { thinking, signature: Some(signature) } if own && !signature.is_empty() => {
+                let text = json!({"text": thinking, "signature": signature});
+                Some(json!({"reasoningContent": {"reasoningText": text}}))
+            }
+            Content::RedactedThinking { data } if own => {
+                Some(json!({"reasoningContent": {"redactedContent": data}}))
+            }
+            Content::Unknown(fields) if own && is_opaque(fields) => Some(Value::Object(fields.clone())),
+            _ => None,
+        }
+    }
+
+    fn result(&mut self, result: &ToolResultMessage) -> Value {
+        let id = self.ids.wire(&result.tool_call_id);
+        let content = readable(&result.content, NO_OUTPUT);
+        match result.is_error && self.statuses {
+            true => json!({"toolResult": {"toolUseId": id, "content": content, "status": "error"}}),
+            false => json!({"toolResult": {"toolUseId": id, "content": content}}),
+        }
+    }
+}
+
+/// A block of this service's own tools: of one kind, and its calls are marked as the service's.
+fn is_opaque(fields: &Map<String, Value>) -> bool {
+    let served = |inner: &Value| inner.get("type").is_some_and(Value::is_string);
+    let known = |(kind, inner): (&String, &Value)| {
+        OPAQUE.contains(&kind.as_str()) && inner.is_object() && (kind != "toolUse" || served(inner))
+    };
+    fields.len() == 1 && fields.iter().all(known)
+}
+
+/// Blocks that a user's message or a result may have; never none.
+fn readable(content: &[Content], nothing: &str) -> Vec<Value> {
+    let mut blocks: Vec<Value> = content.iter().filter_map(said).collect();
+    if blocks.is_empty() {
+        blocks.push(json!({"text": nothing}));
+    }
+    blocks
+}
+
+fn said(block: &Content) -> Option<Value> {
+    match block {
+        _ if block.is_empty() => None,
+        Content::Text { text } => Some(json!({"text": text})),
+        Content::Image { data, mime_type } => Some(picture(data, mime_type)),
+        _ => None,
+    }
+}
+
+fn picture(data: &str, mime_type: &str) -> Value {
+    let format = mime_type.strip_prefix("image/").unwrap_or_default();
+    let format = if format == "jpg" { "jpeg" } else { format };
+    if !IMAGES.contains(&format) {
+        return json!({"text": format!("(an image of type {mime_type}, which this model cannot read)")});
+    }
+    json!({"image": {"format": format, "source": {"bytes": data}}})
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,317 @@
+//! Replies: the events of a ConverseStream, understood one at a time.
+//!
+//! Owns the blocks while they grow. Only calls announce themselves; text and reasoning begin with their first piece. The
+//! reply is complete with `metadata`, which comes after `messageStop`, or when the body ends after `messageStop`.
+//! Invariant: an event nobody knows changes nothing.
+
+use std::borrow::Cow;
+
+use lariat_core::content::Content;
+use lariat_core::message::StopReason;
+use lariat_core::model::ProviderError;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::error;
+use crate::wire::{Frame, FrameKind, Interpret, Reply};
+
+/// Blocks that one reply may have: a stream that loops must not fill the memory.
+const BLOCK_LIMIT: usize = 16 * 1024;
+/// Bytes of signatures and of blocks of unknown kinds that one reply may hold together.
+const HELD_LIMIT: usize = 32 * 1024 * 1024;
+/// No request has used more tokens; what a broken service counts beyond must not overflow sums.
+const TOKEN_LIMIT: u64 = 1 << 40;
+
+/// Text that is borrowed from the frame unless it has escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// All events in one flat shape: whatever is missing or null is none.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'a> {
+    content_block_index: Option<u64>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    start: Option<Value>,
+    #[serde(borrow)]
+    stop_reason: Option<Text<'a>>,
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Delta<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_use: Option<Input<'a>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Reasoning<'a>>,
+    tool_result: Option<Vec<Value>>,
+    image: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize)]
+struct Input<'a> {
+    #[serde(borrow)]
+    input: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Reasoning<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    signature: Option<Text<'a>>,
+    redacted_content: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tokens {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_write_input_tokens: Option<u64>,
+}
+
+/// A reply's blocks; a block's place is its index in the reply.
+#[derive(Debug, Default)]
+pub(super) struct Converse {
+    blocks: Vec<Block>,
+    held: usize,
+    counted: bool,
+}
+
+#[derive(Debug)]
+struct Block {
+    wire: u64,
+    /// Pieces of a signature.
+    signature: String,
+    /// A block that only this service understands: its kind, its fields, and pieces of its input.
+    other: Option<(&'static str, Map<String, Value>, String)>,
+}
+
+impl Interpret for Converse {
+    fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
+        if frame.kind == FrameKind::Exception {
+            return Err(error::in_stream(frame.name, frame.data));
+        }
+        let event: Event<'_> = serde_json::from_str(frame.data).map_err(|error| {
+            ProviderError::InvalidReply(format!("an event of the stream cannot be read: {error}").into())
+        })?;
+        // The service does not say which model answers.
+        reply.start("");
+        let wire = event.content_block_index.unwrap_or_default();
+        match frame.name {
+            "contentBlockDelta" => match event.delta {
+                Some(delta) => self.delta(wire, delta, reply),
+                None => Ok(()),
+            },
+            "contentBlockStart" => self.start(wire, event.start, reply),
+            "contentBlockStop" => match self.place(wire) {
+                Some(place) => self.close(place, reply),
+                None => Ok(()),
+            },
+            "messageStop" => {
+                reply.stop(stop_reason(event.stop_reason.as_ref().map_or("", |reason| &reason.0))?);
+                if self.counted { self.finish(reply) } else { Ok(()) }
+            }
+            "metadata" => {
+                count(reply, event.usage);
+                self.counted = true;
+                if reply.has_stopped() { self.finish(reply) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, reply: &mut Reply) -> Result<(), ProviderError> {
+        match reply.has_stopped() {
+            true => self.finish(reply),
+            false => Err(ProviderError::Network("the stream ended before the reply was complete".into())),
+        }
+    }
+}
+
+impl Converse {
+    /// The place of the newest block of this number.
+    fn place(&self, wire: u64) -> Option<usize> {
+        self.blocks.iter().rposition(|block| block.wire == wire)
+    }
+
+    fn open(&mut self, wire: u64) -> Result<usize, ProviderError> {
+        if self.blocks.len() >= BLOCK_LIMIT {
+            return Err(ProviderError::InvalidReply(format!("more than {BLOCK_LIMIT} blocks").into()));
+        }
+        self.blocks.push(Block { wire, signature: String::new(), other: None });
+        Ok(self.blocks.len() - 1)
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.held += bytes;
+        if self.held > HELD_LIMIT {
+            let megabytes = HELD_LIMIT / (1024 * 1024);
+            return Err(ProviderError::InvalidReply(format!("blocks are larger than {megabytes} MB").into()));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, wire: u64, start: Option<Value>, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(Value::Object(mut start)) = start else { return Ok(()) };
+        if let Some(Value::Object(call)) = start.remove("toolUse") {
+            let place = self.open(wire)?;
+            if call.get("type").is_some_and(Value::is_string) {
+                return self.other(place, "toolUse", call);
+            }
+            let text = |field: &str| match call.get(field) {
+                Some(Value::String(text)) => text.clone(),
+                Some(Value::Number(number)) => number.to_string(),
+                _ => String::new(),
+            };
+            return reply.call(place, &text("toolUseId"), &text("name"));
+        }
+        for kind in ["toolResult", "image"] {
+            if let Some(Value::Object(fields)) = start.remove(kind) {
+                let place = self.open(wire)?;
+                return self.other(place, kind, fields);
+            }
+        }
+        Ok(())
+    }
+
+    fn other(
+        &mut self,
+        place: usize,
+        kind: &'static str,
+        fields: Map<String, Value>,
+    ) -> Result<(), ProviderError> {
+        self.hold(Value::Object(fields.clone()).to_string().len())?;
+        if let Some(block) = self.blocks.get_mut(place) {
+            block.other = Some((kind, fields, String::new()));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn delta(&mut self, wire: u64, delta: Delta<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
+        let place = match self.place(wire) {
+            Some(place) => place,
+            None => self.open(wire)?,
+        };
+        if let Some(Text(text)) = delta.text {
+            return reply.text(place, text);
+        }
+        if let Some(Text(input)) = delta.tool_use.and_then(|call| call.input) {
+            if self.is_other(place) {
+                self.hold(input.len())?;
+                if let Some((_, _, pieces)) =
+                    self.blocks.get_mut(place).and_then(|block| block.other.as_mut())
+                {
+                    pieces.push_str(&input);
+                }
+                return Ok(());
+            }
+            return reply.arguments(place, input);
+        }
+        if let Some(reasoning) = delta.reasoning_content {
+            if let Some(Text(text)) = reasoning.text {
+                reply.thinking(place, text)?;
+            }
+            if let Some(Text(piece)) = reasoning.signature {
+                self.hold(piece.len())?;
+                if let Some(block) = self.blocks.get_mut(place) {
+                    block.signature.push_str(&piece);
+                }
+            }
+            if let Some(data) = reasoning.redacted_content.filter(|data| !data.is_empty()) {
+                self.hold(data.len())?;
+                reply.block(place, Content::RedactedThinking { data })?;
+            }
+            return Ok(());
+        }
+        self.grow(place, delta.tool_result, delta.image)
+    }
+
+    fn is_other(&self, place: usize) -> bool {
+        self.blocks.get(place).is_some_and(|block| block.other.is_some())
+    }
+
+    /// Pieces of results and images that the service's own tools made.
+    fn grow(
+        &mut self,
+        place: usize,
+        parts: Option<Vec<Value>>,
+        image: Option<Map<String, Value>>,
+    ) -> Result<(), ProviderError> {
+        let (parts, image) = (parts.unwrap_or_default(), image.unwrap_or_default());
+        self.hold(json!([parts, image]).to_string().len())?;
+        let Some((_, fields, _)) = self.blocks.get_mut(place).and_then(|block| block.other.as_mut()) else {
+            return Ok(());
+        };
+        if !parts.is_empty() {
+            match fields.get_mut("content") {
+                Some(Value::Array(content)) => content.extend(parts),
+                _ => drop(fields.insert("content".to_owned(), parts.into())),
+            }
+        }
+        fields.extend(image);
+        Ok(())
+    }
+
+    fn close(&mut self, place: usize, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(block) = self.blocks.get_mut(place) else { return Ok(()) };
+        let signature = std::mem::take(&mut block.signature);
+        let other = block.other.take();
+        reply.signature(place, signature.into())?;
+        let Some((kind, mut fields, input)) = other else { return Ok(()) };
+        if kind == "toolUse" {
+            let input = if input.trim().is_empty() { "{}" } else { &input };
+            // Cut in the middle: the service would reject half of a call, so it is none.
+            let Ok(input) = serde_json::from_str::<Value>(input) else { return Ok(()) };
+            fields.insert("input".to_owned(), input);
+        }
+        reply.block(place, Content::Unknown(Map::from_iter([(kind.to_owned(), Value::Object(fields))])))
+    }
+
+    fn finish(&mut self, reply: &mut Reply) -> Result<(), ProviderError> {
+        for place in 0..self.blocks.len() {
+            self.close(place, reply)?;
+        }
+        reply.finish()
+    }
+}
+
+fn count(reply: &mut Reply, tokens: Option<Tokens>) {
+    let Some(tokens) = tokens else { return };
+    let counted = |count: Option<u64>| count.unwrap_or_default().min(TOKEN_LIMIT);
+    let usage = reply.usage_mut();
+    usage.input = counted(tokens.input_tokens);
+    usage.output = counted(tokens.output_tokens);
+    usage.cache_read = counted(tokens.cache_read_input_tokens);
+    usage.cache_write = counted(tokens.cache_write_input_tokens);
+    usage.total_tokens = counted(tokens.total_tokens);
+}
+
+fn stop_reason(reason: &str) -> Result<StopReason, ProviderError> {
+    Ok(match reason {
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" => StopReason::Length,
+        "guardrail_intervened" | "content_filtered" => StopReason::Refusal,
+        "model_context_window_exceeded" => StopReason::ContextExceeded,
+        // The service could not read what the model wrote: nobody else should try.
+        "malformed_model_output" | "malformed_tool_use" => {
+            return Err(ProviderError::InvalidReply(format!("the service reports `{reason}`").into()));
+        }
+        // `end_turn`, `stop_sequence`, and whatever comes next.
+        _ => StopReason::Stop,
+    })
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! Each rule speaks when it is broken, and only then.
+
+use serde_json::json;
+
+use super::*;
+use crate::protocol::anthropic::fixtures::tool;
+
+fn words(text: &str) -> Value {
+    json!({"text": text})
+}
+
+fn call(id: &str) -> Value {
+    json!({"toolUse": {"toolUseId": id, "name": "read", "input": {}}})
+}
+
+fn result(id: &str) -> Value {
+    json!({"toolResult": {"toolUseId": id, "content": [words("x")]}})
+}
+
+fn judged(blocks: &[(&'static str, Value)]) -> Result<(), String> {
+    let mut guard = Guard::default();
+    let looked = blocks.iter().try_for_each(|(role, block)| guard.block(role, block));
+    looked.and_then(|()| guard.end()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_conversation_with_calls_and_results_passes() {
+    let blocks = [
+        ("user", words("hi")),
+        ("assistant", json!({"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}})),
+        ("assistant", json!({"reasoningContent": {"redactedContent": "eA=="}})),
+        (
+            "assistant",
+            json!({"toolUse": {"toolUseId": "s", "name": "nova_grounding", "type": "server_tool_use"}}),
+        ),
+        ("assistant", call("a")),
+        ("assistant", call("b")),
+        ("user", result("b")),
+        ("user", result("a")),
+        ("user", words("and")),
+    ];
+    assert_eq!(judged(&blocks), Ok(()));
+}
+
+#[test]
+fn every_broken_rule_is_named() {
+    let user = || ("user", words("hi"));
+    let named =
+        |name: &str, input: Value| json!({"toolUse": {"toolUseId": "a", "name": name, "input": input}});
+    let cases: Vec<(Vec<(&'static str, Value)>, &str)> = vec![
+        (vec![], "no messages"),
+        (vec![("assistant", words("hi"))], "first message"),
+        (vec![user(), ("assistant", words("hi"))], "last message"),
+        (vec![("user", words(" "))], "visible"),
+        (vec![("user", json!({"image": {"format": "bmp", "source": {"bytes": "AA"}}}))], "image"),
+        (vec![("user", json!({"image": {"format": "png", "source": {}}}))], "image"),
+        (vec![("user", json!({"reasoningContent": {}}))], "kind `reasoningContent`"),
+        (vec![("user", json!({"text": "a", "image": {}}))], "exactly one kind"),
+        (
+            vec![user(), ("assistant", json!({"reasoningContent": {"reasoningText": {"text": "x"}}}))],
+            "signature",
+        ),
+        (vec![user(), ("assistant", call("a")), user()], "`a` has no result"),
+        (vec![user(), ("assistant", call("a b"))], "malformed"),
+        (vec![user(), ("assistant", call("a")), ("assistant", call("a"))], "twice"),
+        (vec![("user", result("a"))], "no call"),
+        (
+            vec![user(), ("assistant", call("a")), ("user", json!({"toolResult": {"toolUseId": "a"}}))],
+            "empty",
+        ),
+        (vec![user(), ("assistant", named(&"x".repeat(65), json!({})))], "name"),
+        (vec![user(), ("assistant", named("read", json!(3)))], "input"),
+    ];
+    for (blocks, why) in cases {
+        let judged = judged(&blocks).unwrap_err();
+        assert!(judged.contains("would be rejected") && judged.contains(why), "{why}: {judged}");
+    }
+}
+
+#[test]
+fn the_head_is_looked_at_too() {
+    let judged = |fields: Value, model: &str, tools: &[ToolDefinition]| {
+        head(fields.as_object().unwrap(), model, tools, None).map_err(|error| error.to_string())
+    };
+    let thinking = |budget: u32| {
+        json!({"inferenceConfig": {"maxTokens": 2000},
+            "additionalModelRequestFields": {"thinking": {"budget_tokens": budget}}})
+    };
+    assert_eq!(judged(thinking(1024), "m", &[tool("a")]), Ok(()));
+    assert!(judged(thinking(1023), "m", &[]).unwrap_err().contains("budget"));
+    assert!(judged(thinking(2000), "m", &[]).unwrap_err().contains("budget"));
+    assert!(
+        judged(json!({"inferenceConfig": {"maxTokens": 0}}), "m", &[]).unwrap_err().contains("maxTokens")
+    );
+    assert!(judged(json!({}), "", &[]).unwrap_err().contains("model"));
+    assert!(judged(json!({}), "m", &[tool("a"), tool("a")]).unwrap_err().contains("twice"));
+    let schema = OutputSchema { name: "x".into(), schema: json!("no") };
+    assert!(head(&Map::new(), "m", &[], Some(&schema)).is_err());
+}
