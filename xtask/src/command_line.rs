@@ -21,8 +21,13 @@ pub(crate) struct CommandLine {
 impl CommandLine {
     /// A cargo command, its words separated by blanks.
     pub(crate) fn cargo(words: &str) -> Self {
+        Self::of("cargo", words)
+    }
+
+    /// A command of another program.
+    pub(crate) fn of(program: &str, words: &str) -> Self {
         let arguments = words.split_whitespace().map(str::to_owned).collect();
-        Self { program: "cargo".to_owned(), arguments, environment: Vec::new() }
+        Self { program: program.to_owned(), arguments, environment: Vec::new() }
     }
 
     pub(crate) fn with_arguments<I>(mut self, arguments: I) -> Self

@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod catalogue;
 mod ci;
 mod command_line;
 mod core_deps;
@@ -59,6 +60,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
+        Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Bench(bench) => return bench.command_line().pass_through(&workspace),
     }
     Ok(ExitCode::SUCCESS)

@@ -19,6 +19,7 @@ const ENTRIES: &[(&str, &str)] = &[
     ("docs-links", "check that links and file references in *.md lead somewhere"),
     ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
     ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
+    ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
     ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
 ];
 
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Simulate(Vec<String>),
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
+    Catalogue(Vec<String>),
     Bench(Bench),
 }
 
@@ -57,6 +59,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
         "simulate" => Command::Simulate(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),
+        "catalogue" => Command::Catalogue(rest.to_vec()),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
     };

@@ -49,6 +49,15 @@ impl Workspace {
         std::fs::read_to_string(self.root.join(path)).with_context(|| format!("cannot read {path}"))
     }
 
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<()> {
+        std::fs::write(self.root.join(path), text).with_context(|| format!("cannot write {path}"))
+    }
+
+    /// A path from the root, for programs that start elsewhere.
+    pub(crate) fn absolute(&self, path: &str) -> String {
+        self.root.join(path).to_string_lossy().into_owned()
+    }
+
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }

@@ -1,1 +1,238 @@
-//! Tests of `body`.
+//! A body by appending is a body built at once, and costs what is new.
+
+use lariat_core::message::{AgentMessage, ExtensionMessage, SharedMessage, StopReason};
+use lariat_core::model::RequestMemo;
+use lariat_core::transcript::Transcript;
+use lariat_core::usage::Usage;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// A protocol of this test: users and models speak in blocks, results are items; some words are refused.
+#[derive(Debug, Default)]
+struct Sample {
+    pushed: usize,
+}
+
+impl Conversation for Sample {
+    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+        self.pushed += 1;
+        let text = message.text();
+        if text.contains("refused") {
+            return Err(ProviderError::Api("refused".into()));
+        }
+        match message {
+            Message::User(_) => items.block("user", "content", &json!({"text": text})),
+            Message::Assistant(_) => items.block("assistant", "content", &json!({"text": text})),
+            Message::ToolResult(_) => items.item(&json!({"role": "tool", "text": text})),
+        }
+        Ok(())
+    }
+}
+
+fn user(text: &str) -> SharedMessage {
+    Arc::new(AgentMessage::user(text))
+}
+
+fn reply(text: &str, calls: usize) -> SharedMessage {
+    let mut content = vec![text.into()];
+    content.extend(
+        (0..calls)
+            .map(|n| lariat_core::content::Content::tool_call(format!("{text}-{n}"), "read", json!({}))),
+    );
+    Arc::new(AgentMessage::from(Message::Assistant(AssistantMessage {
+        content,
+        stop_reason: StopReason::Stop,
+        model: "m".into(),
+        requested_model: None,
+        provider: "p".into(),
+        usage: Usage::default(),
+        timestamp: Default::default(),
+        error_message: None,
+    })))
+}
+
+fn window(messages: &[SharedMessage]) -> Window {
+    Transcript::repaired(messages.iter().cloned()).0.window()
+}
+
+fn asked(messages: &[SharedMessage], memo: &RequestMemo) -> StreamConfig {
+    let mut request = StreamConfig::new(Arc::new(ModelConfig::new("test", "m")), window(messages));
+    request.memo = memo.clone();
+    request
+}
+
+/// The body, with marks at the last places of users, and how many messages were translated for it by now.
+fn built(request: &StreamConfig, key: &str) -> (String, usize) {
+    let mut body = Body::of(request, key.to_owned(), Sample::default).unwrap();
+    body.tools(&request.tools, |tools| json!(tools.len()));
+    let places: Vec<usize> = body.places("user").take(2).collect();
+    let pushed = body.conversation.pushed;
+    let head = Map::from_iter([("model".to_owned(), json!("m"))]);
+    let bytes = body.finish(request, &head, Some("tools"), "messages", (",\"mark\":1", &places));
+    (String::from_utf8(bytes.to_vec()).unwrap(), pushed)
+}
+
+fn at_once(messages: &[SharedMessage]) -> String {
+    built(&asked(messages, &RequestMemo::default()), "k").0
+}
+
+#[test]
+fn neighbours_share_an_item_and_the_last_two_of_a_role_are_marked() {
+    let messages = [user("a"), user("b"), reply("c", 0), user("d"), user("e"), reply("f", 0), user("g")];
+    assert_eq!(
+        at_once(&messages),
+        concat!(
+            r#"{"model":"m","messages":["#,
+            r#"{"role":"user","content":[{"text":"a"},{"text":"b"}]},"#,
+            r#"{"role":"assistant","content":[{"text":"c"}]},"#,
+            r#"{"role":"user","content":[{"text":"d"},{"text":"e","mark":1}]},"#,
+            r#"{"role":"assistant","content":[{"text":"f"}]},"#,
+            r#"{"role":"user","content":[{"text":"g","mark":1}]}]}"#
+        )
+    );
+}
+
+#[test]
+fn whole_items_close_the_open_one_and_have_no_role_for_marks() {
+    let messages = [user("a"), reply("b", 1), user("c")];
+    let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
+    let roles: Vec<&str> =
+        body["messages"].as_array().unwrap().iter().map(|item| item["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "user"]);
+    assert_eq!(body["messages"][2].get("mark"), None);
+    assert_eq!(body["messages"][3]["content"][0]["mark"], 1);
+}
+
+#[test]
+fn a_body_without_head_tools_or_messages_is_still_json() {
+    let request = asked(&[], &RequestMemo::default());
+    let body = Body::of(&request, "k".into(), Sample::default).unwrap();
+    let bytes = body.finish(&request, &Map::new(), None, "messages", ("", &[]));
+    assert_eq!(bytes, r#"{"messages":[]}"#);
+}
+
+#[test]
+fn growth_costs_the_new_messages_and_gives_the_same_bytes() {
+    let memo = RequestMemo::default();
+    let messages = [user("a"), reply("b", 2), user("c"), reply("d", 0), user("e")];
+    let mut before = 0;
+    for end in 1..=messages.len() {
+        let request = asked(&messages[..end], &memo);
+        let (body, pushed) = built(&request, "k");
+        assert_eq!(body, at_once(&messages[..end]));
+        assert_eq!(pushed, request.messages.len(), "each message was translated once by now");
+        assert!(pushed > before);
+        before = pushed;
+    }
+}
+
+#[test]
+fn the_same_request_again_translates_nothing() {
+    let memo = RequestMemo::default();
+    let messages = [user("a"), reply("b", 0), user("c")];
+    let first = built(&asked(&messages, &memo), "k");
+    assert_eq!(built(&asked(&messages, &memo), "k"), first);
+}
+
+#[test]
+fn a_fork_a_compaction_and_another_model_start_anew() {
+    let memo = RequestMemo::default();
+    let messages = [user("a"), reply("b", 0), user("c"), reply("d", 0), user("e")];
+    built(&asked(&messages, &memo), "k");
+    // Back to an earlier point, and on from there.
+    let forked = [messages[0].clone(), messages[1].clone(), user("other")];
+    assert_eq!(built(&asked(&forked, &memo), "k"), (at_once(&forked), 3));
+    // The beginning was replaced by a summary.
+    let compacted = [user("summary"), messages[1].clone(), messages[4].clone()];
+    assert_eq!(built(&asked(&compacted, &memo), "k"), (at_once(&compacted), 3));
+    // The same words in another message are not the same message.
+    let copied = [user("summary"), messages[1].clone(), messages[4].clone()];
+    assert_eq!(built(&asked(&copied, &memo), "k").1, 3);
+    assert_eq!(built(&asked(&copied, &memo), "k").1, 3, "kept");
+    assert_eq!(built(&asked(&copied, &memo), "another key").1, 3, "anew");
+}
+
+#[test]
+fn what_another_protocol_kept_is_forgotten() {
+    let memo = RequestMemo::default();
+    memo.put(Box::new(7_u8));
+    let messages = [user("a")];
+    assert_eq!(built(&asked(&messages, &memo), "k"), (at_once(&messages), 1));
+}
+
+#[test]
+fn a_refused_message_leaves_nothing_behind() {
+    let memo = RequestMemo::default();
+    built(&asked(&[user("a")], &memo), "k");
+    let refused = asked(&[user("a"), user("refused")], &memo);
+    assert!(Body::of(&refused, "k".into(), Sample::default).is_err());
+    assert_eq!(built(&asked(&[user("b")], &memo), "k"), (at_once(&[user("b")]), 1));
+}
+
+#[test]
+fn messages_of_the_application_are_not_sent() {
+    let note: SharedMessage = Arc::new(ExtensionMessage::new("note", json!(1)).into());
+    let messages = [user("a"), note, user("b")];
+    let (body, pushed) = built(&asked(&messages, &RequestMemo::default()), "k");
+    assert_eq!((body, pushed), (at_once(&[user("a"), user("b")]), 2));
+}
+
+#[test]
+fn tools_are_made_once_as_long_as_they_are_the_same() {
+    let memo = RequestMemo::default();
+    let tool = ToolDefinition { name: "t".into(), description: String::new(), parameters: json!({}) };
+    let tools: Arc<[ToolDefinition]> = Arc::from([tool]);
+    let mut made = 0;
+    let messages = [user("a")];
+    for _ in 0..3 {
+        let mut request = asked(&messages, &memo);
+        request.tools = Arc::clone(&tools);
+        let mut body = Body::of(&request, "k".into(), Sample::default).unwrap();
+        body.tools(&request.tools, |_| {
+            made += 1;
+            json!(["t"])
+        });
+        let bytes = body.finish(&request, &Map::new(), Some("tools"), "messages", ("", &[]));
+        assert_eq!(bytes, r#"{"tools":["t"],"messages":[{"role":"user","content":[{"text":"a"}]}]}"#);
+    }
+    assert_eq!(made, 1);
+}
+
+#[test]
+fn only_a_reply_of_the_same_model_at_the_same_service_is_own() {
+    let message = reply("a", 0);
+    let reply = message.as_assistant().unwrap();
+    let mut model = ModelConfig::new("test", "m");
+    model.provider = "p".into();
+    assert!(own_reply(reply, &model));
+    let mut other = reply.clone();
+    other.requested_model = Some("alias".into());
+    assert!(!own_reply(&other, &model));
+    model.id = "alias".into();
+    assert!(own_reply(&other, &model));
+    model.provider = "q".into();
+    assert!(!own_reply(&other, &model));
+}
+
+proptest! {
+    #[test]
+    fn any_history_appended_in_any_steps_is_the_history_at_once(
+        kinds in proptest::collection::vec(0_usize..4, 1..20),
+        stops in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let message = |(at, kind): (usize, &usize)| match kind {
+            0 | 1 => user(&format!("u{at}")),
+            kind => reply(&format!("r{at}"), kind - 2),
+        };
+        let messages: Vec<SharedMessage> = window(&kinds.iter().enumerate().map(message).collect::<Vec<_>>()).iter().cloned().collect();
+        let memo = RequestMemo::default();
+        let mut ends: Vec<usize> = stops.iter().map(|stop| stop.index(messages.len()) + 1).collect();
+        ends.sort_unstable();
+        ends.push(messages.len());
+        for end in ends {
+            prop_assert_eq!(built(&asked(&messages[..end], &memo), "k").0, at_once(&messages[..end]));
+        }
+    }
+}

@@ -1,1 +1,232 @@
-//! Tests of `sse`.
+//! The rules of event streams (WHATWG, chapter "Server-sent events"), each in its own words, and each at every cut.
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Events = Vec<(String, String)>;
+
+/// The events of chunks.
+fn fed(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
+    let mut parser = Parser::new();
+    let mut events = Vec::new();
+    for chunk in chunks {
+        parser.feed(chunk, |name, data| {
+            events.push((name.to_owned(), data.to_owned()));
+            Ok::<(), TooLarge>(())
+        })?;
+    }
+    Ok(events)
+}
+
+/// The events of a stream, which must be the same in one piece, byte by byte, and cut in two anywhere.
+fn events(stream: impl AsRef<[u8]>) -> Events {
+    let stream = stream.as_ref();
+    let whole = fed(&[stream]).unwrap();
+    let bytes: Vec<&[u8]> = stream.chunks(1).collect();
+    assert_eq!(fed(&bytes).unwrap(), whole, "byte by byte");
+    for cut in 0..=stream.len() {
+        let (front, back) = stream.split_at(cut);
+        assert_eq!(fed(&[front, back]).unwrap(), whole, "cut at {cut}");
+        assert_eq!(fed(&[front, b"", back]).unwrap(), whole, "cut at {cut} with nothing in between");
+    }
+    whole
+}
+
+fn unnamed(data: &[&str]) -> Events {
+    data.iter().map(|data| (String::new(), (*data).to_owned())).collect()
+}
+
+fn named(name: &str, data: &str) -> (String, String) {
+    (name.to_owned(), data.to_owned())
+}
+
+#[test]
+fn a_line_ends_in_lf_crlf_or_cr_in_any_mixture() {
+    for end in ["\n", "\r\n", "\r"] {
+        assert_eq!(
+            events(format!("data: a{end}data: b{end}{end}data: c{end}{end}")),
+            unnamed(&["a\nb", "c"])
+        );
+    }
+    assert_eq!(events("data: a\rdata: b\r\ndata: c\n\rdata: d\r\n\n"), unnamed(&["a\nb\nc", "d"]));
+    assert_eq!(events("data: a\r\rdata: b\r\r"), unnamed(&["a", "b"]));
+}
+
+#[test]
+fn a_byte_order_mark_at_the_start_is_nothing_and_elsewhere_is_text() {
+    assert_eq!(events("\u{feff}data: a\n\n"), unnamed(&["a"]));
+    assert_eq!(events("\u{feff}\u{feff}data: a\n\ndata: b\n\n"), unnamed(&["b"]));
+    assert_eq!(events("data: a\n\n\u{feff}data: b\n\ndata: \u{feff}c\n\n"), unnamed(&["a", "\u{feff}c"]));
+    assert_eq!(events("\u{feff}\n\ndata: a\n\n"), unnamed(&["a"]));
+    // Bytes that only begin like the mark are a field that nobody knows.
+    assert_eq!(events(b"\xEF\xBBdata: a\n\ndata: b\n\n"), unnamed(&["b"]));
+}
+
+#[test]
+fn comments_are_nothing() {
+    assert_eq!(events(": hello\n:\n:data: x\n\ndata: a\n: in between\ndata: b\n\n"), unnamed(&["a\nb"]));
+    assert_eq!(events(format!(":{}\ndata: a\n\n", "x".repeat(3000))), unnamed(&["a"]));
+}
+
+#[test]
+fn one_space_after_the_colon_is_nothing_and_others_are_data() {
+    assert_eq!(
+        events("data:a\n\ndata: b\n\ndata:  c\n\ndata:\td\n\ndata: e \n\n"),
+        unnamed(&["a", "b", " c", "\td", "e "])
+    );
+}
+
+#[test]
+fn a_field_without_a_colon_has_an_empty_value() {
+    assert_eq!(events("data\n\n"), unnamed(&[""]));
+    assert_eq!(events("data\ndata\n\n"), unnamed(&["\n"]));
+    assert_eq!(events("data:\n\n"), unnamed(&[""]));
+    assert_eq!(events("event: x\nevent\ndata: a\n\n"), unnamed(&["a"]));
+}
+
+#[test]
+fn everything_after_the_first_colon_is_the_value() {
+    assert_eq!(events("data: a: b:c\n\ndata::\n\n"), unnamed(&["a: b:c", ":"]));
+}
+
+#[test]
+fn fields_that_nobody_knows_are_nothing_and_names_are_exact() {
+    let stream =
+        "datas: x\n data: x\nDATA: x\nid: 1\nretry: 1000\nretry: soon\nunknown\ndata : x\ndata: a\n\n";
+    assert_eq!(events(stream), unnamed(&["a"]));
+}
+
+#[test]
+fn a_name_holds_for_one_event_and_the_last_one_counts() {
+    let stream = "event: a\nevent: b\ndata: 1\n\ndata: 2\n\nevent:  c\ndata: 3\n\n";
+    assert_eq!(events(stream), [named("b", "1"), named("", "2"), named(" c", "3")]);
+}
+
+#[test]
+fn an_event_without_data_is_none_and_takes_its_name_along() {
+    assert_eq!(events("event: ping\n\ndata: a\n\n\n\n\nid: 3\n\n"), unnamed(&["a"]));
+}
+
+#[test]
+fn lines_of_data_are_joined_and_the_last_newline_is_not_data() {
+    assert_eq!(events("data: a\ndata:\ndata: b\n\n"), unnamed(&["a\n\nb"]));
+    assert_eq!(events("data:\ndata:\n\n"), unnamed(&["\n"]));
+}
+
+#[test]
+fn what_is_not_ended_by_an_empty_line_never_was() {
+    for stream in ["", "data: a", "data: a\n", "data: a\r", "data: a\r\n", "event: a\ndata: b\n"] {
+        assert_eq!(events(stream), unnamed(&[]), "{stream:?}");
+    }
+}
+
+#[test]
+fn nul_and_other_controls_are_data() {
+    assert_eq!(
+        events("data: a\0b\u{1b}\u{7f}\u{85}\u{2028}\n\n"),
+        unnamed(&["a\0b\u{1b}\u{7f}\u{85}\u{2028}"])
+    );
+    assert_eq!(events("\0data: x\ndata: a\n\n"), unnamed(&["a"]));
+}
+
+#[test]
+fn characters_stay_whole_wherever_they_are_cut() {
+    let text = "é€𝄞 नमस्ते 👩‍👩‍👧";
+    assert_eq!(events(format!("event: {text}\ndata: {text}\n\n")), [named(text, text)]);
+}
+
+#[test]
+fn bytes_that_are_no_text_become_the_replacement_character() {
+    assert_eq!(events(b"data: a\xFFb\xE2\x82\n\n"), unnamed(&["a\u{fffd}b\u{fffd}"]));
+}
+
+#[test]
+fn an_event_that_is_too_large_is_an_error_however_it_comes() {
+    let line = vec![b'x'; 1024 * 1024];
+    let mut parser = Parser::new();
+    let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), TooLarge>(()));
+    feed(b"data: ").unwrap();
+    let fed = (0..=EVENT_LIMIT / line.len()).try_for_each(|_| feed(&line));
+    assert_eq!(fed, Err(TooLarge), "one long line");
+
+    let mut parser = Parser::new();
+    let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), TooLarge>(()));
+    let line = [b"data: ", line.as_slice(), b"\n"].concat();
+    let fed = (0..=EVENT_LIMIT / line.len()).try_for_each(|_| feed(&line));
+    assert_eq!(fed, Err(TooLarge), "many lines");
+    assert!(TooLarge.to_string().contains("32 MB"));
+}
+
+#[test]
+fn many_events_below_the_limit_are_no_event_above_it() {
+    let mut parser = Parser::new();
+    let mut count = 0;
+    let event = [b"data: ".as_slice(), &vec![b'x'; EVENT_LIMIT / 2], b"\n\n"].concat();
+    for _ in 0..4 {
+        let counted = parser.feed(&event, |_, _| {
+            count += 1;
+            Ok::<(), TooLarge>(())
+        });
+        counted.unwrap();
+    }
+    assert_eq!(count, 4);
+}
+
+#[test]
+fn an_error_of_the_sink_is_passed_on_and_what_came_before_stands() {
+    #[derive(Debug, PartialEq)]
+    struct Stop;
+    impl From<TooLarge> for Stop {
+        fn from(_: TooLarge) -> Self {
+            Self
+        }
+    }
+    let mut seen = Vec::new();
+    let stopped = Parser::new().feed(b"data: a\n\ndata: b\n\ndata: c\n\n", |_, data| {
+        seen.push(data.to_owned());
+        if data == "b" { Err(Stop) } else { Ok(()) }
+    });
+    assert_eq!((stopped, seen), (Err(Stop), vec!["a".to_owned(), "b".to_owned()]));
+}
+
+/// The rules again, in the slowest and plainest form there is: all bytes first, then lines, then fields.
+fn plainly(stream: &[u8]) -> Events {
+    let text = String::from_utf8_lossy(stream);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n").replace('\r', "\n");
+    let (mut events, mut name, mut data) = (Vec::new(), String::new(), None::<String>);
+    let Some((lines, _unfinished)) = text.rsplit_once('\n') else { return events };
+    for line in lines.split('\n') {
+        if line.is_empty() {
+            let name = std::mem::take(&mut name);
+            events.extend(data.take().map(|data| (name, data)));
+            continue;
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                data = Some(data.map_or_else(|| value.to_owned(), |before| format!("{before}\n{value}")))
+            }
+            "event" => value.clone_into(&mut name),
+            _ => {}
+        }
+    }
+    events
+}
+
+proptest! {
+    #[test]
+    fn any_stream_in_any_pieces_means_what_the_rules_say(
+        pieces in proptest::collection::vec("(data|event|id|d)?(: ?)?[aé:\u{feff} ]{0,3}(\n|\r|\r\n){0,2}", 0..30),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let stream = pieces.concat().into_bytes();
+        let expected = plainly(&stream);
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
+        places.extend([0, stream.len()]);
+        places.sort_unstable();
+        let chunks: Vec<&[u8]> = places.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
+        prop_assert_eq!(fed(&chunks).unwrap(), expected);
+    }
+}

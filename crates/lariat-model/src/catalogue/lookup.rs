@@ -1,0 +1,104 @@
+//! Finding a model by a name as people write it.
+//!
+//! Owns what counts as the same name: upper and lower case, `.` and `-`, a date or `latest` at the end, Amazon's
+//! regions and versions. Invariant: an exact name is always found as itself, whatever is like it.
+
+use super::distance::distance;
+use super::{Catalogue, ModelInfo};
+
+/// Names that are suggested at most.
+const SUGGESTIONS: usize = 3;
+/// Where a bare id is looked for first: the makers of models before those who resell them.
+const MAKERS: [&str; 8] =
+    ["anthropic", "openai", "google", "xai", "mistral", "deepseek", "moonshotai", "zai"];
+
+impl Catalogue {
+    /// The model of a name: `provider/id`, or an id alone, which is looked for at the makers of models first. The id may
+    /// have a date more or less than the catalogue's; of several dates the newest is meant.
+    pub fn find(&self, name: &str) -> Option<&ModelInfo> {
+        let name = name.trim();
+        let qualified = name.split_once('/').and_then(|(provider, id)| self.get(provider, id));
+        qualified.or_else(|| self.bare(name))
+    }
+
+    /// The model of a service, with the same tolerance.
+    pub fn get(&self, provider: &str, id: &str) -> Option<&ModelInfo> {
+        let provider = self.providers.get(provider)?;
+        if let Some(exact) = provider.model(id) {
+            return Some(exact);
+        }
+        let wanted = normal(id);
+        // Ids end in their dates, so the last is the newest.
+        provider.models().filter(|model| normal(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
+    }
+
+    fn bare(&self, id: &str) -> Option<&ModelInfo> {
+        let others = || self.providers().filter(|provider| !MAKERS.contains(provider));
+        let order = || MAKERS.into_iter().chain(others());
+        let exact = order().find_map(|provider| self.providers.get(provider)?.model(id));
+        exact.or_else(|| order().find_map(|provider| self.get(provider, id)))
+    }
+
+    /// Names of the catalogue that are near to one it does not have, nearest first.
+    pub fn suggest(&self, name: &str) -> Vec<String> {
+        let wanted = name.trim().to_lowercase();
+        let bound = (wanted.chars().count() / 3).max(2);
+        let mut near: Vec<(usize, String)> = Vec::new();
+        for model in self.models() {
+            let full = format!("{}/{}", model.provider, model.id);
+            let far =
+                distance(&wanted, &model.id.to_lowercase()).min(distance(&wanted, &full.to_lowercase()));
+            // What is a part of a name is nearer than what is like it.
+            let part = wanted.len() >= 3 && full.to_lowercase().contains(&wanted);
+            if part || far <= bound {
+                near.push((if part { 0 } else { far }, full));
+            }
+        }
+        near.sort_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| a.1.len().cmp(&b.1.len())).then_with(|| b.1.cmp(&a.1))
+        });
+        near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
+    }
+}
+
+/// A name without what people and services write differently.
+fn normal(id: &str) -> String {
+    let mut id = id.to_lowercase();
+    for prefix in ["models/", "publishers/google/models/"] {
+        id = id.strip_prefix(prefix).map(str::to_owned).unwrap_or(id);
+    }
+    // Amazon: `us.anthropic.claude-…-v1:0`.
+    for region in ["global.", "us.", "eu.", "apac.", "au.", "jp.", "us-gov."] {
+        id = id.strip_prefix(region).map(str::to_owned).unwrap_or(id);
+    }
+    let id = id.replace(['.', '@'], "-");
+    let id = strip_version(&id);
+    without_date(id.strip_suffix("-latest").unwrap_or(id)).to_owned()
+}
+
+/// Without Amazon's `-v1:0`.
+fn strip_version(id: &str) -> &str {
+    let Some((front, minor)) = id.rsplit_once(':') else { return id };
+    let Some((name, major)) = front.rsplit_once("-v") else { return id };
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if number(minor) && number(major) { name } else { id }
+}
+
+/// Without a date at the end: `-20250929`, `-2025-09-29`.
+fn without_date(id: &str) -> &str {
+    let digits =
+        |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((front, last)) = id.rsplit_once('-') else { return id };
+    if digits(last, 8) && last.starts_with("20") {
+        return front;
+    }
+    let parts: Vec<&str> = id.rsplitn(4, '-').collect();
+    match parts.as_slice() {
+        [day, month, year, name]
+            if digits(day, 2) && digits(month, 2) && digits(year, 4) && year.starts_with("20") =>
+        {
+            name
+        }
+        _ => id,
+    }
+}
