@@ -4,6 +4,31 @@
 
 use serde_json::Value;
 
+/// The value as text.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+/// The elements of a list field; empty when there is none.
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Whether a field is there and not null.
+pub(crate) fn has(value: &Value, key: &str) -> bool {
+    value.get(key).is_some_and(|field| !field.is_null())
+}
+
+/// The fields of an object; none for anything else.
+pub(crate) fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    value.as_object().into_iter().flatten().map(|(key, field)| (key.as_str(), field))
+}
+
+/// The names of an object's fields that are not in `known`.
+pub(crate) fn unknown<'a>(value: &'a Value, known: &[&str]) -> impl Iterator<Item = &'a str> {
+    fields(value).map(|(key, _)| key).filter(|key| !known.contains(key))
+}
+
 /// The JSON in a text; a text that is none is itself, as a string, so that a bad model's arguments stay bad in
 /// protocols whose arguments are objects.
 pub(crate) fn parsed(text: &str) -> Value {

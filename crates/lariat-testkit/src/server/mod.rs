@@ -6,11 +6,21 @@
 
 pub mod base64;
 mod crc32;
+mod host;
 mod json;
 pub mod render;
+mod script;
+mod seen;
+mod tool_loop;
 mod turn;
+pub mod validate;
 mod wire;
 
+pub use host::Server;
 pub use render::ApiError;
+pub use script::{Answer, Frame, RawAnswer, Request, Script};
 pub use turn::{Stop, Turn, TurnBlock, TurnUsage, signature, signature_fits};
 pub use wire::{Operation, Wire};
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ mod models;
 mod pieces;
 mod responses;
 
+pub(crate) use error::open_ai as open_ai_error;
 pub use error::{ApiError, error, error_headers, overflow, stream_error};
 pub use event_stream::{
     Headers as EventStreamHeaders, message as event_stream_message, parse as parse_event_stream,

@@ -1,0 +1,264 @@
+//! The server on a socket: HTTP/1.1 and HTTP/2 with prior knowledge, on a free port of the loopback.
+//!
+//! Owns connections, the record of requests and the order check → script → bytes. It must run inside a tokio runtime.
+//! Invariant: every request to a known path is recorded, refused or not; when the `Server` is dropped, every connection
+//! is closed.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::stream::{self, Stream, StreamExt};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame as BodyFrame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::script::{self, Answer, Frame, RawAnswer, Request, Script};
+use super::{Operation, Wire, render, validate};
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// A running server. Dropping it ends it.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Request>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts on a free port of the loopback.
+    ///
+    /// # Errors
+    ///
+    /// When no port can be bound.
+    pub async fn start(script: Script) -> io::Result<Self> {
+        Self::start_on(0, script).await
+    }
+
+    /// Starts on a port of the loopback; 0 means any free one.
+    ///
+    /// # Errors
+    ///
+    /// When the port cannot be bound.
+    pub async fn start_on(port: u16, script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = listener.local_addr()?;
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let state = Arc::new(State { script, requests: Arc::clone(&requests) });
+        let accepting = tokio::spawn(accept(listener, state));
+        Ok(Self { address, requests, accepting })
+    }
+
+    /// Where the server listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base URL of a protocol, as its official SDK takes it.
+    #[must_use]
+    pub fn base_url(&self, wire: Wire) -> String {
+        format!("http://{}{}", self.address, wire.base_path())
+    }
+
+    /// Every request so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs until the server fails, which is never but for the end of its runtime.
+    pub async fn wait(mut self) {
+        // An error means that the task was aborted: the server is gone either way.
+        let _ = (&mut self.accepting).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+struct State {
+    script: Script,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+/// Connections belong to this task's set; when the task is aborted the set aborts them.
+async fn accept(listener: TcpListener, state: Arc<State>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // A client that is gone before it was accepted is no reason to stop.
+                let Ok((socket, _)) = accepted else { continue };
+                connections.spawn(serve(socket, Arc::clone(&state)));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(socket: TcpStream, state: Arc<State>) {
+    // Frames are small and each should leave at once. A socket that refuses is only slower.
+    let _ = socket.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(state.respond(request).await) }
+    });
+    let builder = auto::Builder::new(TokioExecutor::new());
+    // Clients that hang up, or that we cut off on purpose, end here with an error that nobody needs.
+    let _ = builder.serve_connection(TokioIo::new(socket), service).await;
+}
+
+impl State {
+    async fn respond(&self, request: http::Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let mut headers = parts.headers;
+        // HTTP/2 names the host outside of the headers, but it is signed as one.
+        if let Some(authority) = parts.uri.authority()
+            && let Ok(value) = HeaderValue::from_str(authority.as_str())
+        {
+            headers.entry("host").or_insert(value);
+        }
+        let Some((wire, operation)) = Wire::of_path(parts.uri.path()) else {
+            let body = br#"{"error":{"message":"no such path"}}"#.to_vec();
+            return reply(
+                None,
+                RawAnswer { status: 404, headers: Vec::new(), frames: vec![Frame::Bytes(body)] },
+            );
+        };
+        let (request, answer) = self.decide(wire, operation, &parts.method, path, headers, &bytes);
+        let raw = script::raw(answer, &request);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        reply(Some(wire), raw)
+    }
+
+    fn decide(
+        &self,
+        wire: Wire,
+        operation: Operation,
+        method: &Method,
+        path: String,
+        headers: HeaderMap,
+        bytes: &[u8],
+    ) -> (Request, Answer) {
+        let body: Option<Value> = serde_json::from_slice(bytes).ok();
+        let parsed = body.is_some();
+        let body = body.unwrap_or_default();
+        let (model, streaming) = match &operation {
+            Operation::Models => (None, Some(false)),
+            Operation::Generate { model, streaming } => (model.clone(), *streaming),
+        };
+        let named = || super::json::text(&body, "model").unwrap_or_default().to_owned();
+        let flagged = || body.get("stream").and_then(Value::as_bool).unwrap_or_default();
+        let mut request = Request {
+            wire,
+            method: method.to_string(),
+            path,
+            headers,
+            model: model.unwrap_or_else(named),
+            streaming: streaming.unwrap_or_else(flagged),
+            body,
+            problems: Vec::new(),
+        };
+        let allowed = if operation == Operation::Models { Method::GET } else { Method::POST };
+        if *method != allowed {
+            return (request, Answer::error(wire, 405, "Method Not Allowed"));
+        }
+        if operation == Operation::Models {
+            let answer = match validate::check_access(wire, &request.path, &request.headers) {
+                Ok(()) => listing(wire, &request.path),
+                Err(error) => Answer::Error(error),
+            };
+            return (request, answer);
+        }
+        if self.script.is_checked() {
+            if !parsed {
+                request.problems.push("the body is no JSON".to_owned());
+                return (request, Answer::error(wire, 400, "The request body is not valid JSON."));
+            }
+            let checked =
+                validate::check_parsed(wire, &request.path, &request.headers, &request.body, Some(bytes));
+            if let Err(refusal) = checked {
+                let text = String::from_utf8_lossy(&refusal.answer.body).into_owned();
+                request.problems = refusal.problems.iter().map(ToString::to_string).collect();
+                if request.problems.is_empty() {
+                    request.problems.push(text);
+                }
+                return (request, Answer::Error(refusal.answer));
+            }
+        }
+        let answer = self.script.play(&request);
+        (request, answer)
+    }
+}
+
+fn listing(wire: Wire, path: &str) -> Answer {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    Answer::Raw(RawAnswer { status: 200, headers, frames: vec![Frame::Bytes(render::models(wire, query))] })
+}
+
+fn reply(wire: Option<Wire>, raw: RawAnswer) -> Response<Body> {
+    let mut response = Response::new(body(raw.frames));
+    *response.status_mut() = StatusCode::from_u16(raw.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    for (name, value) in raw.headers {
+        if let (Ok(name), Ok(value)) = (http::HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.append(name, value);
+        }
+    }
+    let kind = wire.map_or("application/json", render::content_type);
+    headers.entry("content-type").or_insert(HeaderValue::from_static(kind));
+    if let Some(wire) = wire {
+        for (name, value) in render::error_headers(wire, 200) {
+            if name != "x-amzn-errortype"
+                && let (Ok(name), Ok(value)) =
+                    (http::HeaderName::try_from(name), HeaderValue::try_from(value))
+            {
+                headers.entry(name).or_insert(value);
+            }
+        }
+    }
+    response
+}
+
+fn body(frames: Vec<Frame>) -> Body {
+    match <[Frame; 1]>::try_from(frames) {
+        // One piece has a length, as a whole reply of a real API has.
+        Ok([Frame::Bytes(bytes)]) => {
+            Full::new(Bytes::from(bytes)).map_err(|never: Infallible| match never {}).boxed_unsync()
+        }
+        Ok([other]) => StreamBody::new(played(vec![other])).boxed_unsync(),
+        Err(frames) => StreamBody::new(played(frames)).boxed_unsync(),
+    }
+}
+
+/// Plays the frames in order; a reset ends the body with an error, which makes hyper cut the connection.
+fn played(frames: Vec<Frame>) -> impl Stream<Item = io::Result<BodyFrame<Bytes>>> + Send {
+    stream::iter(frames).filter_map(|frame| async move {
+        match frame {
+            Frame::Bytes(bytes) => Some(Ok(BodyFrame::data(Bytes::from(bytes)))),
+            Frame::Pause(time) => {
+                tokio::time::sleep(time).await;
+                None
+            }
+            Frame::Stall => std::future::pending().await,
+            Frame::Reset => Some(Err(io::Error::from(io::ErrorKind::ConnectionReset))),
+        }
+    })
+}

@@ -1,0 +1,91 @@
+//! A model that uses tools, played from the request alone.
+//!
+//! Owns what is said: a prompt is answered with calls, results with a quotation of them. Reading a request of any
+//! protocol is `seen`'s work.
+//! Invariant: the same request gets the same reply, and call ids never repeat within a conversation.
+
+use serde_json::{Map, Value, json};
+
+use super::script::Request;
+use super::seen::{self, Latest};
+use super::{Turn, TurnUsage, Wire, json as look};
+
+/// How many tools are called at once.
+const CALLS: usize = 2;
+
+pub(super) fn reply(request: &Request) -> Turn {
+    let seen = seen::seen(request);
+    let id = format!("{}{:04}", request.wire.name(), seen.length);
+    let turn = Turn::new().id(id);
+    match seen.latest {
+        Latest::Results(results) => {
+            let mut turn = turn;
+            if seen.thinking {
+                turn = turn.thinking(format!("I have {} results now.", results.len()));
+            }
+            let quoted = results
+                .iter()
+                .map(|result| format!("\u{201c}{result}\u{201d}"))
+                .collect::<Vec<_>>()
+                .join(" and ");
+            let usage = TurnUsage { input: 30, output: 24, cache_read: 120, cache_write: 8, reasoning: 6 };
+            turn.text(format!("The tools said {quoted}.")).usage(usage)
+        }
+        Latest::Prompt(prompt) => {
+            let mut turn = turn.usage(TurnUsage {
+                input: 50,
+                output: 90,
+                cache_read: 0,
+                cache_write: 100,
+                reasoning: 20,
+            });
+            if seen.thinking {
+                turn = turn.thinking("The person wants something: größer als gedacht 🦀. Two tools will do.");
+                // Redacted thinking comes back as it is, too; Google and Chat Completions have none.
+                if matches!(request.wire, Wire::AnthropicMessages | Wire::BedrockConverse) {
+                    turn = turn.redacted("b3BhcXVlIHRob3VnaHRz");
+                }
+            }
+            turn = turn.text(format!("You said \u{201c}{prompt}\u{201d}; let me look."));
+            for (number, (name, schema)) in seen.tools.iter().take(CALLS).enumerate() {
+                let call = format!("{}{:03}{number}", prefix(request.wire), seen.length);
+                turn = turn.call(call, *name, &arguments(schema));
+            }
+            turn
+        }
+    }
+}
+
+const fn prefix(wire: Wire) -> &'static str {
+    match wire {
+        Wire::AnthropicMessages => "toolu_01Lariat",
+        Wire::OpenAiChat | Wire::OpenAiResponses | Wire::AzureResponses => "call_Lariat",
+        Wire::Gemini | Wire::Vertex => "lariat",
+        Wire::BedrockConverse => "tooluse_Lariat",
+    }
+}
+
+/// Arguments that fit the required properties of a schema.
+fn arguments(schema: &Value) -> Value {
+    let mut arguments = Map::new();
+    for name in look::list(schema, "required").iter().filter_map(Value::as_str) {
+        let property = schema.get("properties").and_then(|all| all.get(name)).unwrap_or(&Value::Null);
+        arguments.insert(name.to_owned(), fitting(name, property));
+    }
+    Value::Object(arguments)
+}
+
+fn fitting(name: &str, property: &Value) -> Value {
+    if let Some(first) = look::list(property, "enum").first() {
+        return first.clone();
+    }
+    let kind = look::text(property, "type").unwrap_or("string").to_ascii_lowercase();
+    match kind.as_str() {
+        "integer" => json!(7),
+        "number" => json!(1.5),
+        "boolean" => json!(true),
+        "array" => json!([]),
+        "object" => arguments(property),
+        _ => json!(format!("größe {name}")),
+    }
+}

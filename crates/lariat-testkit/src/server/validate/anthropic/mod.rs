@@ -1,0 +1,129 @@
+//! What Anthropic's Messages API refuses.
+//!
+//! Owns the fields around the conversation; messages, thinking, caching and tools have modules of their own.
+//! Invariant: paths are written as the API writes them, `messages.0.content.1.tool_use.id`.
+
+mod cache;
+mod messages;
+mod thinking;
+mod tools;
+
+use serde_json::Value;
+
+use super::problem::{Found, Problem};
+use super::schema::{Strictness, loose_end};
+use crate::server::json;
+
+const FIELDS: &[&str] = &[
+    "cache_control",
+    "container",
+    "diagnostics",
+    "inference_geo",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+    "user_profile_id",
+    "workspace_id",
+];
+
+const EXTRA: &str = "Extra inputs are not permitted";
+const REQUIRED: &str = "Field required";
+
+pub(super) fn problems(body: &Value) -> Vec<Problem> {
+    let mut found = Found::default();
+    if !body.is_object() {
+        found.whole("Input should be a valid dictionary or object to extract fields from");
+        return found.0;
+    }
+    for name in json::unknown(body, FIELDS) {
+        found.at(format_args!("{name}"), EXTRA);
+    }
+    let model = json::text(body, "model").unwrap_or_default();
+    if model.is_empty() {
+        found.at(format_args!("model"), REQUIRED);
+    }
+    if body.get("max_tokens").and_then(Value::as_u64).is_none() {
+        found.at(format_args!("max_tokens"), REQUIRED);
+    }
+    system(&mut found, body);
+    for (index, stop) in json::list(body, "stop_sequences").iter().enumerate() {
+        if stop.as_str().is_none_or(|stop| stop.trim().is_empty()) {
+            found
+                .at(format_args!("stop_sequences.{index}"), "each stop sequence must contain non-whitespace");
+        }
+    }
+    for name in body.get("metadata").into_iter().flat_map(|metadata| json::unknown(metadata, &["user_id"])) {
+        found.at(format_args!("metadata.{name}"), EXTRA);
+    }
+    output(&mut found, body, model);
+    tools::check(&mut found, body);
+    thinking::check(&mut found, body, model);
+    messages::check(&mut found, body, model);
+    cache::check(&mut found, body);
+    found.0
+}
+
+fn system(found: &mut Found, body: &Value) {
+    match body.get("system") {
+        None | Some(Value::String(_)) => {}
+        Some(Value::Array(blocks)) => {
+            for (index, block) in blocks.iter().enumerate() {
+                if json::text(block, "type") != Some("text") {
+                    found.at(format_args!("system.{index}.type"), "Input should be 'text'");
+                } else if json::text(block, "text").is_none_or(str::is_empty) {
+                    found.at(format_args!("system"), "text content blocks must be non-empty");
+                }
+                for name in json::unknown(block, &["type", "text", "cache_control", "citations"]) {
+                    found.at(format_args!("system.{index}.{name}"), EXTRA);
+                }
+            }
+        }
+        Some(_) => found.at(format_args!("system"), "Input should be a valid string or list"),
+    }
+}
+
+fn output(found: &mut Found, body: &Value, model: &str) {
+    let Some(config) = body.get("output_config") else { return };
+    for name in json::unknown(config, &["effort", "format"]) {
+        found.at(format_args!("output_config.{name}"), EXTRA);
+    }
+    if json::has(config, "effort") {
+        let effort = json::text(config, "effort").unwrap_or_default();
+        if !["low", "medium", "high", "xhigh", "max"].contains(&effort) {
+            let message = "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'";
+            found.at(format_args!("output_config.effort"), message);
+        }
+        if !thinking::takes_effort(model) {
+            found.whole("This model does not support the effort parameter.");
+        }
+    }
+    let Some(format) = config.get("format").filter(|format| !format.is_null()) else { return };
+    if json::text(format, "type") != Some("json_schema") {
+        found.at(format_args!("output_config.format.type"), "Input should be 'json_schema'");
+    }
+    for name in json::unknown(format, &["type", "schema"]) {
+        found.at(format_args!("output_config.format.{name}"), EXTRA);
+    }
+    match format.get("schema").filter(|schema| schema.is_object()) {
+        None => found.at(format_args!("output_config.format.schema"), REQUIRED),
+        Some(schema) => {
+            if loose_end(schema, Strictness::Closed).is_some() {
+                let message = "For 'object' type, 'additionalProperties' must be explicitly set to false";
+                found.at(format_args!("output_config.format.schema"), message);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! JSON schemas that are asked to be strict.
+//!
+//! Owns the rule that structured output shares: every object closes itself. OpenAI also wants every property required.
+//! Invariant: the first offending place is named by its path inside the schema.
+
+use serde_json::Value;
+
+use crate::server::json;
+
+/// What strictness means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strictness {
+    /// Objects say `additionalProperties: false`.
+    Closed,
+    /// And all their properties are required.
+    ClosedAndRequired,
+}
+
+/// The first place that is not strict, and why.
+pub(super) fn loose_end(schema: &Value, strictness: Strictness) -> Option<(String, String)> {
+    walk(schema, strictness, &mut Vec::new())
+}
+
+fn walk<'a>(schema: &'a Value, strictness: Strictness, path: &mut Vec<&'a str>) -> Option<(String, String)> {
+    let at = |path: &[&str]| {
+        format!("({})", path.iter().map(|step| format!("'{step}'")).collect::<Vec<_>>().join(", "))
+    };
+    let properties = schema.get("properties");
+    let is_object = properties.is_some() || json::text(schema, "type") == Some("object");
+    if is_object && schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+        return Some((
+            at(path),
+            "'additionalProperties' is required to be supplied and to be false.".to_owned(),
+        ));
+    }
+    if strictness == Strictness::ClosedAndRequired {
+        let required = json::list(schema, "required");
+        for (name, _) in properties.into_iter().flat_map(json::fields) {
+            if !required.iter().any(|known| known.as_str() == Some(name)) {
+                let why = "'required' is required to be supplied and to be an array including every key in properties.";
+                return Some((at(path), format!("{why} Missing '{name}'.")));
+            }
+        }
+    }
+    for key in ["properties", "$defs", "definitions"] {
+        for (name, inner) in schema.get(key).into_iter().flat_map(json::fields) {
+            path.extend([key, name]);
+            if let Some(found) = walk(inner, strictness, path) {
+                return Some(found);
+            }
+            path.truncate(path.len().saturating_sub(2));
+        }
+    }
+    for key in ["anyOf", "allOf", "oneOf"] {
+        for inner in json::list(schema, key) {
+            path.push(key);
+            if let Some(found) = walk(inner, strictness, path) {
+                return Some(found);
+            }
+            path.pop();
+        }
+    }
+    let items = schema.get("items")?;
+    path.push("items");
+    let found = walk(items, strictness, path);
+    path.pop();
+    found
+}
