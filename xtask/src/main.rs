@@ -18,6 +18,7 @@ mod docs;
 mod docs_links;
 mod layers;
 mod menu;
+mod sdk;
 mod simulate;
 mod wire;
 mod workspace;
@@ -61,6 +62,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
+        Command::Sdk => return sdk::run(&workspace),
         Command::Bench(bench) => return bench.command_line().pass_through(&workspace),
     }
     Ok(ExitCode::SUCCESS)

@@ -20,6 +20,7 @@ const ENTRIES: &[(&str, &str)] = &[
     ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
     ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
     ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
+    ("sdk", "drive the scripted model server with the official Python SDKs (installs them under target/)"),
     ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
 ];
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
     Catalogue(Vec<String>),
+    Sdk,
     Bench(Bench),
 }
 
@@ -60,6 +62,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "simulate" => Command::Simulate(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
+        "sdk" => bare(name, rest, Command::Sdk)?,
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
     };

@@ -15,11 +15,19 @@ ACCESS, SECRET = "AKIDSCRIPTED00000001", "scripted/secret+key/of/the/test/server
 CONFIG = Config(retries={"total_max_attempts": 1})
 
 
+def plain(request, **_):
+    request.url = request.url.replace("https://", "http://")
+
+
 def connect(service="bedrock-runtime", access=ACCESS, secret=SECRET, bearer=None):
     os.environ.pop("AWS_BEARER_TOKEN_BEDROCK", None)
     if bearer:
         os.environ["AWS_BEARER_TOKEN_BEDROCK"] = bearer
-        return boto3.client(service, region_name="us-east-1", endpoint_url=ENDPOINT, config=CONFIG)
+        # boto3 sends a bearer key over TLS only; it is told so, and led back to the server at the last moment.
+        client = boto3.client(service, region_name="us-east-1", config=CONFIG,
+                              endpoint_url=ENDPOINT.replace("http://", "https://"))
+        client.meta.events.register("before-send.*.*", plain)
+        return client
     return boto3.client(service, region_name="us-east-1", endpoint_url=ENDPOINT, config=CONFIG,
                         aws_access_key_id=access, aws_secret_access_key=secret)
 
@@ -136,4 +144,20 @@ def errors():
     check.raises("changed thinking", "ValidationException", lambda: whole(client, messages), 400, "Invalid `signature`")
 
 
-check.run(signed, bearer, models, errors)
+def trouble():
+    client = connect()
+    ask = lambda text, call=client.converse: call(modelId=MODEL, messages=[{"role": "user", "content": [{"text": text}]}])
+    check.raises("429", "ThrottlingException", lambda: ask("!status 429"), 429)
+    check.raises("503", "ServiceUnavailableException", lambda: ask("!status 503"), 503)
+    check.raises("overflow", "ValidationException", lambda: ask("!overflow"), 400, "Input is too long")
+    check.raises("an error in the stream", "EventStreamError",
+                 lambda: list(ask("!stream-error", client.converse_stream)["stream"]), contains="serviceUnavailableException")
+    words = dict(length="max_tokens", refusal="content_filtered", context="model_context_window_exceeded",
+                 sequence="stop_sequence")
+    for word, reason in words.items():
+        check.same(f"stops for {word}", ask(f"!stop {word}")["stopReason"], reason)
+        events = list(ask(f"!stop {word}", client.converse_stream)["stream"])
+        check.same(f"stops for {word}, streaming", events[-2]["messageStop"]["stopReason"], reason)
+
+
+check.run(signed, bearer, models, errors, trouble)

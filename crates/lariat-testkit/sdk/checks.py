@@ -54,15 +54,18 @@ class Checks:
             print(f"FAIL  {self.title}: {what}{': ' + detail if detail else ''}")
 
     def raises(self, what, kind, action, status=None, contains=""):
-        """The action must raise exactly this type of the SDK."""
+        """The action must raise exactly this type of the SDK; a name may also be boto3's error code."""
         try:
             action()
         except Exception as error:  # noqa: BLE001 - the type is what is checked
             code = getattr(error, "status_code", None) or getattr(error, "code", None)
             if hasattr(error, "response") and isinstance(error.response, dict):
-                code = error.response["ResponseMetadata"]["HTTPStatusCode"]
-            right = type(error).__name__ == kind if isinstance(kind, str) else type(error) is kind
-            right = right and (status is None or code == status) and contains in str(error)
+                code = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            names = [type(error).__name__]
+            if hasattr(error, "response") and isinstance(error.response, dict):
+                names.append(error.response["Error"]["Code"])
+            right = kind in names if isinstance(kind, str) else type(error) is kind
+            right = right and (status is None or code == status) and contains in f"{error} {getattr(error, 'body', '')}"
             self.true(what, right, f"{type(error).__name__} {code}: {error}")
         else:
             self.true(what, False, "nothing was raised")

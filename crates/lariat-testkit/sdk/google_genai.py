@@ -107,17 +107,19 @@ def loops():
 
 def models():
     names = ["gemini-3-pro-preview", "gemini-2.5-flash", "gemini-2.5-pro"]
-    check.same("gemini: models", [model.name for model in gemini().models.list()], ["models/" + name for name in names])
-    check.same("gemini: models, page by page", [model.name for model in gemini().models.list(config={"page_size": 2})],
-               ["models/" + name for name in names])
-    check.same("vertex: models", [model.name for model in vertex().models.list()],
+    one, two = gemini(), vertex()
+    listed = ["models/" + name for name in names]
+    check.same("gemini: models", [model.name for model in one.models.list()], listed)
+    check.same("gemini: models, page by page", [model.name for model in one.models.list(config={"page_size": 2})], listed)
+    check.same("vertex: models", [model.name for model in two.models.list()],
                ["publishers/google/models/" + name for name in names])
 
 
 def failures():
     ask = lambda client: client.models.generate_content(model=MODEL, contents="hi")
-    check.raises("gemini: a wrong key", errors.ClientError, lambda: ask(gemini("wrong")), 400, "API key not valid")
-    check.raises("vertex: a wrong token", errors.ClientError, lambda: ask(vertex("wrong")), 401, "UNAUTHENTICATED")
+    strangers = gemini("wrong"), vertex("wrong")
+    check.raises("gemini: a wrong key", errors.ClientError, lambda: ask(strangers[0]), 400, "API key not valid")
+    check.raises("vertex: a wrong token", errors.ClientError, lambda: ask(strangers[1]), 401, "UNAUTHENTICATED")
     for name, client in (("gemini", gemini()), ("vertex", vertex())):
         check.raises(f"{name}: an invalid request", errors.ClientError,
                      lambda: client.models.generate_content(model="gemini-2.5-flash", contents="hi", config=CONFIG),
@@ -131,4 +133,23 @@ def failures():
                      lambda: streamed(client, contents), 400, "missing a thought_signature")
 
 
-check.run(loops, models, failures)
+def trouble():
+    for name, client in (("gemini", gemini()), ("vertex", vertex())):
+        ask = lambda text: client.models.generate_content(model=MODEL, contents=text)
+        check.raises(f"{name}: 429", errors.ClientError, lambda: ask("!status 429"), 429, "RESOURCE_EXHAUSTED")
+        check.raises(f"{name}: 500", errors.ServerError, lambda: ask("!status 500"), 500, "INTERNAL")
+        check.raises(f"{name}: overflow", errors.ClientError, lambda: ask("!overflow"), 400, "input token count")
+        check.raises(f"{name}: an error in the stream", errors.ServerError,
+                     lambda: list(client.models.generate_content_stream(model=MODEL, contents="!stream-error")), 503)
+
+
+def stops():
+    for name, client in (("gemini", gemini()), ("vertex", vertex())):
+        for word, reason in dict(length="MAX_TOKENS", refusal="SAFETY").items():
+            reply = client.models.generate_content(model=MODEL, contents=f"!stop {word}")
+            check.same(f"{name}: stops for {word}", reply.candidates[0].finish_reason.name, reason)
+            *_, last = client.models.generate_content_stream(model=MODEL, contents=f"!stop {word}")
+            check.same(f"{name}: stops for {word}, streaming", last.candidates[0].finish_reason.name, reason)
+
+
+check.run(loops, models, failures, trouble, stops)

@@ -96,4 +96,23 @@ def errors():
                  contains="did not have response messages")
 
 
-check.run(loops, raw_chunks, models, errors)
+def ask(text, **extra):
+    return client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": text}], **extra)
+
+
+def trouble():
+    check.raises("429", openai.RateLimitError, lambda: ask("!status 429"), 429)
+    check.raises("503", openai.InternalServerError, lambda: ask("!status 503"), 503)
+    check.raises("overflow", openai.BadRequestError, lambda: ask("!overflow"), contains="context_length_exceeded")
+    check.raises("an error in the stream", openai.APIError, lambda: list(ask("!stream-error", stream=True)),
+                 contains="broke off")
+
+
+def stops():
+    for word, reason in dict(length="length", refusal="content_filter", sequence="stop").items():
+        check.same(f"stops for {word}", ask(f"!stop {word}").choices[0].finish_reason, reason)
+        chunks = list(ask(f"!stop {word}", stream=True))
+        check.same(f"stops for {word}, streaming", chunks[-1].choices[0].finish_reason, reason)
+
+
+check.run(loops, raw_chunks, models, errors, trouble, stops)

@@ -108,4 +108,27 @@ def errors():
                  contains="without its required following item")
 
 
-check.run(loops, models, errors)
+def trouble():
+    for name, client in clients().items():
+        ask = lambda text, **extra: client.responses.create(model="gpt-4o", input=text, **extra)
+        check.raises(f"{name}: 429", openai.RateLimitError, lambda: ask("!status 429"), 429)
+        check.raises(f"{name}: overflow", openai.BadRequestError, lambda: ask("!overflow"), 400,
+                     "context_length_exceeded")
+        last = list(ask("!stream-error", stream=True))[-1]
+        check.same(f"{name}: an error in the stream", (last.type, last.message),
+                   ("error", "The stream broke off in the middle."))
+
+
+def stops():
+    client = clients()["openai"]
+    ask = lambda text, **extra: client.responses.create(model="gpt-4o", input=text, **extra)
+    for reply in (ask("!stop length"), list(ask("!stop length", stream=True))[-1].response):
+        check.same("stops for length", (reply.status, reply.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+    for reply in (ask("!stop refusal"), list(ask("!stop refusal", stream=True))[-1].response):
+        part = reply.output[0].content[0]
+        check.same("stops for refusal", (part.type, part.refusal), ("refusal", "You said “!stop refusal”; let me look."))
+    last = list(ask("!stop context", stream=True))[-1]
+    check.same("stops for context", (last.type, last.response.error.code), ("response.failed", "context_length_exceeded"))
+
+
+check.run(loops, models, errors, trouble, stops)

@@ -5,6 +5,7 @@
 //! Invariant: nothing here imports the clients it tests; whatever the two sides agree on, they found independently.
 
 pub mod base64;
+mod camel;
 mod crc32;
 mod host;
 mod json;

@@ -147,10 +147,11 @@ impl Script {
     }
 
     /// Plays a model that uses tools: a prompt is answered with (thinking, if asked for,) text and a call of each of the
-    /// first two tools on offer; results are answered with a text that quotes them.
+    /// first two tools on offer; results are answered with a text that quotes them. A prompt can also order trouble:
+    /// `!status N`, `!overflow`, `!stream-error`, `!stop length|refusal|pause|context|sequence`.
     #[must_use]
     pub fn tool_loop() -> Self {
-        Self::answer(|request| Answer::Turn(tool_loop::reply(request)))
+        Self::answer(tool_loop::answer)
     }
 
     /// Lets every request through to the script, however wrong.

@@ -1,11 +1,11 @@
 //! What a request of any protocol says, reduced to what a scripted model needs.
 //!
 //! Owns the reading: tools on offer, whether thinking is wanted, and what the last turn of the person holds.
+//! A body of Google's is expected in camel case.
 //! Invariant: an image is read as its type and size, so that a reply can prove that it arrived.
 
 use serde_json::Value;
 
-use super::script::Request;
 use super::{Wire, base64, json};
 
 pub(super) struct Seen<'a> {
@@ -23,25 +23,19 @@ pub(super) enum Latest {
     Results(Vec<String>),
 }
 
-pub(super) fn seen(request: &Request) -> Seen<'_> {
-    let body = &request.body;
-    let history = match request.wire {
+pub(super) fn seen(wire: Wire, body: &Value) -> Seen<'_> {
+    let history = match wire {
         Wire::OpenAiResponses | Wire::AzureResponses => json::list(body, "input"),
         Wire::Gemini | Wire::Vertex => json::list(body, "contents"),
         _ => json::list(body, "messages"),
     };
-    let latest = match (request.wire, body.get("input")) {
+    let latest = match (wire, body.get("input")) {
         (Wire::OpenAiResponses | Wire::AzureResponses, Some(Value::String(prompt))) => {
             Latest::Prompt(prompt.clone())
         }
-        _ => latest(request.wire, history),
+        _ => latest(wire, history),
     };
-    Seen {
-        tools: tools(request.wire, body),
-        thinking: thinking(request.wire, body),
-        length: history.len(),
-        latest,
-    }
+    Seen { tools: tools(wire, body), thinking: thinking(wire, body), length: history.len(), latest }
 }
 
 fn tools(wire: Wire, body: &Value) -> Vec<(&str, &Value)> {

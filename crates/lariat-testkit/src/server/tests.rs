@@ -136,6 +136,22 @@ async fn what_was_not_asked_for_is_left_out() {
 }
 
 #[tokio::test]
+async fn trouble_can_be_ordered_by_the_prompt() {
+    let server = Server::start(Script::tool_loop()).await.unwrap();
+    let ask = |text: &str| json!({"model": "gpt-4o", "stream": true, "messages": [{"role": "user", "content": text}]});
+    for (order, expected) in [
+        ("!status 429", "rate_limit_exceeded"),
+        ("!overflow", "context_length_exceeded"),
+        ("!stream-error", "broke off in the middle"),
+        ("!stop length", r#""finish_reason":"length""#),
+    ] {
+        let (_, reply) = post(&server, "/chat/v1/chat/completions", "secret", &ask(order)).await;
+        let text = String::from_utf8_lossy(&reply).into_owned();
+        assert!(text.contains(expected), "{order}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn refused_requests_are_recorded_with_their_problems_and_take_no_answer() {
     let server = Server::start(Script::queue([Turn::new().text("kept")])).await.unwrap();
     let (path, good) = prompt(Wire::AnthropicMessages, false);

@@ -4,17 +4,64 @@
 //! protocol is `seen`'s work.
 //! Invariant: the same request gets the same reply, and call ids never repeat within a conversation.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
-use super::script::Request;
+use super::camel::camel;
+use super::script::{self, Answer, Request};
 use super::seen::{self, Latest};
-use super::{Turn, TurnUsage, Wire, json as look};
+use super::{Stop, Turn, TurnBlock, TurnUsage, Wire, json as look, render};
 
 /// How many tools are called at once.
 const CALLS: usize = 2;
 
-pub(super) fn reply(request: &Request) -> Turn {
-    let seen = seen::seen(request);
+/// The answer to a request. A prompt that begins with `!` gets trouble instead of tools: `!status N`, `!overflow`,
+/// `!stream-error`, `!stop length|refusal|pause|context|sequence`.
+pub(super) fn answer(request: &Request) -> Answer {
+    let turn = reply(request);
+    let Some(order) = order(&turn) else { return Answer::Turn(turn) };
+    let wire = request.wire;
+    let words: Vec<&str> = order.split_whitespace().collect();
+    match *words.as_slice() {
+        ["status", status] => Answer::error(wire, status.parse().unwrap_or(500), "This was asked for."),
+        ["overflow"] => Answer::Error(render::overflow(wire)),
+        ["stream-error"] => {
+            let status = if wire == Wire::AnthropicMessages { 529 } else { 503 };
+            let failure = render::stream_error(wire, status, "The stream broke off in the middle.");
+            let begun = render::stream(wire, &script::fitted(turn, request)).into_iter().take(4);
+            Answer::frames(begun.chain([failure]))
+        }
+        ["stop", reason] => {
+            let stop = match reason {
+                "length" => Stop::Length,
+                "refusal" => Stop::Refusal,
+                "pause" => Stop::Pause,
+                "context" => Stop::ContextExceeded,
+                "sequence" => Stop::StopSequence,
+                _ => Stop::Stop,
+            };
+            Answer::Turn(turn.stop(stop))
+        }
+        _ => Answer::Turn(turn),
+    }
+}
+
+/// The order in the prompt that a reply quotes.
+fn order(turn: &Turn) -> Option<String> {
+    let text = turn.blocks.iter().find_map(|block| match block {
+        TurnBlock::Text(text) => text.strip_prefix("You said \u{201c}!"),
+        _ => None,
+    })?;
+    Some(text.split('\u{201d}').next()?.to_owned())
+}
+
+fn reply(request: &Request) -> Turn {
+    let body = match request.wire {
+        Wire::Gemini | Wire::Vertex => camel(&request.body),
+        _ => Cow::Borrowed(&request.body),
+    };
+    let seen = seen::seen(request.wire, &body);
     let id = format!("{}{:04}", request.wire.name(), seen.length);
     let turn = Turn::new().id(id);
     match seen.latest {

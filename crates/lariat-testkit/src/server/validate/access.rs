@@ -49,7 +49,7 @@ pub(super) fn headers(wire: Wire, headers: &HeaderMap) -> Result<(), ApiError> {
     }
     match headers.get("anthropic-version").and_then(|version| version.to_str().ok()) {
         None => Err(ApiError::new(wire, 400, "anthropic-version: header is required")),
-        Some("2023-06-01" | "2023-01-01") => Ok(()),
+        Some("2023-01-01" | "2023-06-01" | "2026-10-21") => Ok(()),
         Some(other) => {
             let message = format!("anthropic-version: \"{other}\" is not a valid version");
             Err(ApiError::new(wire, 400, &message))

@@ -93,6 +93,11 @@ pub(crate) fn check_parsed(
     access::check(wire, "POST", path, headers, bytes)?;
     access::headers(wire, headers)?;
     let mut found = access::query(wire, query, streaming);
+    if wire == Wire::AnthropicMessages
+        && headers.get("anthropic-version").is_some_and(|version| version == "2026-10-21")
+    {
+        found.extend(anthropic::problems_since_2026_10_21(parsed));
+    }
     found.extend(body(wire, model.as_deref().unwrap_or_default(), parsed));
     match found.first() {
         None => Ok(()),

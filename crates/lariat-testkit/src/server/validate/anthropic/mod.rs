@@ -76,6 +76,31 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
     found.0
 }
 
+/// What only the version 2026-10-21 of the API refuses; it is chosen by a header.
+pub(super) fn problems_since_2026_10_21(body: &Value) -> Vec<Problem> {
+    let mut found = Found::default();
+    for name in ["temperature", "top_p", "top_k"] {
+        if body.get(name).is_some() {
+            found.at(format_args!("{name}"), EXTRA);
+        }
+    }
+    for (index, message) in json::list(body, "messages").iter().enumerate() {
+        for (place, block) in json::list(message, "content").iter().enumerate() {
+            match (json::text(message, "role"), json::text(block, "type")) {
+                (Some("assistant"), Some("document")) => {
+                    let message = "`document` blocks can only be in `user` messages";
+                    found.at(format_args!("messages.{index}.content.{place}"), message);
+                }
+                (Some("user"), Some("text")) if !json::list(block, "citations").is_empty() => {
+                    found.at(format_args!("messages.{index}.content.{place}.text.citations"), EXTRA);
+                }
+                _ => {}
+            }
+        }
+    }
+    found.0
+}
+
 fn system(found: &mut Found, body: &Value) {
     match body.get("system") {
         None | Some(Value::String(_)) => {}

@@ -1,7 +1,7 @@
 //! What Gemini refuses, at Google AI and at Vertex.
 //!
 //! Owns the fields around the conversation; contents and tools have modules of their own.
-//! Invariant: names are the camel case of the JSON API; anything else is an unknown name.
+//! Invariant: a name that is neither the camel case nor the snake case of the API's is an unknown name.
 
 mod contents;
 mod tools;
@@ -9,6 +9,7 @@ mod tools;
 use serde_json::Value;
 
 use super::problem::{Found, Problem};
+use crate::server::camel::camel;
 use crate::server::{Wire, json};
 
 const FIELDS: &[&str] = &[
@@ -54,6 +55,7 @@ const CONFIG: &[&str] = &[
 
 pub(super) fn problems(wire: Wire, model: &str, body: &Value) -> Vec<Problem> {
     let mut found = Found::default();
+    let body = &*camel(body);
     let own = if wire == Wire::Vertex { VERTEX_ONLY } else { GEMINI_ONLY };
     for name in json::unknown(body, FIELDS).filter(|name| !own.contains(name)) {
         found.whole(unknown_name(name, ""));

@@ -73,6 +73,23 @@ fn anthropic_wants_its_version() {
 }
 
 #[test]
+fn the_newest_version_of_anthropic_takes_no_sampling_parameters() {
+    let (path, mut body) = request(Wire::AnthropicMessages);
+    body["model"] = json!("claude-sonnet-4-5");
+    body["temperature"] = json!(1);
+    let version = |version| headers(&[("x-api-key", "k"), ("anthropic-version", version)]);
+    assert_eq!(check(Wire::AnthropicMessages, path, &version("2023-06-01"), &body), Ok(()));
+    let answer = check(Wire::AnthropicMessages, path, &version("2026-10-21"), &body).unwrap_err();
+    assert!(String::from_utf8(answer.body).unwrap().contains("temperature: Extra inputs"));
+    let (_, mut body) = request(Wire::AnthropicMessages);
+    body["messages"] = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": [
+        {"type": "document", "source": {}}]}, {"role": "user", "content": "b"}]);
+    let answer = check(Wire::AnthropicMessages, path, &version("2026-10-21"), &body).unwrap_err();
+    assert!(String::from_utf8(answer.body).unwrap().contains("`document` blocks"));
+    assert!(check(Wire::AnthropicMessages, path, &version("2024-01-01"), &body).is_err());
+}
+
+#[test]
 fn a_key_in_the_url_is_refused_and_a_stream_is_asked_for_as_events() {
     let (_, body) = request(Wire::Gemini);
     let base = "/gemini/v1beta/models/gemini-2.5-pro:streamGenerateContent";
