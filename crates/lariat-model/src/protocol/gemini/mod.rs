@@ -112,3 +112,7 @@ impl Listed {
 #[cfg(test)]
 #[path = "listing_tests.rs"]
 mod listing_tests;
+
+#[cfg(test)]
+#[path = "round_trip_tests.rs"]
+mod round_trip_tests;
