@@ -95,6 +95,14 @@ fn neighbours_share_an_item_and_the_last_two_of_a_role_are_marked() {
 }
 
 #[test]
+fn only_the_last_block_of_an_item_is_a_place_for_a_mark() {
+    let messages = [user("a"), reply("b", 0), user("c"), user("d")];
+    let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
+    assert_eq!(body["messages"][0]["content"], json!([{"text": "a", "mark": 1}]));
+    assert_eq!(body["messages"][2]["content"], json!([{"text": "c"}, {"text": "d", "mark": 1}]));
+}
+
+#[test]
 fn whole_items_close_the_open_one_and_have_no_role_for_marks() {
     let messages = [user("a"), reply("b", 1), user("c")];
     let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
@@ -150,8 +158,16 @@ fn a_fork_a_compaction_and_another_model_start_anew() {
     // The same words in another message are not the same message.
     let copied = [user("summary"), messages[1].clone(), messages[4].clone()];
     assert_eq!(built(&asked(&copied, &memo), "k").1, 3);
-    assert_eq!(built(&asked(&copied, &memo), "k").1, 3, "kept");
-    assert_eq!(built(&asked(&copied, &memo), "another key").1, 3, "anew");
+    // A model that answers to another key takes nothing over, not even the translator.
+    let request = asked(&copied, &memo);
+    let count = |key: &str| {
+        let mut body = Body::of(&request, key.to_owned(), Sample::default).unwrap();
+        body.conversation.pushed += 100;
+        let pushed = body.conversation.pushed;
+        request.memo.put(body);
+        pushed
+    };
+    assert_eq!((count("k"), count("k"), count("other"), count("k")), (103, 203, 103, 103));
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn a_request_goes_to_the_model_and_has_no_key_in_it() {
         ("http://proxy/", "models/gemini-x", "http://proxy/v1beta/models/gemini-x"),
         ("http://proxy/v1beta/", "gemini-x", "http://proxy/v1beta/models/gemini-x"),
         ("http://proxy/v1", "tunedModels/mine", "http://proxy/v1/tunedModels/mine"),
+        ("http://proxy", "..", "http://proxy/v1beta/models/%2E%2E"),
         ("http://proxy", "a?b#c/../d", "http://proxy/v1beta/a%3Fb%23c/%2E%2E%2Fd"),
     ] {
         asked.model_config = Arc::new(model(id).with_base_url(base));
