@@ -149,6 +149,15 @@ impl Opened {
         self.remember_mark();
     }
 
+    /// Appends a complete item that counts as one of a role for [`Body::places`], with the place for a mark that many
+    /// bytes before its end.
+    pub fn marked_item(&mut self, role: &'static str, item: &Value, from_end: usize) {
+        self.item(item);
+        if let Some(mark) = self.marks.last_mut() {
+            *mark = (Some(role), self.bytes.len().saturating_sub(from_end));
+        }
+    }
+
     /// Appends a block to the open item of this role, or to a new one. `blocks` is the field that holds blocks. An
     /// item is `{"role": role, blocks: [block, …]}`.
     pub fn block(&mut self, role: &'static str, blocks: &str, block: &Value) {

@@ -15,19 +15,22 @@ pub struct IdRule {
     pub min: usize,
     /// Longest.
     pub max: usize,
-    /// Whether `_` and `-` are allowed besides letters and digits.
-    pub punctuation: bool,
+    /// What is allowed besides letters and digits.
+    pub marks: &'static str,
 }
 
 impl IdRule {
-    /// Letters, digits, `_`, `-`, up to 64: Anthropic, Bedrock and OpenAI.
-    pub const COMMON: Self = Self { min: 1, max: 64, punctuation: true };
+    /// Letters, digits, `_`, `-`, up to 64: Anthropic, Bedrock and OpenAI Responses.
+    pub const COMMON: Self = Self { min: 1, max: 64, marks: "_-" };
+    /// The same, up to 40: OpenAI Chat Completions ("string too long. Expected a string with maximum length 40").
+    pub const FORTY: Self = Self { max: 40, ..Self::COMMON };
     /// Exactly nine letters or digits: Mistral.
-    pub const NINE: Self = Self { min: 9, max: 9, punctuation: false };
+    pub const NINE: Self = Self { min: 9, max: 9, marks: "" };
+    /// With the marks of ids like `functions.read:0`, which mean something to their model: Moonshot.
+    pub const VISIBLE: Self = Self { min: 1, max: 255, marks: "_-.:" };
 
-    fn accepts(self, id: &str) -> bool {
-        let allowed =
-            |byte: u8| byte.is_ascii_alphanumeric() || (self.punctuation && matches!(byte, b'_' | b'-'));
+    pub(crate) fn accepts(self, id: &str) -> bool {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || self.marks.as_bytes().contains(&byte);
         (self.min..=self.max).contains(&id.len()) && id.bytes().all(allowed)
     }
 }
@@ -91,14 +94,21 @@ mod tests {
 
     #[test]
     fn an_id_that_does_not_fit_gets_one_that_does_and_keeps_it() {
-        for rule in [IdRule::COMMON, IdRule::NINE] {
+        for rule in [IdRule::COMMON, IdRule::FORTY, IdRule::NINE, IdRule::VISIBLE] {
             let mut ids = CallIds::new(rule);
-            for id in ["", "a b", "ü", &"x".repeat(65), "call|fc_1", "1.2"] {
+            for id in ["", "a b", "ü", &"x".repeat(256), "call|fc_1", "1.2/3"] {
                 let form = ids.wire(&id.into());
                 assert!(rule.accepts(&form), "{id} {form}");
                 assert_eq!(ids.wire(&id.into()), form);
             }
         }
+    }
+
+    #[test]
+    fn an_id_that_means_something_to_its_model_is_kept_where_it_may_be() {
+        assert_eq!(CallIds::new(IdRule::VISIBLE).wire(&"functions.read:0".into()), "functions.read:0");
+        assert_ne!(CallIds::new(IdRule::FORTY).wire(&"functions.read:0".into()), "functions.read:0");
+        assert_ne!(CallIds::new(IdRule::FORTY).wire(&"x".repeat(41).into()), "x".repeat(41));
     }
 
     #[test]

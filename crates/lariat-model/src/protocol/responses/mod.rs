@@ -1,5 +1,7 @@
 //! Not written yet.
 
+pub(crate) mod thinking;
+
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use crate::protocol::{ApiProtocol, Protocol};

@@ -1,0 +1,250 @@
+//! Fields as compatible services really send them: text that may be a number or missing, counts that may be text,
+//! content that may be a list of parts, arguments that may be an object.
+//!
+//! Owns reading one field without copying where the bytes allow it; gives fields no meaning.
+//! Invariant: a field of an unexpected kind reads as empty and never fails the frame it is in.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// Text; a number is text too, anything else is empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+
+impl Text<'_> {
+    /// The text of an optional field.
+    pub(crate) fn of(field: &Option<Self>) -> &str {
+        field.as_ref().map_or("", |text| &text.0)
+    }
+}
+
+impl<'a> Text<'a> {
+    /// The text of an optional field, taken out.
+    pub(crate) fn take(field: Option<Self>) -> Cow<'a, str> {
+        field.map_or(Cow::Borrowed(""), |text| text.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(number.to_string())))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(number.to_string())))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(number.to_string())))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Text::default())
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Text::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Text::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Text::default())
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// A number of tokens or a position; text and fractions are numbers too, anything else is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Count(pub(crate) Option<u64>);
+
+impl Count {
+    pub(crate) fn or_zero(self) -> u64 {
+        self.0.unwrap_or_default()
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Text::deserialize(deserializer)?.0;
+        let whole = text.parse::<u64>().ok();
+        let fraction =
+            || text.parse::<f64>().ok().filter(|number| *number >= 0.0).map(|number| number as u64);
+        Ok(Self(whole.or_else(fraction)))
+    }
+}
+
+/// Content: text, or a list of parts of which some are text and some reasoning.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Parts<'a> {
+    /// One piece of text.
+    Text(Cow<'a, str>),
+    /// Pieces, each reasoning or not.
+    List(Vec<Part>),
+}
+
+/// One part of content.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Whether it is reasoning (Mistral: `{"type":"thinking","thinking":[{"type":"text",…}]}`).
+    pub(crate) reasoning: bool,
+    pub(crate) text: String,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Parts<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("content")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Borrowed("")))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Borrowed("")))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Borrowed("")))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Borrowed("")))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Parts::Text(Cow::Borrowed("")))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut parts = Vec::new();
+                while let Some(part) = seq.next_element::<Value>()? {
+                    parts.extend(read_part(&part));
+                }
+                Ok(Parts::List(parts))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let fields = Map::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(Parts::List(read_part(&Value::Object(fields)).into_iter().collect()))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+fn read_part(part: &Value) -> Option<Part> {
+    if let Some(text) = part.as_str() {
+        return Some(Part { reasoning: false, text: text.to_owned() });
+    }
+    if let Some(thinking) = part.get("thinking") {
+        let text = match thinking {
+            Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+            other => other.as_str().unwrap_or_default().to_owned(),
+        };
+        return Some(Part { reasoning: true, text });
+    }
+    let text = part.get("text")?.as_str()?.to_owned();
+    Some(Part { reasoning: false, text })
+}
+
+/// Arguments of a call: JSON text, or (from services that parse for us) the object itself.
+#[derive(Debug, PartialEq)]
+pub(crate) enum ArgumentPiece<'a> {
+    /// A piece of JSON text.
+    Text(Cow<'a, str>),
+    /// The whole, parsed.
+    Whole(Value),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for ArgumentPiece<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = ArgumentPiece<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("arguments")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Text(Cow::Borrowed("")))
+            }
+
+            // Numbers and the like stay what they are, so that the check of the whole call refuses them.
+            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Whole(value.into()))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Whole(value.into()))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Whole(value.into()))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(ArgumentPiece::Whole(value.into()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                let list = Vec::<Value>::deserialize(serde::de::value::SeqAccessDeserializer::new(seq))?;
+                Ok(ArgumentPiece::Whole(Value::Array(list)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let fields = Map::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(ArgumentPiece::Whole(Value::Object(fields)))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}

@@ -1,0 +1,192 @@
+//! The last guard: what Chat Completions would reject, found before it is sent.
+//!
+//! Owns the rules of the service; repairs nothing. Fed with each wire message while it is built, so that a long
+//! conversation is not checked again with every request.
+//! Invariant: every call is answered once, by the messages right after it, and nothing is empty.
+
+use std::collections::HashSet;
+
+use lariat_core::model::{ProviderError, StreamConfig, ToolChoice};
+use serde_json::{Map, Value};
+
+use super::schema::is_name;
+use crate::wire::IdRule;
+
+/// What is known of the messages so far.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    rule: IdRule,
+    /// Calls of the last reply that have no result yet.
+    open: HashSet<String>,
+    any: bool,
+    ends_in_reply: bool,
+}
+
+/// A request that is not sent, and why.
+pub(crate) fn refused(why: impl std::fmt::Display) -> ProviderError {
+    ProviderError::Api(format!("this request would be rejected: {why}").into())
+}
+
+impl Guard {
+    pub(super) fn new(rule: IdRule) -> Self {
+        Self { rule, open: HashSet::new(), any: false, ends_in_reply: false }
+    }
+
+    /// A complete message.
+    pub(super) fn item(&mut self, item: &Value) -> Result<(), ProviderError> {
+        match text(item, "role") {
+            "system" | "developer" => {
+                if self.any {
+                    return Err(refused("the system prompt is not the first message"));
+                }
+                content(item.get("content"), "the system prompt")
+            }
+            "user" => {
+                self.user()?;
+                content(item.get("content"), "a user message")
+            }
+            "assistant" => self.reply(item),
+            "tool" => {
+                let id = text(item, "tool_call_id");
+                if !self.open.remove(id) {
+                    return Err(refused(format_args!("the result `{id}` answers no call")));
+                }
+                self.ends_in_reply = false;
+                content(item.get("content"), "a tool result")
+            }
+            role => Err(refused(format_args!("`{role}` is no role"))),
+        }
+    }
+
+    /// A part of a user message.
+    pub(super) fn user_part(&mut self, part: &Value) -> Result<(), ProviderError> {
+        self.user()?;
+        content_part(part, "a user message")
+    }
+
+    fn user(&mut self) -> Result<(), ProviderError> {
+        self.answered()?;
+        (self.any, self.ends_in_reply) = (true, false);
+        Ok(())
+    }
+
+    fn answered(&self) -> Result<(), ProviderError> {
+        match self.open.iter().next() {
+            Some(id) => Err(refused(format_args!("the call `{id}` has no result"))),
+            None => Ok(()),
+        }
+    }
+
+    fn reply(&mut self, item: &Value) -> Result<(), ProviderError> {
+        self.answered()?;
+        if !self.any {
+            return Err(refused("the conversation starts with a reply"));
+        }
+        let calls = item.get("tool_calls").and_then(Value::as_array);
+        if item.get("tool_calls").is_some() && calls.is_none_or(Vec::is_empty) {
+            return Err(refused("a list of calls is empty"));
+        }
+        if calls.is_none() {
+            content(item.get("content"), "a reply")?;
+        }
+        for call in calls.into_iter().flatten() {
+            let id = text(call, "id");
+            if !self.rule.accepts(id) {
+                return Err(refused(format_args!("the call id `{id}` has a form that is not accepted")));
+            }
+            if !self.open.insert(id.to_owned()) {
+                return Err(refused(format_args!("the call id `{id}` is used twice")));
+            }
+            let function = call.get("function").unwrap_or(&Value::Null);
+            if !is_name(text(function, "name")) {
+                return Err(refused(format_args!("`{}` is no tool name", text(function, "name"))));
+            }
+            let arguments = serde_json::from_str::<Map<String, Value>>(text(function, "arguments"));
+            if arguments.is_err() {
+                return Err(refused(format_args!("the arguments of call `{id}` are not an object")));
+            }
+        }
+        self.ends_in_reply = true;
+        Ok(())
+    }
+
+    /// The conversation is complete.
+    pub(super) fn end(&self) -> Result<(), ProviderError> {
+        self.answered()?;
+        match (self.any, self.ends_in_reply) {
+            (false, _) => Err(refused("there are no messages")),
+            (_, true) => Err(refused("the conversation ends in a reply")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks what a request says besides its messages, for every protocol of this family.
+pub(crate) fn head(request: &StreamConfig) -> Result<(), ProviderError> {
+    if request.model_config.id.is_empty() {
+        return Err(refused("the model has no id"));
+    }
+    if request.output_limit() == Some(0) {
+        return Err(refused("an output limit of 0"));
+    }
+    let mut names = HashSet::new();
+    for tool in request.tools.iter() {
+        if !is_name(&tool.name) {
+            return Err(refused(format_args!(
+                "`{}` is no tool name: letters, digits, `_` and `-`, up to 64",
+                tool.name
+            )));
+        }
+        if !names.insert(tool.name.as_str()) {
+            return Err(refused(format_args!("two tools are called `{}`", tool.name)));
+        }
+    }
+    match &request.tool_choice {
+        ToolChoice::Tool(name) if !names.contains(name.as_str()) => {
+            Err(refused(format_args!("the model must call `{name}`, which is no tool")))
+        }
+        ToolChoice::Required if names.is_empty() => {
+            Err(refused("the model must call a tool and there are none"))
+        }
+        _ => Ok(()),
+    }?;
+    match &request.output_schema {
+        Some(output) if !is_name(&output.name) => {
+            Err(refused(format_args!("`{}` is no name of a schema", output.name)))
+        }
+        Some(output) if !output.schema.is_object() => Err(refused("the output schema is not an object")),
+        _ => Ok(()),
+    }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn content(content: Option<&Value>, whose: &str) -> Result<(), ProviderError> {
+    match content {
+        Some(Value::String(text)) if !text.is_empty() => Ok(()),
+        Some(Value::Array(parts)) if !parts.is_empty() => {
+            parts.iter().try_for_each(|part| content_part(part, whose))
+        }
+        _ => Err(refused(format_args!("{whose} is empty"))),
+    }
+}
+
+fn content_part(part: &Value, whose: &str) -> Result<(), ProviderError> {
+    let full = match text(part, "type") {
+        "text" => !text(part, "text").is_empty(),
+        "image_url" => {
+            let url = part.get("image_url").map_or("", |image| text(image, "url"));
+            url.split_once(";base64,").is_some_and(|(kind, data)| {
+                kind.strip_prefix("data:").is_some_and(|kind| !kind.is_empty()) && !data.is_empty()
+            })
+        }
+        _ => false,
+    };
+    if full { Ok(()) } else { Err(refused(format_args!("{whose} has an empty part"))) }
+}
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;

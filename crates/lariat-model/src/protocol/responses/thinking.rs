@@ -1,0 +1,84 @@
+//! What OpenAI's models call the thinking levels, generation by generation.
+//!
+//! Owns the table. A value that a generation does not know is rejected with 400 ("Unsupported value: 'reasoning_effort'
+//! does not support 'minimal' with this model"), so a level takes the nearest name that exists.
+//! Invariant: a model that is not in the table is believed to be what its configuration says.
+
+use lariat_core::model::ModelConfig;
+
+use crate::protocol::chat::dialect::{Effort, Efforts};
+
+/// Models whose ids start alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Generation {
+    prefix: &'static str,
+    /// Whether they reason: then they take no temperature.
+    pub(crate) reasons: bool,
+    /// What they call the levels.
+    pub(crate) efforts: Efforts,
+}
+
+const fn generation(prefix: &'static str, efforts: Efforts) -> Generation {
+    Generation { prefix, reasons: true, efforts }
+}
+
+const fn plain(prefix: &'static str) -> Generation {
+    Generation { prefix, reasons: false, efforts: Efforts::NONE }
+}
+
+use Effort::{High, Low, Max, Medium, Minimal, XHigh};
+
+const LOW_TO_HIGH: Efforts = Efforts::new(Some(Low), [Low, Low, Medium, High, High]);
+const LOW_TO_XHIGH: Efforts = Efforts::new(Some(Low), [Low, Low, Medium, High, XHigh]);
+const NONE_TO_HIGH: Efforts = Efforts::new(Some(Effort::None), [Low, Low, Medium, High, High]);
+const NONE_TO_XHIGH: Efforts = Efforts::new(Some(Effort::None), [Low, Low, Medium, High, XHigh]);
+const NONE_TO_MAX: Efforts = Efforts::new(Some(Effort::None), [Low, Low, Medium, High, Max]);
+const MINIMAL_TO_HIGH: Efforts = Efforts::new(Some(Minimal), [Minimal, Low, Medium, High, High]);
+const MEDIUM_TO_XHIGH: Efforts = Efforts::new(Some(Medium), [Medium, Medium, Medium, High, XHigh]);
+const HIGH_ONLY: Efforts = Efforts::new(Some(High), [High; 5]);
+
+/// The first row whose prefix fits counts.
+const GENERATIONS: &[Generation] = &[
+    generation("gpt-6", NONE_TO_MAX),
+    generation("gpt-5.6", NONE_TO_MAX),
+    // "Pro" models think hard or harder.
+    generation("gpt-5.5-pro", MEDIUM_TO_XHIGH),
+    generation("gpt-5.4-pro", MEDIUM_TO_XHIGH),
+    generation("gpt-5.2-pro", MEDIUM_TO_XHIGH),
+    generation("gpt-5-pro", HIGH_ONLY),
+    // The models behind the chat product decide for themselves.
+    generation("gpt-5.3-chat", Efforts::NONE),
+    generation("gpt-5.2-chat", Efforts::NONE),
+    generation("gpt-5.1-chat", Efforts::NONE),
+    plain("gpt-5-chat"),
+    // Codex models cannot be switched off.
+    generation("gpt-5.3-codex", LOW_TO_XHIGH),
+    generation("gpt-5.2-codex", LOW_TO_XHIGH),
+    generation("gpt-5.1-codex-max", LOW_TO_XHIGH),
+    generation("gpt-5.1-codex", LOW_TO_HIGH),
+    generation("gpt-5-codex", LOW_TO_HIGH),
+    generation("gpt-5.1", NONE_TO_HIGH),
+    generation("gpt-5.", NONE_TO_XHIGH),
+    generation("gpt-5", MINIMAL_TO_HIGH),
+    generation("gpt-oss", LOW_TO_HIGH),
+    generation("codex-mini", LOW_TO_HIGH),
+    generation("o1-mini", Efforts::NONE),
+    generation("o1-preview", Efforts::NONE),
+    generation("o1", LOW_TO_HIGH),
+    generation("o3", LOW_TO_HIGH),
+    generation("o4", LOW_TO_HIGH),
+    plain("gpt-4"),
+    plain("gpt-3"),
+    plain("chatgpt-4"),
+];
+
+/// The generation of a model: by its id, else by what its configuration says.
+pub(crate) fn of(model: &ModelConfig) -> Generation {
+    let id = model.id.rsplit('/').next().unwrap_or_default();
+    let known = GENERATIONS.iter().find(|generation| id.starts_with(generation.prefix)).copied();
+    known.unwrap_or(Generation { prefix: "", reasons: model.reasoning, efforts: LOW_TO_HIGH })
+}
+
+#[cfg(test)]
+#[path = "thinking_tests.rs"]
+mod tests;
