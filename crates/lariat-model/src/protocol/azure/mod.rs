@@ -1,20 +1,38 @@
-//! Not written yet.
+//! OpenAI Responses on Azure: the same protocol at `{resource}/openai/v1`, with the deployment in `model`.
+//!
+//! Owns the address and how the key travels; all else is [`super::responses`].
+//! Invariant: a query in the configured address (an API version) stays; a key is never in it.
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
+use super::chat::{error, list};
+use super::responses;
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Decoder, Failure, Frame, Framing, Interpret, ListedModel, Outgoing, Reply};
+use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing};
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Azure;
 
-struct Nothing;
+const KEY: Auth = Auth::Header("api-key");
 
-impl Interpret for Nothing {
-    fn frame(&mut self, _frame: Frame<'_>, _reply: &mut Reply) -> Result<(), ProviderError> {
-        Ok(())
+/// The address of an endpoint below a resource, whichever part of the path the configuration already has.
+fn address(model: &ModelConfig, endpoint: &str) -> Result<String, ProviderError> {
+    let (base, query) = match model.base_url.split_once('?') {
+        Some((base, query)) => (base, format!("?{query}")),
+        None => (model.base_url.as_str(), String::new()),
+    };
+    let base = base.trim_end_matches('/');
+    let base = base.strip_suffix("/responses").unwrap_or(base);
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    let base = base.strip_suffix("/openai").unwrap_or(base);
+    if base.is_empty() {
+        let example = "https://RESOURCE.openai.azure.com";
+        return Err(ProviderError::Other(
+            format!("Azure needs the base_url of a resource: {example}").into(),
+        ));
     }
+    Ok(format!("{base}/openai/v1/{endpoint}{query}"))
 }
 
 impl Protocol for Azure {
@@ -22,23 +40,27 @@ impl Protocol for Azure {
         ApiProtocol::AzureResponses
     }
 
-    fn request(&self, _request: &StreamConfig) -> Result<Outgoing, ProviderError> {
-        Err(ProviderError::Other("not written yet".into()))
+    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+        responses::post(request, self.api(), address(&request.model_config, "responses")?, KEY)
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
-        Decoder::new(Framing::sse(), Nothing)
+        responses::decoder()
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
-        failure.general()
+        error::classify(failure)
     }
 
-    fn list_request(&self, _model: &ModelConfig) -> Option<Outgoing> {
-        None
+    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
+        Outgoing::get(address(model, "models").ok()?, KEY).with_headers_of(model).ok()
     }
 
-    fn listed(&self, _body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        Ok(Vec::new())
+    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        list::listed(body)
     }
 }
+
+#[cfg(test)]
+#[path = "azure_tests.rs"]
+mod tests;

@@ -236,7 +236,7 @@ impl Messages {
         };
         let calls: Vec<Value> = reply.tool_calls().map(call).collect();
         if text.is_empty() && calls.is_empty() {
-            return Ok(());
+            return self.go_on(reply, items);
         }
         let mut item = Map::new();
         item.insert("role".to_owned(), json!("assistant"));
@@ -256,10 +256,15 @@ impl Messages {
             item.insert("tool_calls".to_owned(), Value::Array(calls));
         }
         self.item(&Value::Object(item), items)?;
-        if reply.stop_reason == StopReason::Pause && self.waiting == 0 {
-            self.user(vec![text_part(CONTINUE)], items)?;
+        self.go_on(reply, items)
+    }
+
+    /// After a paused reply the model is asked to go on, unless something else asks it already.
+    fn go_on(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+        if reply.stop_reason != StopReason::Pause || self.waiting > 0 || !self.guard.ends_in_reply() {
+            return Ok(());
         }
-        Ok(())
+        self.user(vec![text_part(CONTINUE)], items)
     }
 
     fn reasoning(&self, reply: &AssistantMessage, field: ReasoningField, calls: bool) -> Option<Value> {

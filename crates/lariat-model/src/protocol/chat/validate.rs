@@ -110,6 +110,11 @@ impl Guard {
         Ok(())
     }
 
+    /// Whether the last word is the model's.
+    pub(super) const fn ends_in_reply(&self) -> bool {
+        self.ends_in_reply
+    }
+
     /// The conversation is complete.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
         self.answered()?;
