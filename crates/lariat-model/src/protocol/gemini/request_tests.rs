@@ -2,13 +2,15 @@
 
 use lariat_core::model::{OutputSchema, RequestMemo, ThinkingLevel, ToolChoice};
 use lariat_core::transcript::Transcript;
+use lariat_testkit::server::{Wire, validate};
 use proptest::prelude::*;
 
 use super::super::Gemini;
 use super::super::samples::*;
 use super::*;
 use crate::protocol::Protocol;
-use crate::wire::Auth;
+use crate::protocol::vertex::Vertex;
+use crate::wire::{Auth, Outgoing};
 
 #[test]
 fn a_request_goes_to_the_model_and_has_no_key_in_it() {
@@ -409,11 +411,11 @@ fn blocks() -> impl Strategy<Value = Vec<Content>> {
     let block = prop_oneof![
         3 => "[a-z ]{0,8}".prop_map(Content::from),
         1 => prop_oneof![Just("image/png"), Just("image/gif"), Just("image/heic")].prop_map(image),
-        1 => ("[a-z]{0,3}", proptest::option::of("[a-z]{1,3}")).prop_map(|(text, signature)| thinking(&text, signature.as_deref())),
+        1 => ("[a-z]{0,3}", proptest::option::of("[a-z]{4}")).prop_map(|(text, signature)| thinking(&text, signature.as_deref())),
         1 => Just(Content::RedactedThinking { data: "x".into() }),
         1 => prop_oneof![Just("executableCode"), Just("type"), Just("text")]
             .prop_map(|key| Content::Unknown(Map::from_iter([(key.to_owned(), json!({"a": 1}))]))),
-        4 => ("[ab|é ]{0,3}", prop_oneof![Just("read"), Just("an/odd"), Just("9")], proptest::option::of("[a-z]{1,3}"))
+        4 => ("[ab|é ]{0,3}", prop_oneof![Just("read"), Just("an/odd"), Just("9")], proptest::option::of("[a-z]{4}"))
             .prop_map(|(id, name, signature)| call(&id, name, json!({"p": 1}), signature.as_deref())),
     ];
     proptest::collection::vec(block, 0..5)
@@ -433,6 +435,15 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
     proptest::collection::vec(message, 1..12)
 }
 
+/// The same request to Vertex.
+fn vertex(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    let mut request = request.clone();
+    let mut model = ModelConfig::clone(&request.model_config);
+    model.compat = json!({"project": "p"});
+    request.model_config = Arc::new(model);
+    Vertex.request(&request)
+}
+
 fn history() -> impl Strategy<Value = (&'static str, Vec<Message>)> {
     (prop_oneof![Just(MODERN), Just(EARLY)], messages())
 }
@@ -441,11 +452,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_valid_transcript_passes_the_guard((id, messages) in history()) {
+    fn any_valid_transcript_passes_the_guard_and_the_strict_server((id, messages) in history()) {
         let Ok(window) = transcript(messages).request() else { return Ok(()) };
         let asked = StreamConfig::new(Arc::new(model(id)), window);
-        let sent = Gemini.request(&asked);
-        prop_assert!(sent.is_ok(), "{:?}", sent);
+        for (wire, outgoing) in [(Wire::Gemini, Gemini.request(&asked)), (Wire::Vertex, vertex(&asked))] {
+            let body = serde_json::from_slice(&outgoing.unwrap().body).unwrap();
+            let problems = validate::body(wire, id, &body);
+            prop_assert!(problems.is_empty(), "{problems:?} in {body:#}");
+        }
     }
 
     #[test]
