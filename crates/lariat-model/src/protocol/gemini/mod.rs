@@ -1,7 +1,7 @@
 //! Google Gemini, and the parts of it that Vertex shares.
 //!
-//! [`request`] builds the body from a conversation, checked by [`validate`]; [`head`] adds what stands beside the
-//! conversation; [`stream`] reads replies; [`error`] reads failures; [`generation`] holds what differs between models.
+//! `request` builds the body from a conversation, checked by `validate`; `head` adds what stands beside the
+//! conversation; `stream` reads replies; `error` reads failures; `generation` holds what differs between models.
 //! Vertex is the same protocol at another address, with another key.
 //! Invariant: signatures travel back on the part they came on; the key is never in the address.
 
