@@ -30,11 +30,6 @@ impl CommandLine {
         Self { program: program.to_owned(), arguments, environment: Vec::new() }
     }
 
-    /// Another program, by name or by path from the workspace's root.
-    pub(crate) fn program(program: &str) -> Self {
-        Self { program: program.to_owned(), arguments: Vec::new(), environment: Vec::new() }
-    }
-
     pub(crate) fn with_arguments<I>(mut self, arguments: I) -> Self
     where
         I: IntoIterator,

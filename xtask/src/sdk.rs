@@ -44,7 +44,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
 const BUILD: &str = "build --locked -p lariat-testkit --bin scripted_server";
 
 fn script(python: &str, name: &str, address: &str) -> CommandLine {
-    CommandLine::program(python)
+    CommandLine::of(python, "")
         .with_arguments([&format!("{SCRIPTS}/{name}.py"), address])
         .with_environment("PYTHONDONTWRITEBYTECODE", "1")
 }
@@ -55,10 +55,9 @@ fn environment(workspace: &Workspace) -> Result<String> {
     // Absolute, because a relative program and a working directory do not mix on every system.
     let python = workspace.root().join(&directory).join("bin/python").to_string_lossy().into_owned();
     if !workspace.exists(&python) {
-        CommandLine::program("python3").with_arguments(["-m", "venv", &directory]).run(workspace)?;
+        CommandLine::of("python3", "-m venv").with_arguments([&directory]).run(workspace)?;
     }
-    CommandLine::program(&python)
-        .with_arguments(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+    CommandLine::of(&python, "-m pip install --quiet --disable-pip-version-check -r")
         .with_arguments([format!("{SCRIPTS}/requirements.txt")])
         .run(workspace)?;
     Ok(python)
