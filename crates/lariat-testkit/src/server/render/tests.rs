@@ -10,7 +10,7 @@ fn turn() -> Turn {
         .model("some-model")
         .thinking("Zuerst überlege ich: zwei Dateien 🦀.")
         .text("Ich lese beide Dateien, größer und kleiner.")
-        .call("call_1", "read", &json!({"path": "größe.txt", "limit": 7}))
+        .call("call_1", "read", &json!({"path": "größe klein.txt", "limit": 7}))
         .call("call_2", "list", &json!({}))
         .usage(TurnUsage { input: 100, output: 60, cache_read: 50, cache_write: 20, reasoning: 15 })
 }
@@ -70,7 +70,7 @@ fn text_deltas_join_to_the_text_in_every_protocol() {
 
 #[test]
 fn streamed_arguments_join_to_the_arguments() {
-    let expected = json!({"path": "größe.txt", "limit": 7}).to_string() + "{}";
+    let expected = json!({"path": "größe klein.txt", "limit": 7}).to_string() + "{}";
     for (wire, pointer) in [
         (Wire::AnthropicMessages, "/delta/partial_json"),
         (Wire::OpenAiChat, "/choices/0/delta/tool_calls/0/function/arguments"),

@@ -105,6 +105,9 @@ fn every_rule_refuses_its_example() {
 #[test]
 fn reasoning_without_its_item_is_refused() {
     let mut orphan = decent();
+    orphan["input"].as_array_mut().unwrap().drain(2..4);
+    refused(WIRE, "", &orphan, "without its required following item");
+    let mut orphan = decent();
     orphan["input"].as_array_mut().unwrap().drain(2..7);
     refused(WIRE, "", &orphan, "without its required following item");
     orphan["input"].as_array_mut().unwrap().truncate(2);
