@@ -76,11 +76,11 @@ fn streamed_arguments_join_to_the_arguments() {
         (Wire::OpenAiChat, "/choices/0/delta/tool_calls/0/function/arguments"),
         (Wire::BedrockConverse, "/contentBlockDelta/delta/toolUse/input"),
     ] {
-        let events = events(wire, &stream(wire, &turn()));
+        let events = events(wire, &stream(wire, &turn().piece(1)));
         assert_eq!(joined(&events, &[pointer]), expected, "{wire}");
         assert!(events.iter().filter(|event| event.pointer(pointer).is_some()).count() > 4, "{wire}");
     }
-    let events = events(Wire::OpenAiResponses, &stream(Wire::OpenAiResponses, &turn()));
+    let events = events(Wire::OpenAiResponses, &stream(Wire::OpenAiResponses, &turn().piece(1)));
     let deltas: Vec<Value> = events
         .into_iter()
         .filter(|event| event["type"] == "response.function_call_arguments.delta")
