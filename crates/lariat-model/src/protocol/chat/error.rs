@@ -65,6 +65,7 @@ const CODES: &[(&str, Meaning)] = &[
     ("content_filter", Meaning::Rejected),
     ("content_policy_violation", Meaning::Rejected),
     ("DataInspectionFailed", Meaning::Rejected),
+    ("data_inspection_failed", Meaning::Rejected),
     ("invalid_prompt", Meaning::Rejected),
     ("bio_policy", Meaning::Rejected),
     ("misalignment_policy_violation", Meaning::Rejected),

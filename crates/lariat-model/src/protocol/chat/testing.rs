@@ -9,6 +9,7 @@ use lariat_core::message::{
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig, StreamEvent};
 use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
+use lariat_testkit::server::{Wire, validate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -112,7 +113,7 @@ fn block() -> impl Strategy<Value = Content> {
     let signature = prop::option::of(prop_oneof![
         Just("sig".to_owned()),
         Just(r#"[{"type":"reasoning.text","text":"x"}]"#.to_owned()),
-        Just(r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}"#.to_owned()),
+        Just(r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"SIG"}"#.to_owned()),
         Just("{}".to_owned()),
     ]);
     let unknown = prop_oneof![Just("server_tool_use"), Just("web_search_call"), Just("message_phase")];
@@ -161,12 +162,14 @@ pub(crate) fn histories(own: ModelConfig) -> impl Strategy<Value = Vec<Message>>
     })
 }
 
-/// Checks that the body of a history does not depend on how it was built, and that none is refused.
+/// Checks that the body of a history does not depend on how it was built, and that none is refused: neither by our own
+/// guard nor by the judge, the strict server that knows nothing of our code.
 pub(crate) fn grows_like_it_is_built(
     protocol: &dyn Protocol,
     model: ModelConfig,
     messages: &[Message],
     cut: usize,
+    judge: Option<Wire>,
 ) -> Result<(), TestCaseError> {
     let mut transcript = Transcript::default();
     let mut last = None;
@@ -196,6 +199,9 @@ pub(crate) fn grows_like_it_is_built(
             request.memo = Default::default();
             let built = protocol.request(&request).expect("accepted before");
             prop_assert_eq!(&grown.body, &built.body);
+            let body: Value = serde_json::from_slice(&grown.body).expect("the body is JSON");
+            let problems = judge.map(|wire| validate::body(wire, &model.id, &body)).unwrap_or_default();
+            prop_assert!(problems.is_empty(), "{problems:?} in {body:#}");
             last = Some(grown.body);
         }
     }

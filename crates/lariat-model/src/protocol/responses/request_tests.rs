@@ -1,4 +1,5 @@
 use lariat_core::model::{OutputSchema, ThinkingLevel};
+use lariat_testkit::server::Wire;
 use proptest::prelude::*;
 
 use super::*;
@@ -245,6 +246,6 @@ proptest! {
         messages in histories(model("openai", "gpt-5")),
         cut in 0..3usize,
     ) {
-        grows_like_it_is_built(&Responses, model("openai", "gpt-5"), &messages, cut)?;
+        grows_like_it_is_built(&Responses, model("openai", "gpt-5"), &messages, cut, Some(Wire::OpenAiResponses))?;
     }
 }
