@@ -110,6 +110,11 @@ fn errors_mean_what_their_services_mean() {
             r#"{"error":{"code":"DeploymentNotFound","message":"The API deployment does not exist"}}"#,
             "rejected",
         ),
+        (
+            429,
+            r#"{"error":{"message":"Tokens per minute would exceed the share of the context window","code":"rate_limit_exceeded"}}"#,
+            "limited",
+        ),
         (529, "", "limited"),
     ] {
         let error = classified(status, body);

@@ -314,3 +314,10 @@ fn missing_usage_is_tolerated() {
     let events = events(&[CREATED, TEXT, r#"{"type":"response.completed","response":{"usage":null}}"#]);
     assert!(matches!(events.last(), Some(StreamEvent::Done { usage, .. }) if *usage == Counted::default()));
 }
+
+#[test]
+fn items_that_are_only_told_at_their_end_and_have_no_name_are_two() {
+    let call = r#"{"type":"response.output_item.done","item":{"type":"function_call","call_id":"a","name":"t","arguments":"{}"}}"#;
+    let other = call.replace("\"a\"", "\"b\"");
+    assert_eq!(calls(&events(&[CREATED, call, &other, COMPLETED])).len(), 2);
+}
