@@ -6,6 +6,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
@@ -27,6 +28,8 @@ use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
 
 /// Bytes read of an answer that is not a stream.
 const FAILURE_LIMIT: usize = 64 * 1024;
+/// Time to read such an answer: its status has said the most important already, and not every body ends.
+const FAILURE_PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes read of a list of models.
 const LIST_LIMIT: usize = 16 * 1024 * 1024;
 
@@ -213,20 +216,20 @@ fn may_be_stream(incoming: &Incoming) -> bool {
 async fn refusal(protocol: &dyn Protocol, incoming: Incoming, clock: &dyn Clock) -> ProviderError {
     let Incoming { status, headers, body } = incoming;
     // What could be read before the connection broke still says more than the broken connection.
-    let body = read(body, FAILURE_LIMIT).await;
-    protocol.classify(&Failure { status, headers: &headers, body: &body, now: clock.now() })
+    let mut said = BytesMut::new();
+    let patience = clock.sleep_until(clock.now().after(FAILURE_PATIENCE));
+    futures_util::future::select(Box::pin(read(body, FAILURE_LIMIT, &mut said)), patience).await;
+    protocol.classify(&Failure { status, headers: &headers, body: &said, now: clock.now() })
 }
 
-/// The start of a body, as far as it came.
-async fn read(mut body: BodyStream, limit: usize) -> BytesMut {
-    let mut read = BytesMut::new();
+/// Reads the start of a body, as far as it comes.
+async fn read(mut body: BodyStream, limit: usize, read: &mut BytesMut) {
     while read.len() < limit
         && let Some(Ok(bytes)) = body.next().await
     {
         let room = limit - read.len();
         read.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
     }
-    read
 }
 
 /// The models that a service offers.
@@ -245,7 +248,9 @@ pub(crate) async fn list(
         if incoming.status / 100 != 2 {
             return Err(refusal(provider.protocol, incoming, &*provider.clock).await);
         }
-        provider.protocol.listed(&read(incoming.body, LIST_LIMIT).await)
+        let mut list = BytesMut::new();
+        read(incoming.body, LIST_LIMIT, &mut list).await;
+        provider.protocol.listed(&list)
     };
     let late = provider.clock.sleep_until(provider.clock.now().after(provider.deadlines.first_byte));
     let listed = match futures_util::future::select(Box::pin(listed), late).await {

@@ -50,7 +50,11 @@ pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
     let report = Report::read(failure.body);
     let mut detail = failure.detail();
     detail.request_id = detail.request_id.or_else(|| report.request_id());
-    meaning(&report, detail).unwrap_or_else(|_| failure.general())
+    match failure.status {
+        // Gateways call these invalid requests; the status says that the same request may succeed.
+        408 | 409 => ProviderError::Network(detail),
+        _ => meaning(&report, detail).unwrap_or_else(|_| failure.general()),
+    }
 }
 
 /// What an `error` event means.

@@ -58,6 +58,15 @@ fn every_type_has_its_meaning() {
 }
 
 #[test]
+fn a_request_that_ran_into_another_may_be_made_again_whatever_its_type() {
+    let body =
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": "x"}}).to_string();
+    for status in [408, 409] {
+        assert_eq!(variant(&classified(status, &body)), "network", "{status}");
+    }
+}
+
+#[test]
 fn a_spend_limit_is_not_waited_for() {
     let body = json!({"error": {"type": "rate_limit_error", "message": "limit",
         "details": {"error_code": "enforced_spend_limit_reached"}}});

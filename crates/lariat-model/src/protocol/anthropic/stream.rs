@@ -20,6 +20,8 @@ use crate::wire::{Frame, Interpret, Reply};
 const BLOCK_LIMIT: usize = 16 * 1024;
 /// Bytes that the blocks of unknown kinds of one reply may hold together.
 const HELD_LIMIT: usize = 32 * 1024 * 1024;
+/// Arguments of a call that neither sent any nor ended: half an object, which is none. An empty text would be one.
+const UNSENT: &str = "{";
 /// No request has used more tokens; what a broken service counts beyond must not overflow sums.
 const TOKEN_LIMIT: u64 = 1 << 40;
 
@@ -102,7 +104,7 @@ struct Block {
 enum Kind {
     Text,
     Thinking,
-    /// With the input that came with its start, until pieces arrive.
+    /// Until pieces of its arguments arrive, with the input that came with its start.
     Call(Option<Value>),
     /// Fields and pieces of the input.
     Other(Map<String, Value>, String),
@@ -140,6 +142,11 @@ impl Interpret for Messages {
                 Ok(())
             }
             "message_stop" => {
+                for (place, block) in self.blocks.iter().enumerate() {
+                    if let Kind::Call(None) = block.kind {
+                        reply.arguments_whole(place, UNSENT);
+                    }
+                }
                 for place in 0..self.blocks.len() {
                     self.close(place, reply)?;
                 }
@@ -249,8 +256,8 @@ impl Messages {
             "input_json_delta" => {
                 let piece = piece(delta.partial_json);
                 let Some(place) = place.filter(|_| !piece.is_empty()) else { return Ok(()) };
-                if let Some(Block { kind: Kind::Call(whole), .. }) = self.blocks.get_mut(place) {
-                    *whole = None;
+                if let Some(Block { kind: kind @ Kind::Call(_), .. }) = self.blocks.get_mut(place) {
+                    *kind = Kind::Closed;
                 }
                 reply.arguments(place, piece)
             }
@@ -283,10 +290,11 @@ impl Messages {
     fn close(&mut self, place: usize, reply: &mut Reply) -> Result<(), ProviderError> {
         let Some(block) = self.blocks.get_mut(place) else { return Ok(()) };
         match &mut block.kind {
-            Kind::Call(whole) => match whole.take() {
-                Some(input) => reply.arguments(place, input.to_string().into()),
-                None => Ok(()),
-            },
+            Kind::Call(whole) => {
+                let whole = whole.take();
+                block.kind = Kind::Closed;
+                whole.map_or(Ok(()), |input| reply.arguments(place, input.to_string().into()))
+            }
             Kind::Other(..) => {
                 let Kind::Other(mut fields, input) = std::mem::replace(&mut block.kind, Kind::Closed) else {
                     return Ok(());

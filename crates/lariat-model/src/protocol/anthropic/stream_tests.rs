@@ -201,6 +201,7 @@ fn unknown_events_null_fields_and_numeric_ids_are_taken_as_they_are() {
         json!({"type": "content_block_stop", "index": 77}),
         json!({"type": "message_delta", "delta": null, "usage": null}),
         block(1, json!({"type": "tool_use", "id": 7, "name": "read", "input": null})),
+        stop(1),
     ];
     let events = events(&reply(&blocks, "tool_use"));
     assert_eq!(events[1], text(0, "ok"));
@@ -264,6 +265,15 @@ fn arguments_that_do_not_parse_or_were_cut_deliver_no_call() {
     let (events, ended) = half("max_tokens");
     assert!(ended.is_ok() && !called(&events));
     assert_eq!(stops_with(&events), StopReason::Length);
+}
+
+#[test]
+fn a_call_that_neither_sent_arguments_nor_ended_is_not_delivered() {
+    let call = block(0, json!({"type": "tool_use", "id": "x", "name": "read", "input": {}}));
+    let begun = |reason: &str| decoded(&reply(std::slice::from_ref(&call), reason));
+    assert!(matches!(begun("tool_use").1, Err(ProviderError::InvalidReply(_))));
+    assert!(begun("max_tokens").1.is_ok());
+    assert!(decoded(&reply(&[call, stop(0)], "tool_use")).1.is_ok());
 }
 
 #[test]

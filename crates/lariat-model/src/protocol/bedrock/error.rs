@@ -14,7 +14,11 @@ pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
     let header = failure.headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
     let in_body = ["__type", "code"].iter().find_map(|field| json.get(field)?.as_str());
     let name = header.or(in_body).unwrap_or_default();
-    meaning(name, &json, failure.detail()).unwrap_or_else(|_| failure.general())
+    match failure.status {
+        // Whatever the name: the status says that the same request may succeed.
+        408 | 409 => failure.general(),
+        _ => meaning(name, &json, failure.detail()).unwrap_or_else(|_| failure.general()),
+    }
 }
 
 /// What an exception frame means.

@@ -97,10 +97,10 @@ pub(crate) fn classify(failure: &Failure<'_>) -> ProviderError {
     if let Some(message) = wrapped_message(&json) {
         detail.message = ErrorDetail::new(message).message;
     }
-    // A server that is down may answer with a code of its own, but a status of 5xx is what matters.
+    // A server that is down may answer with a code of its own, but its status is what matters.
     let general = failure.general();
     match meaning(&json, &detail.message, failure.status) {
-        Some(Meaning::Rejected) if failure.status >= 500 => general,
+        Some(Meaning::Rejected) if failure.status >= 500 || matches!(failure.status, 408 | 409) => general,
         Some(meaning) => meaning.error(detail),
         // OpenRouter refuses a prompt with 403 and the reasons: the key is fine.
         None if json.pointer("/error/metadata/reasons").is_some() => ProviderError::Api(detail),

@@ -20,6 +20,8 @@ pub(in crate::protocol) fn classify(failure: &Failure<'_>) -> ProviderError {
     let json = failure.json();
     let trouble = json.as_ref().and_then(|json| json.get("error").or_else(|| json.pointer("/0/error")));
     match trouble {
+        // Whatever the words: the status says that the same request may succeed.
+        _ if matches!(failure.status, 408 | 409) => failure.general(),
         Some(trouble) if trouble.is_object() => meaning(trouble, failure.detail(), || failure.general()),
         _ => failure.general(),
     }

@@ -84,6 +84,8 @@ struct Item {
     given: usize,
     /// Which kind of reasoning is shown: a service that sends both would show it twice.
     shown: Option<Shown>,
+    /// A call of which no arguments came yet.
+    unsent: bool,
     done: bool,
 }
 
@@ -100,6 +102,9 @@ pub(super) struct Events {
     refused: bool,
     cut: bool,
 }
+
+/// Arguments of a call that neither sent any nor ended: half an object, which is none. An empty text would be one.
+const UNSENT: &str = "{";
 
 /// The index of an item's block; the one before it is free for what goes before the text.
 const fn block(position: usize) -> usize {
@@ -122,6 +127,12 @@ impl Events {
     fn begin(&mut self, id: &str, number: Option<u64>) -> usize {
         self.items.push(Item { id: id.to_owned(), number, ..Item::default() });
         self.items.len() - 1
+    }
+
+    fn sent(&mut self, position: usize, arguments: &str) {
+        if let Some(item) = self.items.get_mut(position) {
+            item.unsent &= arguments.is_empty();
+        }
     }
 
     fn give_text(&mut self, event: Event<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
@@ -151,8 +162,15 @@ impl Events {
 
     fn added(&mut self, event: &Event<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let Some(item) = &event.item else { return Ok(()) };
-        let position = self.begin(text(item, "id"), event.output_index.and_then(|index| index.0));
+        let (id, number) = (text(item, "id"), event.output_index.and_then(|index| index.0));
+        // Told twice, it is still one item.
+        let same = |known: &Item| !known.done && !id.is_empty() && known.id == id && known.number == number;
+        let known = self.items.iter().rposition(same);
+        let position = known.unwrap_or_else(|| self.begin(id, number));
         if text(item, "type") == "function_call" {
+            if let Some(item) = self.items.get_mut(position).filter(|_| known.is_none()) {
+                item.unsent = true;
+            }
             reply.call(block(position), text(item, "call_id"), text(item, "name"))?;
         }
         Ok(())
@@ -181,6 +199,7 @@ impl Events {
         if std::mem::replace(&mut known.done, true) {
             return Ok(());
         }
+        known.unsent = false;
         let given = known.given;
         let index = block(position);
         match text(&item, "type") {
@@ -237,6 +256,9 @@ impl Events {
                 self.finished_item(position, item, reply)?;
             }
         }
+        for (position, _) in self.items.iter().enumerate().filter(|(_, item)| item.unsent) {
+            reply.arguments_whole(block(position), UNSENT);
+        }
         let reason = response.incomplete_details.and_then(|details| details.reason);
         let status = response.status.unwrap_or_default();
         match (kind, status.as_str()) {
@@ -271,6 +293,10 @@ impl Interpret for Events {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
+        // A list would be taken for the fields in their order.
+        if !data.starts_with('{') {
+            return Err(ProviderError::InvalidReply("an event is not an object".into()));
+        }
         let mut event: Event<'_> = serde_json::from_str(data).map_err(|error| {
             ProviderError::InvalidReply(format!("an event does not parse: {error}").into())
         })?;
@@ -283,6 +309,7 @@ impl Interpret for Events {
             "response.output_text.delta" => self.give_text(event, reply),
             "response.function_call_arguments.delta" => {
                 let position = self.position(&event);
+                self.sent(position, Text::of(&event.delta));
                 reply.arguments(block(position), Text::take(event.delta))
             }
             "response.reasoning_summary_text.delta" => self.give_thinking(event, Shown::Summary, reply),
@@ -304,6 +331,7 @@ impl Interpret for Events {
             "response.function_call_arguments.done" => {
                 let position = self.position(&event);
                 let arguments = Text::of(&event.arguments);
+                self.sent(position, arguments);
                 if !arguments.is_empty() {
                     reply.arguments_whole(block(position), arguments);
                 }

@@ -321,3 +321,24 @@ fn items_that_are_only_told_at_their_end_and_have_no_name_are_two() {
     let other = call.replace("\"a\"", "\"b\"");
     assert_eq!(calls(&events(&[CREATED, call, &other, COMPLETED])).len(), 2);
 }
+
+const CALL_ADDED: &str = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":""}}"#;
+const CALL_PIECE: &str = r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"n\":1}"}"#;
+
+#[test]
+fn a_call_that_is_told_twice_is_one_call() {
+    let calls = calls(&events(&[CREATED, CALL_ADDED, CALL_ADDED, CALL_PIECE, COMPLETED]));
+    assert_eq!(calls, [(1, "c1".to_owned(), r#"{"n":1}"#.to_owned())]);
+}
+
+#[test]
+fn a_call_that_neither_sent_arguments_nor_ended_is_not_delivered() {
+    let failed = failure(&[CREATED, CALL_ADDED, COMPLETED]);
+    assert!(matches!(failed, ProviderError::InvalidReply(_)), "{failed}");
+}
+
+#[test]
+fn an_event_that_is_a_list_is_no_event() {
+    let list = r#"["response.output_text.delta", "made of a list"]"#;
+    assert!(matches!(failure(&[CREATED, list, COMPLETED]), ProviderError::InvalidReply(_)));
+}
