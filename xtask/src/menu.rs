@@ -21,6 +21,10 @@ const ENTRIES: &[(&str, &str)] = &[
     ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
     ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
     ("sdk", "drive the scripted model server with the official Python SDKs (installs them under target/)"),
+    (
+        "faults [ARGS]",
+        "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
+    ),
     ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
 ];
 
@@ -63,6 +67,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => bare(name, rest, Command::Sdk)?,
+        "faults" => Command::Wire("faults", rest.to_vec()),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
     };

@@ -4,6 +4,7 @@
 //! small by tests. Knows both sides: the server's [`Wire`] and the client's [`Protocol`].
 
 pub mod corpus;
+pub mod faults;
 pub mod splits;
 
 use std::sync::Arc;

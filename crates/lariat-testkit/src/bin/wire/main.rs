@@ -6,19 +6,22 @@
     reason = "a command-line tool reads its arguments and the wall clock itself"
 )]
 
+mod faults;
 mod sse;
 mod talk;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
+usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent under every fault, at every position
+       wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
        wire talk API URL MODEL SERVICE         run a tool loop against a server";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = match words.split_first() {
+        Some((&"faults", options)) => faults::run(options),
         Some((&"sse", options)) => sse::run(options),
         Some((&"talk", options)) => talk::run(options),
         _ => Err("which proof?".to_owned()),

@@ -1,0 +1,213 @@
+//! One whole agent run under a fault: runtime, machine, driver and protocol, on virtual time.
+//!
+//! Owns the wiring and the record of what was observed; judges nothing.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::clock::{Clock, EntropySource};
+use lariat_core::config::ContextConfig;
+use lariat_core::context::TieredCompaction;
+use lariat_core::event::Event;
+use lariat_core::hooks::NoHooks;
+use lariat_core::message::AgentMessage;
+use lariat_core::model::{
+    ModelStream, ProviderError, StreamConfig, StreamEvent, StreamProvider, ThinkingLevel,
+};
+use lariat_core::permission::AllowAll;
+use lariat_core::run::RunConfig;
+use lariat_core::time::Timestamp;
+use lariat_core::tool::{AgentTool, ToolEffects};
+use lariat_model::http::HttpProvider;
+use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_runtime::{AgentContext, AgentLoopConfig, AgentOutput, MemoryStore, agent_loop};
+
+use super::cell::{TOOL, TOOL_OUTPUT};
+use super::plan::{Compaction, Plan};
+use super::transport::{ScriptedTransport, Sent};
+use crate::server::Wire;
+use crate::tools::{Act, Execution, Ledger, LedgerTool};
+use crate::wire::{model, protocol};
+use crate::{EPOCH, Executor, SeededEntropy, VirtualClock};
+
+/// Steps of the executor after which a run counts as hanging: keep-alives every ten seconds take a few thousand.
+const STEP_LIMIT: u64 = 2_000_000;
+/// Messages of the conversation in which room can be made.
+const LONG_HISTORY: usize = 40;
+
+/// All that was seen of a run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// What the run came to, or why it did not come to an end.
+    pub output: Result<AgentOutput, String>,
+    /// Everything that observers saw.
+    pub events: Vec<Event>,
+    /// What came from the provider, by request.
+    pub exchanges: Vec<Exchange>,
+    /// What the tool did.
+    pub executions: Vec<Execution>,
+    /// What was sent.
+    pub sent: Vec<Sent>,
+    /// How long it took by the virtual clock.
+    pub took: Duration,
+}
+
+/// What came from the provider for one request.
+#[derive(Clone, Debug, Default)]
+pub struct Exchange {
+    /// The events.
+    pub events: Vec<StreamEvent>,
+    /// What ended it, if that was a failure, and when.
+    pub error: Option<(Timestamp, ProviderError)>,
+}
+
+impl Exchange {
+    /// Whether something of the reply was delivered.
+    pub fn delivered(&self) -> bool {
+        self.events.iter().any(StreamEvent::delivers)
+    }
+
+    /// Whether it ended well.
+    pub fn is_done(&self) -> bool {
+        matches!(self.events.last(), Some(StreamEvent::Done { .. }))
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.events.iter().filter_map(|event| match event {
+            StreamEvent::TextDelta { index, delta } => Some((*index, delta.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The text that was delivered, as it came.
+    pub fn text(&self) -> String {
+        self.texts().map(|(_, delta)| delta).collect()
+    }
+
+    /// The text that was delivered, block by block.
+    pub fn text_in_order(&self) -> String {
+        let mut texts: Vec<_> = self.texts().collect();
+        texts.sort_by_key(|(index, _)| *index);
+        texts.into_iter().map(|(_, delta)| delta).collect()
+    }
+}
+
+/// Writes down what a provider gives.
+struct Recorder {
+    provider: HttpProvider,
+    clock: Arc<dyn Clock>,
+    exchanges: Arc<Mutex<Vec<Exchange>>>,
+}
+
+impl StreamProvider for Recorder {
+    fn provider_id(&self) -> &str {
+        self.provider.provider_id()
+    }
+
+    fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
+        let (exchanges, clock) = (Arc::clone(&self.exchanges), Arc::clone(&self.clock));
+        let at = {
+            let mut exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+            exchanges.push(Exchange::default());
+            exchanges.len() - 1
+        };
+        let stream = self.provider.stream(request, cancel).inspect(move |item| {
+            let mut exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(exchange) = exchanges.get_mut(at) else { return };
+            match item {
+                Ok(event) => exchange.events.push(event.clone()),
+                Err(error) => exchange.error = Some((clock.now(), error.clone())),
+            }
+        });
+        Box::pin(stream)
+    }
+}
+
+/// Runs an agent against a plan.
+pub fn observe(wire: Wire, plan: Plan) -> Observed {
+    let virtual_clock = VirtualClock::new();
+    let clock = virtual_clock.shared();
+    let entropy: Arc<dyn EntropySource> = Arc::new(SeededEntropy::new(7));
+    let compaction = plan.compaction;
+    let transport = ScriptedTransport::new(wire, Arc::new(plan), Arc::clone(&clock));
+    let provider =
+        HttpProvider::new(protocol(wire), Arc::new(transport.clone())).with_clock(Arc::clone(&clock));
+    let exchanges = Arc::new(Mutex::new(Vec::new()));
+    let recorder = Recorder { provider, clock: Arc::clone(&clock), exchanges: Arc::clone(&exchanges) };
+    let ledger = Ledger::new();
+    let tool = LedgerTool::new(TOOL, ledger.clone(), Arc::clone(&clock))
+        .with_effects(ToolEffects::READS)
+        .acting(|_| Act::text(TOOL_OUTPUT));
+    let base_url = format!("http://127.0.0.1{}", wire.base_path());
+    let mut request = RequestTemplate::new(model(wire, &base_url));
+    request.thinking_level = ThinkingLevel::Low;
+    let ports = Ports {
+        model: Arc::new(recorder),
+        request,
+        tools: ToolSet::new([Arc::new(tool) as Arc<dyn AgentTool>]),
+        policy: Arc::new(AllowAll),
+        approver: None,
+        hooks: Arc::new(NoHooks),
+        filters: Vec::new(),
+        compaction: Arc::new(TieredCompaction),
+        clock: Arc::clone(&clock),
+        entropy: Arc::clone(&entropy),
+        tool_grace: TOOL_GRACE,
+    };
+    let mut run = RunConfig::default();
+    if compaction == Compaction::On {
+        run.context = Some(ContextConfig::with_window(100_000));
+    }
+    let config = AgentLoopConfig::new(ports, run, Some("c".to_owned()));
+    let store = Arc::new(MemoryStore::new());
+    let journal = Journal::new(store, "s".into(), Arc::clone(&clock), entropy, JournalConfig::default());
+    let mut context = AgentContext::new("agent".into(), Arc::new(journal));
+    if compaction == Compaction::On {
+        let old = |at: usize| AgentMessage::user(format!("Note {at}: {}", "of no use any more. ".repeat(20)));
+        context.replace_messages((0..LONG_HISTORY).map(old).collect(), &config.ports);
+    }
+
+    let (mut events, mut output) = (Vec::new(), None);
+    let mut executor = Executor::new(virtual_clock.clone(), crate::Seeded::new(0));
+    executor.spawn(async {
+        let prompts = vec![AgentMessage::user("What is there?")];
+        let sender = |event: Event| events.push(event);
+        let ran = agent_loop(prompts, &mut context, &config, sender, CancellationToken::new()).await;
+        output = Some(ran.map_err(|error| format!("the run was not driven to its end: {error}")));
+    });
+    let halted = executor.run(STEP_LIMIT);
+    drop(executor);
+    let output = match halted {
+        Err(halt) => Err(format!("HANG: {halt}")),
+        Ok(()) => output.unwrap_or_else(|| Err("HANG: no output".to_owned())),
+    };
+    let exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (executions, sent) = (ledger.all(), transport.sent());
+    Observed { output, events, exchanges, executions, sent, took: virtual_clock.now().since(EPOCH) }
+}
+
+/// Characters shown of one event.
+const SHOWN: usize = 300;
+
+impl Observed {
+    /// Everything, for somebody who looks for a bug.
+    pub fn tell(&self, story: &mut String) {
+        let mut line = |what: &str, shown: String| {
+            let shown: String = shown.chars().take(SHOWN).collect();
+            story.push_str(&format!("    {what:10} {shown}\n"));
+        };
+        line("took", format!("{:?}", self.took));
+        self.sent.iter().for_each(|sent| line("request", format!("{sent:?}")));
+        for (at, exchange) in self.exchanges.iter().enumerate() {
+            let what = format!("reply {at}");
+            exchange.events.iter().for_each(|event| line(&what, format!("{event:?}")));
+            exchange.error.iter().for_each(|(_, error)| line(&what, format!("{error:?}")));
+        }
+        self.executions.iter().for_each(|execution| line("tool", format!("{execution:?}")));
+        self.events.iter().for_each(|event| line("event", format!("{:?}", event.event)));
+        let output = self.output.as_ref().map(|output| (&output.outcome, &output.text));
+        line("output", format!("{output:?}"));
+    }
+}

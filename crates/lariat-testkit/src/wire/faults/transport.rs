@@ -1,0 +1,130 @@
+//! A transport that answers by a plan, on virtual time.
+//!
+//! Owns the playing of answers and the list of what was sent. The first request gets the plan's answer; one that
+//! carries the tool's output gets plain text; all others get the scripted turn, whole.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use lariat_core::BoxFuture;
+use lariat_core::clock::Clock;
+use lariat_core::time::Timestamp;
+use lariat_model::http::{BodyStream, Incoming, Transport, TransportError};
+
+use super::cell::{FINAL_TEXT, TOOL_OUTPUT, well_answered};
+use super::plan::{Answer, Beat, Head, Plan, Repeated};
+use crate::server::{Turn, Wire};
+
+/// A request as it was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// When.
+    pub at: Timestamp,
+    /// Where to.
+    pub url: String,
+    /// Whether it carries the tool's output.
+    pub after_tool: bool,
+}
+
+/// The transport. Clones share what was sent.
+#[derive(Clone)]
+pub struct ScriptedTransport {
+    wire: Wire,
+    plan: Arc<Plan>,
+    clock: Arc<dyn Clock>,
+    sent: Arc<Mutex<Vec<Sent>>>,
+}
+
+impl ScriptedTransport {
+    /// A transport that plays a plan.
+    pub fn new(wire: Wire, plan: Arc<Plan>, clock: Arc<dyn Clock>) -> Self {
+        Self { wire, plan, clock, sent: Arc::default() }
+    }
+
+    /// All requests, in order.
+    pub fn sent(&self) -> Vec<Sent> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn answer(&self, request: &Request<Bytes>) -> Answer {
+        let marker = TOOL_OUTPUT.as_bytes();
+        let after_tool = request.body().windows(marker.len()).any(|window| window == marker);
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.push(Sent { at: self.clock.now(), url: request.uri().to_string(), after_tool });
+        match sent.len() {
+            1 => self.plan.answer.clone(),
+            _ if self.plan.repeated == Repeated::Always => self.plan.answer.clone(),
+            _ if after_tool => well_answered(self.wire, &Turn::new().model("m-1").text(FINAL_TEXT)),
+            _ => well_answered(self.wire, &super::cell::turn()),
+        }
+    }
+}
+
+impl Transport for ScriptedTransport {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
+        let Answer { delay, head, body } = self.answer(&request);
+        let clock = Arc::clone(&self.clock);
+        Box::pin(async move {
+            clock.sleep_until(clock.now().after(delay)).await;
+            match head {
+                Head::Never => std::future::pending().await,
+                Head::Fails(error) => Err(error),
+                Head::Status { status, headers } => {
+                    Ok(Incoming { status, headers: header_map(&headers), body: play(body, clock) })
+                }
+            }
+        })
+    }
+}
+
+fn header_map(headers: &[(String, String)]) -> HeaderMap {
+    let parsed = headers.iter().filter_map(|(name, value)| {
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
+    });
+    parsed.collect()
+}
+
+/// A body beat by beat.
+fn play(beats: Vec<Beat>, clock: Arc<dyn Clock>) -> BodyStream {
+    let player = Player { beats: beats.into_iter(), repeating: None, clock };
+    stream::unfold(player, Player::next).boxed()
+}
+
+struct Player {
+    beats: std::vec::IntoIter<Beat>,
+    /// Bytes that come again, how often (`None`: for ever), and the time before each.
+    repeating: Option<(Bytes, Option<u32>, Duration)>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Player {
+    async fn next(mut self) -> Option<(Result<Bytes, TransportError>, Self)> {
+        loop {
+            if let Some((bytes, times, every)) =
+                self.repeating.take().filter(|(_, times, _)| *times != Some(0))
+            {
+                self.wait(every).await;
+                let left = times.map(|times| times - 1);
+                self.repeating = Some((bytes.clone(), left, every));
+                return Some((Ok(bytes), self));
+            }
+            match self.beats.next()? {
+                Beat::Bytes(bytes) => return Some((Ok(bytes), self)),
+                Beat::Wait(duration) => self.wait(duration).await,
+                Beat::Repeat { bytes, times, every } => self.repeating = Some((bytes, times, every)),
+                Beat::Fails(error) => {
+                    self.beats = Vec::new().into_iter();
+                    return Some((Err(error), self));
+                }
+                Beat::Hangs => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn wait(&self, duration: Duration) {
+        self.clock.sleep_until(self.clock.now().after(duration)).await;
+    }
+}

@@ -1,0 +1,171 @@
+//! Bad turns: streams in order, of models that are not.
+//!
+//! Positions are the sizes of the pieces that texts and arguments are cut into. Each row says which calls may run.
+
+use serde_json::{Map, Value, json};
+
+use super::cell::{Cell, TEXT, THINKING, TOOL, arguments, streamed};
+use super::fault::{Fault, Group};
+use super::outcome::Allowed;
+use super::plan::{Beat, Plan};
+use super::surgery::{each_object, edited};
+use crate::server::{Stop, Turn, render};
+
+const fn fault(name: &'static str, letters: &'static str, plan: fn(&Cell) -> Plan) -> Fault {
+    Fault { name, group: Group::Turn, plan, allowed: Allowed::always(letters) }
+}
+
+/// The faults.
+pub const FAULTS: &[Fault] = &[
+    fault("nothing wrong", "C", |cell| calling(cell, &arguments().to_string(), &[arguments()])),
+    fault("arguments cut off", "i", |cell| {
+        let whole = arguments().to_string();
+        let end = cell.position.choose([1, 4, 7, 12, 16, 20, whole.len() - 1]);
+        calling(cell, whole.get(..end).unwrap_or_default(), &[])
+    }),
+    fault("arguments that are no JSON", "i", |cell| calling(cell, "look at it please", &[])),
+    fault("arguments with something after them", "i", |cell| calling(cell, r#"{"a":1} and more"#, &[])),
+    fault("arguments twice", "i", |cell| calling(cell, r#"{"a":1}{"a":1}"#, &[])),
+    fault("arguments that are a list", "i", |cell| calling(cell, r#"["a", 1]"#, &[])),
+    fault("arguments that are text", "i", |cell| calling(cell, r#""{\"a\":1}""#, &[])),
+    fault("arguments that are a number", "i", |cell| calling(cell, "7", &[])),
+    // Google sends arguments as JSON: there, an empty text is a text.
+    fault("no arguments", "Ci", |cell| calling(cell, "", &[json!({})])),
+    fault("arguments that are null", "C", |cell| calling(cell, "null", &[json!({})])),
+    fault("arguments with a control character", "Ci", |cell| {
+        calling(cell, "{\"a\":\"x\u{1}y\"}", &[json!({"a": "x\u{1}y"})])
+    }),
+    fault("arguments of 1 MB", "C", |cell| {
+        let large = json!({"text": "0123456789abcdef".repeat(1 << 16)});
+        let turn = opening().call("call_1", TOOL, &large).piece(cell.position.choose([
+            64,
+            256,
+            1024,
+            4096,
+            16_384,
+            65_536,
+            1 << 21,
+        ]));
+        answered(cell, &turn, vec![large])
+    }),
+    fault("a call, and `stop`", "C", |cell| {
+        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Stop), vec![arguments()])
+    }),
+    fault("`tool_use` without a call", "C", |cell| said(cell, opening().stop(Stop::ToolUse), Vec::new())),
+    fault("`length` with a whole call", "C", |cell| {
+        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Length), Vec::new())
+    }),
+    fault("`length` with half a call", "C", |cell| {
+        said(cell, opening().call_raw("call_1", TOOL, r#"{"a":{"b"#).stop(Stop::Length), Vec::new())
+    }),
+    fault("refusal with a call", "C", |cell| {
+        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Refusal), Vec::new())
+    }),
+    fault("refusal", "C", |cell| said(cell, opening().stop(Stop::Refusal), Vec::new())),
+    // Some services have no word for it but `length`, others fail.
+    fault("context exceeded", "Co", |cell| said(cell, opening().stop(Stop::ContextExceeded), Vec::new())),
+    fault("context exceeded with a call", "Co", |cell| {
+        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::ContextExceeded), Vec::new())
+    }),
+    fault("no usage", "C", |cell| {
+        said(cell, opening().call("call_1", TOOL, &arguments()).without_usage(), vec![arguments()])
+    }),
+    fault("nothing at all", "R", |cell| said(cell, Turn::new().model("m-1"), Vec::new())),
+    fault("whitespace only", "CR", |cell| said(cell, Turn::new().model("m-1").text(" \n\t "), Vec::new())),
+    fault("thinking only", "eR", |cell| said(cell, Turn::new().model("m-1").thinking(THINKING), Vec::new())),
+    fault("a call only", "C", |cell| {
+        said(cell, Turn::new().model("m-1").call("call_1", TOOL, &arguments()), vec![arguments()])
+    }),
+    fault("a tool nobody knows", "C", unknown_tool),
+    fault("a call without a name", "i", |cell| {
+        said(cell, opening().call("call_1", "", &arguments()), Vec::new())
+    }),
+    fault("two calls with one id", "C", |cell| {
+        let turn = opening().call("call_1", TOOL, &arguments()).call("call_1", TOOL, &json!({"b": 2}));
+        said(cell, turn, vec![arguments(), json!({"b": 2})])
+    }),
+    fault("calls without ids", "C", |cell| {
+        let turn = opening().call("", TOOL, &arguments()).call("", TOOL, &json!({"b": 2}));
+        said(cell, turn, vec![arguments(), json!({"b": 2})])
+    }),
+    fault("ids that are numbers", "C", |cell| {
+        changed(cell, &|fields| change_ids(fields, &json!(7)), vec![arguments()])
+    }),
+    fault("ids that are null", "C", |cell| {
+        changed(cell, &|fields| change_ids(fields, &Value::Null), vec![arguments()])
+    }),
+    fault("an id of 10,000 characters", "C", |cell| {
+        said(cell, opening().call("x".repeat(10_000), TOOL, &arguments()), vec![arguments()])
+    }),
+    fault("50 calls at once", "C", |cell| {
+        let call = |turn: Turn, number: i32| turn.call(format!("call_{number}"), TOOL, &json!({"n": number}));
+        let turn = (0..50).fold(opening(), call);
+        said(cell, turn, (0..50).map(|number| json!({"n": number})).collect())
+    }),
+    fault("5,000 calls at once", "iR", |cell| {
+        let call = |turn: Turn, number: i32| turn.call(format!("call_{number}"), TOOL, &json!({}));
+        let turn = (0..5000).fold(opening(), call).piece(10_000);
+        answered(cell, &turn, Vec::new())
+    }),
+    fault("a reason to stop nobody knows", "Cin", |cell| changed(cell, &change_reason, vec![arguments()])),
+    fault("a model that repeats its text", "C", |cell| {
+        said(cell, Turn::new().model("m-1").text("Again and again. ".repeat(2000)), Vec::new())
+    }),
+];
+
+fn opening() -> Turn {
+    Turn::new().model("m-1").thinking(THINKING).text(TEXT)
+}
+
+fn answered(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
+    let body = render::stream(cell.wire, turn).into_iter().map(Beat::bytes).collect();
+    Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
+}
+
+/// A turn cut into pieces of the position's size.
+fn said(cell: &Cell, turn: Turn, calls: Vec<Value>) -> Plan {
+    answered(cell, &turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000])), calls)
+}
+
+fn calling(cell: &Cell, arguments: &str, calls: &[Value]) -> Plan {
+    said(cell, opening().call_raw("call_1", TOOL, arguments), calls.to_vec())
+}
+
+/// A turn whose frames were changed after they were written.
+fn changed(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Value>) -> Plan {
+    let turn = opening().call("call_1", TOOL, &arguments());
+    let turn = turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000]));
+    let edit = |json: &mut Value| each_object(json, change);
+    let frames = render::stream(cell.wire, &turn);
+    let body = frames.iter().map(|frame| Beat::bytes(edited(cell.wire, frame, &edit))).collect();
+    Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
+}
+
+/// Changes the ids of calls: objects that have one and a name, or hold the function.
+fn change_ids(fields: &mut Map<String, Value>, id: &Value) {
+    if !fields.contains_key("name") && !fields.contains_key("function") {
+        return;
+    }
+    for name in ["id", "call_id", "toolUseId"] {
+        if let Some(value) = fields.get_mut(name) {
+            *value = id.clone();
+        }
+    }
+}
+
+fn change_reason(fields: &mut Map<String, Value>) {
+    for name in ["stop_reason", "finish_reason", "finishReason", "stopReason"] {
+        if let Some(value) = fields.get_mut(name).filter(|value| value.is_string()) {
+            *value = json!("because_of_the_weather");
+        }
+    }
+    if fields.get("status").is_some_and(|status| status == "completed") && fields.contains_key("output") {
+        fields.insert("status".to_owned(), json!("because_of_the_weather"));
+    }
+}
+
+/// The model is told that there is no such tool; nothing runs.
+fn unknown_tool(cell: &Cell) -> Plan {
+    // The transport answers the next request with the good turn, whose call is then the only one that runs.
+    said(cell, opening().call("call_1", "no_such_tool", &arguments()), vec![arguments()])
+}
