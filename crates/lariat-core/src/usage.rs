@@ -41,7 +41,7 @@ impl Usage {
             output,
             cache_read: 0,
             cache_write: 0,
-            total_tokens: input + output,
+            total_tokens: input.saturating_add(output),
             reasoning: 0,
             cost: Cost::ZERO,
         }
@@ -49,12 +49,12 @@ impl Usage {
 
     /// The provider's total, or the sum of the parts when it reported none.
     pub const fn total(&self) -> u64 {
-        if self.total_tokens > 0 { self.total_tokens } else { self.context() + self.output }
+        if self.total_tokens > 0 { self.total_tokens } else { self.context().saturating_add(self.output) }
     }
 
     /// Tokens the model read: what the request occupied of the context window.
     pub const fn context(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
     /// `cache_read / (input + cache_read + cache_write)`, 0 when nothing was read.

@@ -1,0 +1,87 @@
+//! Our clients against servers that others wrote: llama.cpp, and LiteLLM's proxy before the scripted server.
+//!
+//! Owns the lives of the servers and the table of results. The conversation is `wire talk` of `lariat-testkit`.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::Result;
+
+use crate::command_line::CommandLine;
+use crate::python;
+use crate::service::{Service, free_port};
+use crate::workspace::Workspace;
+
+/// Where the servers' scripts and pinned versions live.
+const SCRIPTS: &str = "crates/lariat-testkit/servers";
+const BUILD: &str = "build --locked -p lariat-testkit --bin wire --bin scripted_server";
+/// What LiteLLM's configuration calls the three ways to the scripted server.
+const LITELLM_MODELS: [&str; 3] = ["through-chat", "through-messages", "through-gemini"];
+
+/// Protocols that both servers speak, and what is appended to the server's address for each.
+const PROTOCOLS: [(&str, &str); 3] =
+    [("openai-chat", "/v1"), ("openai-responses", "/v1"), ("anthropic-messages", "")];
+
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+    CommandLine::cargo(BUILD).run(workspace)?;
+    let mut results = Vec::new();
+    llama(workspace, &mut results)?;
+    litellm(workspace, &mut results)?;
+    println!();
+    for (name, passed) in &results {
+        println!("{name:44}  {}", if *passed { "passed" } else { "FAILED" });
+    }
+    let all = results.iter().all(|(_, passed)| *passed);
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+type Results = Vec<(String, bool)>;
+
+fn llama(workspace: &Workspace, results: &mut Results) -> Result<()> {
+    let python = python::environment(workspace, "llama", &format!("{SCRIPTS}/llama_requirements.txt"))?;
+    let model = format!("{}/python/llama/coin.gguf", workspace.target());
+    CommandLine::program(&python)
+        .with_arguments([format!("{SCRIPTS}/llama_model.py"), model.clone()])
+        .run(workspace)?;
+    let port = free_port()?;
+    let mut command = Command::new(&python);
+    command.current_dir(workspace.root()).arg(format!("{SCRIPTS}/llama_server.py")).arg(model);
+    let server = Service::announced(command.arg(port.to_string()).stderr(Stdio::null()))?;
+    for (api, path) in PROTOCOLS {
+        let passed = talk(workspace, api, &format!("http://{}{path}", server.address), "coin", "llama.cpp");
+        results.push((format!("llama.cpp, {api}"), passed));
+    }
+    Ok(())
+}
+
+fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
+    let python = python::environment(workspace, "litellm", &format!("{SCRIPTS}/litellm_requirements.txt"))?;
+    let program = format!("{}/debug/scripted_server", workspace.target());
+    let scripted = Service::announced(&mut Command::new(workspace.root().join(program)))?;
+    let (port, base) = (free_port()?, format!("http://{}", scripted.address));
+    let mut command = Command::new(&python);
+    command
+        .current_dir(workspace.root())
+        .args(["-m", "litellm.proxy.proxy_cli", "--host", "127.0.0.1", "--port", &port.to_string()])
+        .args(["--config", &format!("{SCRIPTS}/litellm_config.yaml")])
+        .env("SCRIPTED_OPENAI", format!("{base}/v1"))
+        .env("SCRIPTED_ANTHROPIC", &base)
+        .env("SCRIPTED_GEMINI", &base)
+        // Nothing but loopback: prices from its own copy, no telemetry, no update check.
+        .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        .env("LITELLM_MODE", "PRODUCTION")
+        .stderr(Stdio::null());
+    let proxy = Service::on_port(&mut command, port)?;
+    for model in LITELLM_MODELS {
+        for (api, path) in PROTOCOLS {
+            let passed = talk(workspace, api, &format!("http://{}{path}", proxy.address), model, "litellm");
+            results.push((format!("LiteLLM {model}, {api}"), passed));
+        }
+    }
+    Ok(())
+}
+
+fn talk(workspace: &Workspace, api: &str, url: &str, model: &str, service: &str) -> bool {
+    let program = workspace.root().join(format!("{}/debug/wire", workspace.target()));
+    let line = CommandLine::program(&program.to_string_lossy());
+    line.with_arguments(["talk", api, url, model, service]).run(workspace).is_ok()
+}
