@@ -4,7 +4,6 @@
 //! Invariant: an id always gets the same wire form within a conversation, and no two ids share one.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lariat_core::id::ToolCallId;
 
@@ -68,9 +67,11 @@ impl CallIds {
     /// An id made from a hash, so that the same conversation gives the same request, byte for byte.
     fn made(&self, id: &ToolCallId, salt: u64) -> String {
         const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-        let mut hasher = DefaultHasher::new();
-        (id.as_str(), salt).hash(&mut hasher);
-        let mut rest = hasher.finish();
+        // FNV-1a: the standard library's hash may change between releases, and requests must not.
+        let bytes = id.as_str().bytes().chain(salt.to_le_bytes());
+        let mut rest = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        });
         let mut next = || {
             let digit = DIGITS.get((rest % 36) as usize).copied().unwrap_or(b'0');
             rest /= 36;

@@ -117,3 +117,7 @@ fn gives<'a>(mut decoder: Decoder, pieces: impl Iterator<Item = &'a [u8]>, expec
     }
     left.next().is_none() && failed == expected.1
 }
+
+#[cfg(test)]
+#[path = "splits_tests.rs"]
+mod tests;
