@@ -18,7 +18,10 @@ mod docs;
 mod docs_links;
 mod layers;
 mod menu;
+mod python;
 mod sdk;
+mod servers;
+mod service;
 mod simulate;
 mod wire;
 mod workspace;
@@ -62,7 +65,8 @@ fn perform(command: Command) -> Result<ExitCode> {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
-        Command::Sdk => return sdk::run(&workspace),
+        Command::Sdk => sdk::run(&workspace)?,
+        Command::Servers => servers::run(&workspace)?,
         Command::Bench(bench) => return bench.command_line().pass_through(&workspace),
     }
     Ok(ExitCode::SUCCESS)

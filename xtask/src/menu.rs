@@ -25,6 +25,7 @@ const ENTRIES: &[(&str, &str)] = &[
         "faults [ARGS]",
         "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
     ),
+    ("servers", "run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
 ];
 
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Wire(&'static str, Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
+    Servers,
     Bench(Bench),
 }
 
@@ -68,6 +70,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => bare(name, rest, Command::Sdk)?,
         "faults" => Command::Wire("faults", rest.to_vec()),
+        "servers" => bare(name, rest, Command::Servers)?,
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
     };

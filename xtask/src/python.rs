@@ -19,9 +19,9 @@ pub(crate) fn environment(workspace: &Workspace, name: &str, requirements: &str)
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
     }
-    CommandLine::program("python3").with_arguments(["-m", "venv", &directory]).run(workspace)?;
-    CommandLine::program(&python)
-        .with_arguments(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements])
+    CommandLine::of("python3", "-m venv").with_arguments([&directory]).run(workspace)?;
+    CommandLine::of(&python, "-m pip install --quiet --disable-pip-version-check -r")
+        .with_arguments([requirements])
         .run(workspace)?;
     std::fs::write(stamp, wanted)?;
     Ok(python)

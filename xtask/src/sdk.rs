@@ -1,14 +1,14 @@
 //! The official SDKs against the scripted model server: proof that the server speaks as the real APIs do.
 //!
-//! Owns the virtual environment, the life of the server and the table of results. What is checked is in the scripts.
-//! Invariant: the server that was started is killed, whatever happened in between.
+//! Owns the order of the scripts and the table of results. What is checked is in the scripts.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
+use crate::python;
+use crate::service::Service;
 use crate::workspace::Workspace;
 
 /// Where the scripts and the pinned versions live.
@@ -18,13 +18,11 @@ const SCRIPTS: &str = "crates/lariat-testkit/sdk";
 const NAMES: [&str; 5] =
     ["anthropic_messages", "openai_chat", "openai_responses", "google_genai", "bedrock_converse"];
 
-/// What the server prints before its address.
-const READY: &str = "listening ";
-
-pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
-    let python = environment(workspace)?;
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let python = python::environment(workspace, "sdk", &format!("{SCRIPTS}/requirements.txt"))?;
     CommandLine::cargo(BUILD).run(workspace)?;
-    let server = Running::start(workspace)?;
+    let program = format!("{}/debug/scripted_server", workspace.target());
+    let server = Service::announced(&mut Command::new(workspace.root().join(program)))?;
     let mut results = Vec::new();
     for name in NAMES {
         println!("\n== {name}");
@@ -37,8 +35,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     for (name, passed) in &results {
         println!("{name:width$}  {}", if *passed { "passed" } else { "FAILED" });
     }
-    let all = results.iter().all(|(_, passed)| *passed);
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    match results.iter().filter(|(_, passed)| !passed).count() {
+        0 => Ok(()),
+        failed => bail!("{failed} of {} scripts failed", results.len()),
+    }
 }
 
 const BUILD: &str = "build --locked -p lariat-testkit --bin scripted_server";
@@ -47,53 +47,6 @@ fn script(python: &str, name: &str, address: &str) -> CommandLine {
     CommandLine::of(python, "")
         .with_arguments([&format!("{SCRIPTS}/{name}.py"), address])
         .with_environment("PYTHONDONTWRITEBYTECODE", "1")
-}
-
-/// Makes the virtual environment, or brings it to the pinned versions, and returns its interpreter.
-fn environment(workspace: &Workspace) -> Result<String> {
-    let directory = format!("{}/sdk-venv", workspace.target());
-    // Absolute, because a relative program and a working directory do not mix on every system.
-    let python = workspace.root().join(&directory).join("bin/python").to_string_lossy().into_owned();
-    if !workspace.exists(&python) {
-        CommandLine::of("python3", "-m venv").with_arguments([&directory]).run(workspace)?;
-    }
-    CommandLine::of(&python, "-m pip install --quiet --disable-pip-version-check -r")
-        .with_arguments([format!("{SCRIPTS}/requirements.txt")])
-        .run(workspace)?;
-    Ok(python)
-}
-
-/// The server's process; killed when dropped.
-struct Running {
-    process: Child,
-    address: String,
-}
-
-impl Running {
-    fn start(workspace: &Workspace) -> Result<Self> {
-        let program = format!("{}/debug/scripted_server", workspace.target());
-        let process = Command::new(workspace.root().join(&program))
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
-        let mut running = Self { process, address: String::new() };
-        let output = running.process.stdout.take().context("the server has no output")?;
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        match line.trim().strip_prefix(READY) {
-            Some(address) => address.clone_into(&mut running.address),
-            None => bail!("the server did not start; it said `{}`", line.trim()),
-        }
-        Ok(running)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may be gone already; then there is nothing to end.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //!
 //! Owns the lives of the servers and the table of results. The conversation is `wire talk` of `lariat-testkit`.
 
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 use crate::python;
@@ -21,7 +21,7 @@ const LITELLM_MODELS: [&str; 3] = ["through-chat", "through-messages", "through-
 const PROTOCOLS: [(&str, &str); 3] =
     [("openai-chat", "/v1"), ("openai-responses", "/v1"), ("anthropic-messages", "")];
 
-pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     CommandLine::cargo(BUILD).run(workspace)?;
     let mut results = Vec::new();
     llama(workspace, &mut results)?;
@@ -30,8 +30,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     for (name, passed) in &results {
         println!("{name:44}  {}", if *passed { "passed" } else { "FAILED" });
     }
-    let all = results.iter().all(|(_, passed)| *passed);
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    match results.iter().filter(|(_, passed)| !passed).count() {
+        0 => Ok(()),
+        failed => bail!("{failed} of {} conversations failed", results.len()),
+    }
 }
 
 type Results = Vec<(String, bool)>;
@@ -39,7 +41,7 @@ type Results = Vec<(String, bool)>;
 fn llama(workspace: &Workspace, results: &mut Results) -> Result<()> {
     let python = python::environment(workspace, "llama", &format!("{SCRIPTS}/llama_requirements.txt"))?;
     let model = format!("{}/python/llama/coin.gguf", workspace.target());
-    CommandLine::program(&python)
+    CommandLine::of(&python, "")
         .with_arguments([format!("{SCRIPTS}/llama_model.py"), model.clone()])
         .run(workspace)?;
     let port = free_port()?;
@@ -82,6 +84,6 @@ fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
 
 fn talk(workspace: &Workspace, api: &str, url: &str, model: &str, service: &str) -> bool {
     let program = workspace.root().join(format!("{}/debug/wire", workspace.target()));
-    let line = CommandLine::program(&program.to_string_lossy());
+    let line = CommandLine::of(&program.to_string_lossy(), "");
     line.with_arguments(["talk", api, url, model, service]).run(workspace).is_ok()
 }

@@ -98,6 +98,11 @@ fn arguments(dice: &mut Seeded) -> Value {
 /// The body of a stream.
 pub fn stream(wire: Wire, seed: u64, variant: Variant) -> Vec<u8> {
     let frames = render::stream(wire, &turn(seed));
+    // Google's own line ends are `\r\n`; every variant starts from plain ones.
+    let plain = |frame: Vec<u8>| {
+        if wire.is_sse() { frame.into_iter().filter(|byte| *byte != b'\r').collect() } else { frame }
+    };
+    let frames: Vec<Vec<u8>> = frames.into_iter().map(plain).collect();
     match variant {
         Variant::Lf => frames.concat(),
         Variant::CrLf => with_line_ends(&frames.concat(), b"\r\n"),

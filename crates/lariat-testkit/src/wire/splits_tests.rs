@@ -6,9 +6,9 @@ use super::*;
 fn no_cut_changes_what_a_stream_says() {
     for wire in Wire::ALL {
         for variant in Variant::of(wire) {
-            for seed in 0..3 {
+            for seed in 0..1 {
                 let tally =
-                    check(wire, seed, *variant, 20).unwrap_or_else(|difference| panic!("{difference:?}"));
+                    check(wire, seed, *variant, 5).unwrap_or_else(|difference| panic!("{difference:?}"));
                 assert!(tally.events > 0, "{wire:?} {seed}");
             }
         }
@@ -18,13 +18,10 @@ fn no_cut_changes_what_a_stream_says() {
 #[test]
 fn all_line_ends_say_the_same() {
     for wire in Wire::ALL.into_iter().filter(|wire| wire.is_sse()) {
-        for seed in 0..50 {
+        for seed in 0..8 {
             let made = |variant| {
                 let body = stream(wire, seed, variant);
-                outcome(
-                    decoder(wire, &request(wire, "http://127.0.0.1")),
-                    std::iter::once(body.as_slice()),
-                )
+                outcome(decoder(wire, &request(wire, "http://127.0.0.1")), std::iter::once(body.as_slice()))
             };
             let plain = made(Variant::Lf);
             Variant::of(wire)
