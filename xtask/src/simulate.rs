@@ -9,7 +9,9 @@ use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
 pub(crate) fn command_line(workspace: &Workspace, arguments: &[String]) -> CommandLine {
-    let mut line = CommandLine::cargo("run --profile proof --locked -p lariat-testkit --bin simulate");
+    let mut line = CommandLine::cargo(
+        "run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate",
+    );
     if arguments.iter().any(|argument| argument == "--planted") {
         let planted = format!("{}/planted", workspace.target());
         line = line.with_arguments(["--features", "planted", "--target-dir", &planted]);
@@ -31,7 +33,7 @@ mod tests {
     fn seeds_run_in_the_proof_profile() {
         assert_eq!(
             shown("target", &["--seeds", "20000"]),
-            "cargo run --profile proof --locked -p lariat-testkit --bin simulate -- --seeds 20000"
+            "cargo run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate -- --seeds 20000"
         );
     }
 
@@ -39,7 +41,7 @@ mod tests {
     fn planted_bugs_get_their_feature_and_a_target_directory_of_their_own() {
         assert_eq!(
             shown("out", &["--planted"]),
-            "cargo run --profile proof --locked -p lariat-testkit --bin simulate \
+            "cargo run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate \
              --features planted --target-dir out/planted -- --planted"
         );
     }

@@ -10,9 +10,11 @@ pub mod journal;
 pub mod model;
 pub mod policy;
 pub mod random;
+#[cfg(feature = "wire")]
 pub mod server;
 pub mod sim;
 pub mod tools;
+#[cfg(feature = "wire")]
 pub mod wire;
 
 pub use clock::{EPOCH, VirtualClock};
