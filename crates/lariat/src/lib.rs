@@ -3,8 +3,8 @@
 //! a tool twice and does not go past a cap.
 //!
 //! This crate is the door for programs that embed agents: the names you need, and this guide. Every example in it is
-//! compiled and run as a test. They talk to [`ScriptedModel`], a model that follows a script, so that they need no
-//! key and no network; real providers implement [`StreamProvider`] and will come from a crate of their own.
+//! compiled and run as a test. Most talk to [`ScriptedModel`], a model that follows a script, so that they need no
+//! key and no network; real ones are reached through [`ProviderRegistry`], or any [`StreamProvider`] of yours.
 //!
 //! 1. [Embed an agent](#embed-an-agent)
 //! 2. [Give it a tool](#give-it-a-tool)
@@ -14,7 +14,8 @@
 //! 5. [Step in with hooks](#step-in-with-hooks)
 //! 6. [Cap it](#cap-it)
 //! 7. [Go on after a crash](#go-on-after-a-crash)
-//! 8. [Where things are](#where-things-are)
+//! 8. [Talk to a real model](#talk-to-a-real-model)
+//! 9. [Where things are](#where-things-are)
 //!
 //! # Embed an agent
 //!
@@ -380,15 +381,44 @@
 //! # }
 //! ```
 //!
+//! # Talk to a real model
+//!
+//! A [`ModelConfig`] says which wire protocol, which model, where and with which key; the [`ProviderRegistry`] speaks
+//! all of them. Share one registry between agents: it holds the connections. When a model fails after all its retries,
+//! a fallback model goes on with the same turn. The server here follows a script, but it is a real one: it speaks the
+//! protocols of the services, and refuses what they refuse.
+//!
+//! ```
+//! use lariat::{Agent, ModelConfig, ProviderRegistry};
+//! use lariat_testkit::server::{Script, Server, Turn, Wire};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::start(Script::queue([Turn::new().text("Hello, Ada.")])).await?;
+//! let mut model = ModelConfig::new("anthropic-messages", "claude-sonnet-4-5")
+//!     .with_base_url(server.base_url(Wire::AnthropicMessages))
+//!     .with_api_key("a-key-that-never-shows");
+//! model.provider = "anthropic".into();
+//!
+//! let agent = Agent::builder().model(ProviderRegistry::default()).model_config(model).build()?;
+//! let output = agent.run("Hi, I am Ada.").await?;
+//! assert_eq!(output.text, "Hello, Ada.");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Where things are
 //!
 //! The names most programs need are at the root of this crate. All of the vocabulary, the contracts and the pure
-//! machine are in [`core`]; the driver, observers and the in-memory store are in [`runtime`]. Programs that keep
+//! machine are in [`core`]; the driver, observers and the in-memory store are in [`runtime`]; model APIs are in
+//! [`models`]. Programs that keep
 //! conversations themselves use [`agent_loop`] and its siblings instead of [`Agent`].
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
 pub use lariat_core as core;
+#[cfg(feature = "models")]
+pub use lariat_model as models;
 pub use lariat_runtime as runtime;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
@@ -412,8 +442,8 @@ pub use lariat_core::message::{
     UserMessage,
 };
 pub use lariat_core::model::{
-    ApiKey, CacheConfig, ModelConfig, ModelStream, ProviderError, StreamConfig, StreamEvent, StreamProvider,
-    ThinkingLevel,
+    ApiKey, CacheConfig, ErrorDetail, ModelConfig, ModelStream, OutputSchema, ProviderError, StreamConfig,
+    StreamEvent, StreamProvider, ThinkingLevel, ToolChoice,
 };
 pub use lariat_core::permission::{
     AllowAll, Approver, AskBeforeEffects, DangerLevel, PermissionDecision, PermissionPolicy,
@@ -423,6 +453,8 @@ pub use lariat_core::store::{SessionStore, StoreError};
 pub use lariat_core::tool::{AgentTool, ToolContext, ToolDefinition, ToolEffects, ToolError, ToolResult};
 pub use lariat_core::transcript::Window;
 pub use lariat_core::usage::{Cost, Usage};
+#[cfg(feature = "models")]
+pub use lariat_model::ProviderRegistry;
 pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
