@@ -1,13 +1,19 @@
 //! The benches' command line.
 //!
 //! Owns which benches there are and that they run in the release profile. The benches themselves are a binary
-//! of `lariat-testkit`.
+//! of `lariat-testkit`; the one of other people's crates is a crate of its own, `benches/peers`.
+
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
+use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["machine", "runs"];
+const NAMES: &[&str] = &["machine", "model", PEERS, "runs"];
+
+/// The one that reads the stream of `model` with other people's crates.
+const PEERS: &str = "peers";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bench {
@@ -27,7 +33,28 @@ impl Bench {
         Ok(Self { name: name.clone(), arguments: arguments.to_vec() })
     }
 
-    pub(crate) fn command_line(&self) -> CommandLine {
+    /// What must be built before.
+    fn preparation(&self) -> Option<CommandLine> {
+        let build = CommandLine::cargo("build --release --locked -p lariat-testkit --bin bench");
+        (self.name == PEERS).then_some(build)
+    }
+
+    /// Runs it, with what must be built before, and answers with its exit code.
+    pub(crate) fn pass_through(&self, workspace: &Workspace) -> Result<ExitCode> {
+        if let Some(preparation) = self.preparation() {
+            preparation.run(workspace)?;
+        }
+        self.command_line(workspace).pass_through(workspace)
+    }
+
+    pub(crate) fn command_line(&self, workspace: &Workspace) -> CommandLine {
+        if self.name == PEERS {
+            let target = workspace.target();
+            return CommandLine::cargo("run --release --locked --manifest-path benches/peers/Cargo.toml")
+                .with_arguments(["--target-dir", &format!("{target}/peers"), "--"])
+                .with_arguments([format!("{target}/release/bench")])
+                .with_arguments(&self.arguments);
+        }
         CommandLine::cargo("run --release --locked -p lariat-testkit --bin bench --")
             .with_arguments([&self.name])
             .with_arguments(&self.arguments)
@@ -37,6 +64,7 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::Bench;
+    use crate::workspace::Workspace;
 
     fn parse(words: &[&str]) -> anyhow::Result<Bench> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -46,8 +74,17 @@ mod tests {
     #[test]
     fn a_bench_runs_in_the_release_profile_with_its_arguments() {
         assert_eq!(
-            parse(&["machine", "--short"]).unwrap().command_line().to_string(),
+            parse(&["machine", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string(),
             "cargo run --release --locked -p lariat-testkit --bin bench -- machine --short"
+        );
+    }
+
+    #[test]
+    fn other_peoples_crates_are_built_apart_and_told_where_our_server_is() {
+        assert_eq!(
+            parse(&["peers"]).unwrap().command_line(&Workspace::fake("out")).to_string(),
+            "cargo run --release --locked --manifest-path benches/peers/Cargo.toml \
+             --target-dir out/peers -- out/release/bench"
         );
     }
 
@@ -55,7 +92,7 @@ mod tests {
     fn a_missing_or_unknown_name_lists_the_benches() {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
-            assert!(error.contains("`machine`, `runs`"), "{error}");
+            assert!(error.contains("`machine`, `model`, `peers`, `runs`"), "{error}");
         }
     }
 }

@@ -112,8 +112,8 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
     Ok(vec![
         Step::command("simulate", simulate::command_line(workspace, &seeds)),
         Step::command("simulate-planted", simulate::command_line(workspace, &words("--planted"))),
-        Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line()),
-        Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line()),
+        Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
+        Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
     ])
 }
 

@@ -16,6 +16,7 @@ mod core_deps;
 mod deny;
 mod docs;
 mod docs_links;
+mod fuzz;
 mod layers;
 mod menu;
 mod python;
@@ -67,7 +68,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,
-        Command::Bench(bench) => return bench.command_line().pass_through(&workspace),
+        Command::Fuzz(fuzz) => fuzz.run(&workspace)?,
+        Command::Bench(bench) => return bench.pass_through(&workspace),
     }
     Ok(ExitCode::SUCCESS)
 }

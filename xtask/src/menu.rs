@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use crate::bench::Bench;
 use crate::ci::Proofs;
 use crate::deny::Scope;
+use crate::fuzz::Fuzz;
 
 /// One line of the menu: usage, what it does.
 const ENTRIES: &[(&str, &str)] = &[
@@ -26,7 +27,9 @@ const ENTRIES: &[(&str, &str)] = &[
         "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
     ),
     ("servers", "run our clients against llama.cpp and LiteLLM (installs them under target/)"),
-    ("bench NAME [ARGS]", "run a bench: `machine` or `runs`; `--short` for a quick look"),
+    ("histories [ARGS]", "build requests of random histories: no service may reject one; `--count N`"),
+    ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
+    ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +47,7 @@ pub(crate) enum Command {
     Catalogue(Vec<String>),
     Sdk,
     Servers,
+    Fuzz(Fuzz),
     Bench(Bench),
 }
 
@@ -71,6 +75,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sdk" => bare(name, rest, Command::Sdk)?,
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => bare(name, rest, Command::Servers)?,
+        "histories" => Command::Wire("histories", rest.to_vec()),
+        "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
     };

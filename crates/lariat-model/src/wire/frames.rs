@@ -56,6 +56,9 @@ impl Parser {
             [one] => self.buffer.push(*one),
             _ => self.buffer.extend_from_slice(bytes),
         }
+        if self.expected.is_some_and(|expected| self.buffer.len() < expected) {
+            return Ok(());
+        }
         let mut start = 0;
         let mut result = Ok(());
         while let Some(rest) = self.buffer.get(start..) {

@@ -47,6 +47,13 @@ impl Parser {
         bytes: &[u8],
         mut sink: impl FnMut(&str, &str) -> Result<(), E>,
     ) -> Result<(), E> {
+        // Servers and proxies that send byte by byte must not cost a search for each.
+        if let [byte] = bytes
+            && !matches!(byte, b'\n' | b'\r')
+            && !self.after_cr
+        {
+            return Ok(self.grow(bytes)?);
+        }
         let mut rest = bytes;
         if self.after_cr
             && let [first, tail @ ..] = rest

@@ -3,7 +3,7 @@
 //! Owns the checksum only. Invariant: the check value of the standard holds.
 
 /// The checksum of `bytes`.
-pub(super) fn crc32(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     let mut remainder = u32::MAX;
     for &byte in bytes {
         remainder ^= u32::from(byte);

@@ -6,7 +6,7 @@
 
 pub mod base64;
 mod camel;
-mod crc32;
+pub(crate) mod crc32;
 mod host;
 mod json;
 pub mod render;

@@ -82,7 +82,7 @@ pub fn turn(seed: u64) -> Turn {
     if dice.chance(10) { turn.without_usage() } else { turn }
 }
 
-fn words(dice: &mut Seeded, most: usize) -> String {
+pub(super) fn words(dice: &mut Seeded, most: usize) -> String {
     (0..1 + dice.index(most)).filter_map(|_| dice.pick(PIECES)).copied().collect()
 }
 

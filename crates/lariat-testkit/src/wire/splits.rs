@@ -73,7 +73,7 @@ fn decoder(wire: Wire, request: &StreamConfig) -> Decoder {
     protocol(wire).decoder(request)
 }
 
-fn pieces<'a>(body: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn pieces<'a>(body: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain(std::iter::once(body.len()));
     starts.zip(ends).map(|(start, end)| body.get(start..end).unwrap_or_default())

@@ -273,7 +273,10 @@ impl Turns {
 
     fn result(&mut self, result: &ToolResultMessage) -> Value {
         let id = self.ids.wire(&result.tool_call_id);
-        let content = readable(&result.content, NO_OUTPUT);
+        let mut content = readable(&result.content, NO_OUTPUT);
+        if result.is_error {
+            content.iter_mut().for_each(describe_picture);
+        }
         let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
         if let (Value::Object(fields), true) = (&mut block, result.is_error) {
             fields.insert("is_error".to_owned(), true.into());
@@ -335,6 +338,14 @@ fn picture(data: &str, mime_type: &str) -> Value {
         return json!({"type": "text", "text": format!("(an image of type {mime_type}, which this model cannot read)")});
     }
     json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
+}
+
+/// "All content must be type \"text\" if `is_error` is true."
+fn describe_picture(block: &mut Value) {
+    if block.get("type").is_some_and(|kind| kind == "image") {
+        *block =
+            json!({"type": "text", "text": "(an image, which the result of a failed call cannot carry)"});
+    }
 }
 
 /// A name from another model's call in the characters this service takes. Own names pass unchanged.

@@ -165,6 +165,16 @@ fn results_of_parallel_calls_share_one_item_with_the_words_after_them() {
 }
 
 #[test]
+fn the_result_of_a_failed_call_carries_no_image() {
+    let mut failed = Message::clone(result("a", vec!["no".into(), image("image/png")]).as_llm().unwrap());
+    let Message::ToolResult(outcome) = &mut failed else { panic!() };
+    outcome.is_error = true;
+    let sent = messages(vec![says("hi"), reply(vec![call("a", "read")]), Arc::new(failed.into())]);
+    let kinds = sent[2]["content"][0]["content"].as_array().unwrap().iter().map(|block| &block["type"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["text", "text"]);
+}
+
+#[test]
 fn images_go_as_base64_and_unreadable_ones_as_a_note() {
     let sent = messages(vec![user(vec![image("image/jpg"), image("image/bmp"), "what is it?".into()])]);
     assert_eq!(sent[0]["content"][0]["source"]["media_type"], "image/jpeg");

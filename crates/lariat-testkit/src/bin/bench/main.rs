@@ -9,12 +9,14 @@
 
 mod machine;
 mod measure;
+mod model;
 mod runs;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: bench machine [--short]   cost per step by length of the conversation, per turn, per idle run
+       bench model [--short]     streamed events against the bare HTTP client, first delta, building requests
        bench runs [--short]      10,000 concurrent runs of 20 turns";
 
 /// How much is measured.
@@ -27,18 +29,20 @@ enum Size {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (name, size) = match arguments.as_slice() {
-        [name] => (*name, Size::Full),
-        [name, "--short"] => (*name, Size::Short),
-        _ => ("", Size::Full),
+    let met = match arguments.as_slice() {
+        ["machine"] => Some(machine::measure(Size::Full)),
+        ["machine", "--short"] => Some(machine::measure(Size::Short)),
+        ["model", options @ ..] => model::run(options),
+        ["runs"] => Some(runs::measure(Size::Full)),
+        ["runs", "--short"] => Some(runs::measure(Size::Short)),
+        _ => None,
     };
-    let met = match name {
-        "machine" => machine::measure(size),
-        "runs" => runs::measure(size),
-        _ => {
+    match met {
+        Some(true) => ExitCode::SUCCESS,
+        Some(false) => ExitCode::FAILURE,
+        None => {
             eprintln!("{USAGE}");
-            return ExitCode::from(2);
+            ExitCode::from(2)
         }
-    };
-    if met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
 }

@@ -7,6 +7,8 @@
 )]
 
 mod faults;
+mod histories;
+mod seeds;
 mod sse;
 mod talk;
 
@@ -15,6 +17,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent under every fault, at every position
        wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
+       wire histories [--count N] [--start N]  put N random histories before every protocol's validator
+       wire seeds DIRECTORY                    write the inputs that fuzzing starts from
        wire talk API URL MODEL SERVICE         run a tool loop against a server";
 
 fn main() -> ExitCode {
@@ -23,6 +27,8 @@ fn main() -> ExitCode {
     let ran = match words.split_first() {
         Some((&"faults", options)) => faults::run(options),
         Some((&"sse", options)) => sse::run(options),
+        Some((&"histories", options)) => histories::run(options),
+        Some((&"seeds", options)) => seeds::run(options),
         Some((&"talk", options)) => talk::run(options),
         _ => Err("which proof?".to_owned()),
     };

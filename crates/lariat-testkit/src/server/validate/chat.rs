@@ -51,6 +51,9 @@ const FIELDS: &[&str] = &[
     "web_search_options",
 ];
 
+/// How servers that imitate the API are told to think; OpenAI itself refuses them.
+const EXTENSIONS: &[&str] = &["chat_template_kwargs", "enable_thinking", "reasoning", "thinking"];
+
 /// The longest call id that OpenAI takes, in characters.
 const LONGEST_ID: usize = 40;
 
@@ -60,11 +63,12 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
         found.whole("you must provide a model parameter");
         return found.0;
     };
-    for name in json::unknown(body, FIELDS) {
+    let extended = |name: &str| EXTENSIONS.contains(&name) && !names::is_open_ai(model);
+    for name in json::unknown(body, FIELDS).filter(|name| !extended(name)) {
         found.whole(format!("Unrecognized request argument supplied: {name}"));
     }
     parameters(&mut found, body, model);
-    tools(&mut found, body);
+    tools(&mut found, body, model);
     messages(&mut found, body, model);
     found.0
 }
@@ -124,7 +128,7 @@ fn parameters(found: &mut Found, body: &Value, model: &str) {
     }
 }
 
-fn tools(found: &mut Found, body: &Value) {
+fn tools(found: &mut Found, body: &Value, model: &str) {
     let tools = json::list(body, "tools");
     if json::has(body, "tools") && tools.is_empty() {
         found.at(
@@ -158,7 +162,9 @@ fn tools(found: &mut Found, body: &Value) {
             found.at(format_args!("{name}"), format!("'{name}' is only allowed when 'tools' are specified."));
         }
     }
-    if let Some(choice) = body.get("tool_choice") {
+    // Mistral's word for `required`.
+    let any = |choice: &&Value| choice.as_str() == Some("any") && model.starts_with("mistral");
+    if let Some(choice) = body.get("tool_choice").filter(|choice| !any(choice)) {
         let named = choice.get("function").and_then(|function| json::text(function, "name"));
         open_ai_tools::choice(found, choice, named, offered.iter().map(Option::as_deref));
     }

@@ -34,6 +34,19 @@ fn decent() -> Value {
 }
 
 #[test]
+fn what_imitators_added_passes_for_their_models_only() {
+    for (field, value) in [("thinking", json!({"type": "enabled"})), ("reasoning", json!({"effort": "low"}))]
+    {
+        let asked = with(&decent(), &format!("/{field}"), value);
+        refused(WIRE, "", &asked, &format!("Unrecognized request argument supplied: {field}"));
+        passes(WIRE, "", &with(&asked, "/model", json!("deepseek-reasoner")));
+    }
+    let any = with(&decent(), "/tool_choice", json!("any"));
+    refused(WIRE, "", &any, "Invalid value: \"any\"");
+    passes(WIRE, "", &with(&any, "/model", json!("mistral-large-latest")));
+}
+
+#[test]
 fn a_decent_request_passes() {
     passes(WIRE, "", &decent());
     let other = with(&decent(), "/model", json!("deepseek-reasoner"));

@@ -1,0 +1,167 @@
+//! Who is asked, and how: the models of every protocol and random requests to them.
+
+use std::sync::{Arc, LazyLock};
+
+use lariat_core::model::{
+    CacheConfig, CacheStrategy, CacheTtl, OutputSchema, StreamConfig, ThinkingLevel, ToolChoice,
+};
+use lariat_core::tool::ToolDefinition;
+use lariat_core::transcript::Window;
+use serde_json::json;
+
+use crate::Seeded;
+use crate::server::Wire;
+
+/// A model of a service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Author {
+    pub(super) wire: Wire,
+    pub(super) provider: &'static str,
+    pub(super) id: &'static str,
+    pub(super) reasoning: bool,
+}
+
+const fn thinks(wire: Wire, provider: &'static str, id: &'static str) -> Author {
+    Author { wire, provider, id, reasoning: true }
+}
+
+const fn plain(wire: Wire, provider: &'static str, id: &'static str) -> Author {
+    Author { wire, provider, id, reasoning: false }
+}
+
+/// At least one model of every generation that a protocol treats differently, and services that imitate others.
+pub(super) const AUTHORS: &[Author] = &[
+    plain(Wire::AnthropicMessages, "anthropic", "claude-3-5-haiku-20241022"),
+    thinks(Wire::AnthropicMessages, "anthropic", "claude-3-7-sonnet-20250219"),
+    thinks(Wire::AnthropicMessages, "anthropic", "claude-sonnet-4-5"),
+    thinks(Wire::AnthropicMessages, "anthropic", "claude-opus-4-6"),
+    thinks(Wire::AnthropicMessages, "anthropic", "claude-opus-4-7"),
+    thinks(Wire::AnthropicMessages, "anthropic", "claude-sonnet-5"),
+    thinks(Wire::OpenAiChat, "openai", "gpt-5"),
+    plain(Wire::OpenAiChat, "openai", "gpt-4.1"),
+    plain(Wire::OpenAiChat, "mistral", "mistral-large-latest"),
+    thinks(Wire::OpenAiChat, "deepseek", "deepseek-reasoner"),
+    thinks(Wire::OpenAiChat, "openrouter", "anthropic/claude-sonnet-4.5"),
+    thinks(Wire::OpenAiChat, "groq", "openai/gpt-oss-120b"),
+    thinks(Wire::OpenAiChat, "xai", "grok-4"),
+    thinks(Wire::OpenAiChat, "moonshotai", "kimi-k2-thinking"),
+    thinks(Wire::OpenAiChat, "ollama", "qwen3:8b"),
+    plain(Wire::OpenAiChat, "somebody", "some-model"),
+    thinks(Wire::OpenAiResponses, "openai", "gpt-5"),
+    plain(Wire::OpenAiResponses, "openai", "gpt-4.1"),
+    thinks(Wire::OpenAiResponses, "openai", "o4-mini"),
+    thinks(Wire::OpenAiResponses, "openai", "gpt-5.1-codex"),
+    thinks(Wire::AzureResponses, "azure", "gpt-5"),
+    plain(Wire::AzureResponses, "azure", "my-deployment"),
+    plain(Wire::Gemini, "google", "gemini-2.0-flash"),
+    thinks(Wire::Gemini, "google", "gemini-2.5-pro"),
+    thinks(Wire::Gemini, "google", "gemini-2.5-flash"),
+    thinks(Wire::Gemini, "google", "gemini-3-pro-preview"),
+    thinks(Wire::Vertex, "google-vertex", "gemini-2.5-pro"),
+    thinks(Wire::Vertex, "google-vertex", "gemini-3-pro-preview"),
+    thinks(Wire::BedrockConverse, "amazon-bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    thinks(Wire::BedrockConverse, "amazon-bedrock", "us.anthropic.claude-opus-4-7"),
+    plain(Wire::BedrockConverse, "amazon-bedrock", "amazon.nova-pro-v1:0"),
+    plain(Wire::BedrockConverse, "amazon-bedrock", "meta.llama3-3-70b-instruct-v1:0"),
+];
+
+/// Names of the tools that are offered; histories hold calls of others, too.
+pub(super) const TOOLS: &[&str] = &["read", "write", "search", "mcp__files__list-all", "run_shell"];
+
+/// A random request to a random model of a protocol.
+pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamConfig {
+    let authors: Vec<&Author> = AUTHORS.iter().filter(|author| author.wire == wire).collect();
+    let fallback = thinks(wire, "somebody", "some-model");
+    let author = authors.get(dice.index(authors.len())).copied().unwrap_or(&fallback);
+    let mut model = super::model_config(author);
+    model.max_tokens = [None, Some(8_192), Some(64_000)].get(dice.index(3)).copied().flatten();
+    let mut config = StreamConfig::new(Arc::new(model), messages);
+    config.system_prompt = Arc::from(*dice.pick(&["", "You are careful.", "  \n", "né 日本"]).unwrap_or(&""));
+    // A summary is asked for without tools, of histories that hold calls.
+    config.tools = toolbox(if dice.chance(15) { 0 } else { 1 + dice.index(TOOLBOXES - 1) });
+    let tools = config.tools.len();
+    config.tool_choice = match (tools, dice.index(8)) {
+        (0, _) | (_, 0..=4) => ToolChoice::Auto,
+        (_, 5) => ToolChoice::None,
+        (_, 6) => ToolChoice::Required,
+        _ => ToolChoice::Tool(TOOLS.get(dice.index(tools)).copied().unwrap_or("read").to_owned()),
+    };
+    config.output_schema = dice.chance(15).then(|| Arc::new(schema()));
+    let levels = [
+        ThinkingLevel::Off,
+        ThinkingLevel::Minimal,
+        ThinkingLevel::Low,
+        ThinkingLevel::Medium,
+        ThinkingLevel::High,
+        ThinkingLevel::Max,
+    ];
+    config.thinking_level = levels.get(dice.index(6)).copied().unwrap_or_default();
+    config.max_tokens =
+        *dice.pick(&[None, None, None, Some(64), Some(1_024), Some(1_025), Some(4_096)]).unwrap_or(&None);
+    config.temperature = *dice.pick(&[None, None, Some(0.0), Some(0.7), Some(1.0)]).unwrap_or(&None);
+    config.cache_config = cache(dice);
+    config
+}
+
+fn cache(dice: &mut Seeded) -> CacheConfig {
+    let manual = CacheStrategy::Manual {
+        cache_system: dice.chance(50),
+        cache_tools: dice.chance(50),
+        cache_messages: dice.chance(50),
+    };
+    let strategies = [CacheStrategy::Auto, CacheStrategy::Disabled, manual];
+    CacheConfig {
+        enabled: dice.chance(90),
+        strategy: strategies.get(dice.index(3)).copied().unwrap_or_default(),
+        ttl: if dice.chance(30) { CacheTtl::OneHour } else { CacheTtl::FiveMinutes },
+    }
+}
+
+/// Sets of tools that requests offer; the first is empty.
+const TOOLBOXES: usize = 24;
+
+/// A set of tools. Made once, as an agent makes its own, so that builders may keep what they made of it.
+fn toolbox(number: usize) -> Arc<[ToolDefinition]> {
+    static MADE: LazyLock<Vec<Arc<[ToolDefinition]>>> = LazyLock::new(|| {
+        let boxes = (0..TOOLBOXES).map(|number| {
+            let mut dice = Seeded::new(number as u64);
+            let count = if number == 0 { 0 } else { 1 + dice.index(TOOLS.len()) };
+            TOOLS.iter().take(count).map(|name| tool(name, &mut dice)).collect()
+        });
+        boxes.collect()
+    });
+    MADE.get(number).cloned().unwrap_or_default()
+}
+
+fn tool(name: &str, dice: &mut Seeded) -> ToolDefinition {
+    let parameters = match dice.index(3) {
+        0 => json!({"type": "object", "properties": {}}),
+        1 => json!({
+            "type": "object",
+            "properties": {"path": {"type": "string", "description": "Where."}, "n": {"type": "integer", "minimum": 0}},
+            "required": ["path"],
+            "additionalProperties": false
+        }),
+        _ => json!({
+            "type": "object",
+            "properties": {
+                "mode": {"type": "string", "enum": ["fast", "slow"]},
+                "items": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": ["string", "null"]}}}}
+            }
+        }),
+    };
+    let description = if dice.chance(10) { String::new() } else { format!("Does what `{name}` says.") };
+    ToolDefinition { name: name.to_owned(), description, parameters }
+}
+
+fn schema() -> OutputSchema {
+    OutputSchema {
+        name: "answer".to_owned(),
+        schema: json!({
+            "type": "object",
+            "properties": {"answer": {"type": "string"}},
+            "required": ["answer"],
+            "additionalProperties": false
+        }),
+    }
+}

@@ -1,0 +1,197 @@
+//! Random histories, built by every protocol's request builder and put before the strict validators: none is rejected.
+//!
+//! A history is what long use leaves behind: replies of many models, cancelled and crashed turns, compaction, forks,
+//! switches of model ([`story`]). Each is asked of one random model per protocol, with a random request ([`asked`]).
+//! Invariant: everything is a function of the seed.
+
+mod asked;
+mod replies;
+mod story;
+
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_core::message::SharedMessage;
+use lariat_core::model::{ModelConfig, RequestMemo, StreamConfig};
+use lariat_core::transcript::{Transcript, Window};
+use lariat_model::wire::Outgoing;
+
+use super::protocol;
+use crate::Seeded;
+use crate::server::{Wire, validate};
+
+/// A request that its service would reject, or that depends on how it was built.
+#[derive(Clone, Debug)]
+pub struct Rejection {
+    /// Seed of the history.
+    pub seed: u64,
+    /// Protocol.
+    pub wire: Wire,
+    /// Model that was asked.
+    pub model: String,
+    /// What is wrong.
+    pub problem: String,
+    /// The body, as far as there is one.
+    pub body: String,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, wire, model, problem, body } = self;
+        write!(formatter, "seed {seed}, {} with {model}: {problem}\n{body}", wire.name())
+    }
+}
+
+/// What one history came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests that were built.
+    pub requests: u64,
+    /// Messages in the history.
+    pub messages: u64,
+    /// Bytes of the bodies that were checked.
+    pub bytes: u64,
+}
+
+/// Makes histories and checks them. Made once: it decodes the replies that histories are made of.
+#[derive(Debug)]
+pub struct Histories {
+    replies: replies::Replies,
+}
+
+impl Default for Histories {
+    fn default() -> Self {
+        Self { replies: replies::Replies::decoded() }
+    }
+}
+
+impl Histories {
+    /// Builds the history of a seed for every protocol; what was rejected, at most once per protocol.
+    pub fn check(&self, seed: u64) -> (Tally, Vec<Rejection>) {
+        let transcript = story::transcript(&self.replies, &mut Seeded::new(seed));
+        let mut tally = Tally { messages: transcript.len() as u64, ..Tally::default() };
+        let mut rejections = Vec::new();
+        for wire in Wire::ALL {
+            let mut dice = Seeded::new(seed).fork(wire.name());
+            let config = asked::config(wire, transcript.window(), &mut dice);
+            match ask(wire, &config, &mut dice) {
+                Ok((requests, bytes)) => {
+                    tally.requests += requests;
+                    tally.bytes += bytes;
+                }
+                Err((problem, body)) => {
+                    let model = config.model_config.id.clone();
+                    rejections.push(Rejection { seed, wire, model, problem, body });
+                }
+            }
+        }
+        (tally, rejections)
+    }
+}
+
+/// Requests that were built and bytes that were checked; or what is wrong, and with which body.
+fn ask(wire: Wire, config: &StreamConfig, dice: &mut Seeded) -> Result<(u64, u64), (String, String)> {
+    let refused = |error: lariat_core::model::ProviderError| (error.to_string(), String::new());
+    let fresh = protocol(wire).request(config).map_err(refused)?;
+    let body = serde_json::from_slice(&fresh.body).map_err(|error| (error.to_string(), shown(&fresh)))?;
+    let problems = validate::body(wire, &config.model_config.id, &body);
+    if let Some(problem) = problems.first() {
+        return Err((problem.to_string(), format!("{body:#}")));
+    }
+    let (built, grown) = grow(wire, config, dice).map_err(refused)?;
+    if grown.body != fresh.body {
+        let both = format!("at once:  {}\nappended: {}", shown(&fresh), shown(&grown));
+        return Err(("the body depends on how it was built".to_owned(), both));
+    }
+    Ok((built + 1, fresh.body.len() as u64))
+}
+
+fn shown(outgoing: &Outgoing) -> String {
+    String::from_utf8_lossy(&outgoing.body).into_owned()
+}
+
+/// The same request after others of the same conversation while it grew, all with one memo.
+fn grow(
+    wire: Wire,
+    config: &StreamConfig,
+    dice: &mut Seeded,
+) -> Result<(u64, Outgoing), lariat_core::model::ProviderError> {
+    let memo = RequestMemo::default();
+    let mut growing = Transcript::new();
+    let mut built = 0;
+    let ask = |window: Window, dice: &mut Seeded| {
+        let mut earlier = asked::config(wire, window, dice);
+        if dice.chance(80) {
+            // Mostly of the same model, so that the memo is used.
+            earlier.model_config = Arc::clone(&config.model_config);
+        }
+        earlier.memo = memo.clone();
+        protocol(wire).request(&earlier)
+    };
+    for (first, results) in steps(&config.messages) {
+        push(&mut growing, first, results);
+        if dice.chance(40)
+            && let Ok(window) = growing.request()
+        {
+            ask(window, dice)?;
+            built += 1;
+        }
+    }
+    // The last messages are the very same only if the conversation was grown to its end.
+    let mut config = config.clone();
+    (config.messages, config.memo) = (growing.window(), memo);
+    Ok((built + 1, protocol(wire).request(&config)?))
+}
+
+/// A conversation as the steps it was made in: a message, and the results of its calls.
+fn steps(window: &Window) -> Vec<(SharedMessage, Vec<SharedMessage>)> {
+    let mut steps: Vec<(SharedMessage, Vec<SharedMessage>)> = Vec::new();
+    for message in window.iter() {
+        match steps.last_mut() {
+            Some((_, results)) if message.as_tool_result().is_some() => results.push(Arc::clone(message)),
+            _ => steps.push((Arc::clone(message), Vec::new())),
+        }
+    }
+    steps
+}
+
+fn push(transcript: &mut Transcript, first: SharedMessage, results: Vec<SharedMessage>) {
+    let pushed = if first.as_user().is_some() {
+        transcript.push_user(first)
+    } else if first.as_assistant().is_some() {
+        transcript.push_exchange(first, results)
+    } else {
+        transcript.push_extension(first)
+    };
+    debug_assert!(pushed.is_ok(), "a step of a transcript fits one: {pushed:?}");
+}
+
+/// The identity of the model that a reply is of, or that is asked.
+fn model_config(author: &asked::Author) -> ModelConfig {
+    let mut model = super::model(author.wire, "http://127.0.0.1");
+    (model.id, model.name) = (author.id.to_owned(), author.id.to_owned());
+    model.provider = author.provider.to_owned();
+    model.reasoning = author.reasoning;
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Histories;
+
+    #[test]
+    fn no_random_history_is_rejected_by_any_protocol() {
+        let histories = Histories::default();
+        for seed in 0..150 {
+            let (tally, rejections) = histories.check(seed);
+            assert!(rejections.is_empty(), "{}", rejections[0]);
+            assert!(tally.requests >= 14, "{tally:?}");
+        }
+    }
+
+    #[test]
+    fn a_seed_repeats_its_history() {
+        let histories = Histories::default();
+        assert_eq!(histories.check(7).0, Histories::default().check(7).0);
+    }
+}

@@ -1,0 +1,128 @@
+//! Coverage-guided fuzzing of everything that reads bytes of strangers.
+//!
+//! Owns the instrumentation, the seeds' place and the time each target gets. The targets are `fuzz/`, a crate of its
+//! own; what they assert is in `lariat-testkit`. Needs no nightly compiler and no other tool: the flags are stable ones,
+//! and libFuzzer comes with its crate.
+//! Invariant: instrumented builds live in a target directory of their own.
+
+use anyhow::{Result, bail};
+
+use crate::command_line::CommandLine;
+use crate::workspace::Workspace;
+
+/// The targets, in the order of how much depends on them.
+const TARGETS: &[&str] =
+    &["sse", "aws_frames", "anthropic", "chat", "responses", "azure", "gemini", "vertex", "bedrock"];
+
+/// What libFuzzer needs to see of a program, and every check that a test build makes.
+const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// Where the targets are compiled for: named, so that build scripts are not instrumented.
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// Seconds for each target, unless told otherwise.
+const SECONDS: u64 = 60;
+/// Bytes of the longest input: several events of every kind fit.
+const LONGEST: u32 = 16 * 1024;
+/// Seconds after which one input counts as a hang.
+const HANG: u32 = 10;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fuzz {
+    seconds: u64,
+    targets: Vec<&'static str>,
+}
+
+impl Fuzz {
+    pub(crate) fn parse(words: &[String]) -> Result<Self> {
+        let mut fuzz = Self { seconds: SECONDS, targets: Vec::new() };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word == "--seconds" {
+                let number = words.next().and_then(|text| text.parse().ok());
+                let Some(seconds) = number else { bail!("`--seconds` needs a number") };
+                fuzz.seconds = seconds;
+            } else if let Some(target) = TARGETS.iter().find(|target| *target == word) {
+                fuzz.targets.push(target);
+            } else {
+                bail!("no fuzz target `{word}`; there are `{}`", TARGETS.join("`, `"));
+            }
+        }
+        if fuzz.targets.is_empty() {
+            fuzz.targets = TARGETS.to_vec();
+        }
+        Ok(fuzz)
+    }
+
+    pub(crate) fn run(&self, workspace: &Workspace) -> Result<()> {
+        let place = format!("{}/fuzz", workspace.target());
+        seeds(&place).run(workspace)?;
+        build(&place).run(workspace)?;
+        for target in &self.targets {
+            std::fs::create_dir_all(workspace.root().join(format!("{place}/found/{target}")))?;
+            println!("\n==> {target}");
+            self.hunt(&place, target).run(workspace)?;
+        }
+        Ok(())
+    }
+
+    fn hunt(&self, place: &str, target: &str) -> CommandLine {
+        CommandLine::of(&format!("{place}/{TRIPLE}/release/{target}"), "").with_arguments([
+            // What is found interesting goes into the first directory; the second is only read.
+            format!("{place}/found/{target}"),
+            format!("{place}/seeds/{target}"),
+            format!("-dict={place}/seeds/{target}.dict"),
+            format!("-artifact_prefix={place}/found/{target}-"),
+            format!("-max_total_time={}", self.seconds),
+            format!("-max_len={LONGEST}"),
+            format!("-timeout={HANG}"),
+            "-print_final_stats=1".to_owned(),
+            "-verbosity=1".to_owned(),
+        ])
+    }
+}
+
+fn seeds(place: &str) -> CommandLine {
+    CommandLine::cargo("run --quiet --locked -p lariat-testkit --bin wire -- seeds")
+        .with_arguments([format!("{place}/seeds")])
+}
+
+fn build(place: &str) -> CommandLine {
+    CommandLine::cargo("build --release --locked --manifest-path fuzz/Cargo.toml --bins")
+        .with_arguments(["--target", TRIPLE, "--target-dir", place])
+        .with_environment("RUSTFLAGS", INSTRUMENTATION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fuzz, TARGETS, build};
+
+    fn parse(line: &str) -> anyhow::Result<Fuzz> {
+        Fuzz::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn without_a_name_every_target_is_fuzzed() {
+        assert_eq!(parse("--seconds 5").unwrap(), Fuzz { seconds: 5, targets: TARGETS.to_vec() });
+        assert_eq!(parse("chat").unwrap().targets, ["chat"]);
+    }
+
+    #[test]
+    fn an_unknown_target_lists_those_there_are() {
+        let error = parse("horse").unwrap_err().to_string();
+        assert!(error.contains("`sse`, `aws_frames`"), "{error}");
+        assert!(parse("--seconds").is_err());
+    }
+
+    #[test]
+    fn instrumented_builds_have_a_place_of_their_own() {
+        let line = build("out/fuzz").to_string();
+        assert!(line.contains("--target-dir out/fuzz") && line.contains("sancov-module"), "{line}");
+        let hunt = parse("sse").unwrap().hunt("out/fuzz", "sse").to_string();
+        assert!(
+            hunt.starts_with("out/fuzz/x86_64-unknown-linux-gnu/release/sse out/fuzz/found/sse"),
+            "{hunt}"
+        );
+    }
+}
