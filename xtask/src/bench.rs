@@ -10,7 +10,10 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["machine", "model", PEERS, "runs"];
+const NAMES: &[&str] = &["machine", MODEL, PEERS, "runs"];
+
+/// The one that reads streams of model services.
+const MODEL: &str = "model";
 
 /// The one that reads the stream of `model` with other people's crates.
 const PEERS: &str = "peers";
@@ -55,8 +58,11 @@ impl Bench {
                 .with_arguments([format!("{target}/release/bench")])
                 .with_arguments(&self.arguments);
         }
-        CommandLine::cargo("run --release --locked -p lariat-testkit --bin bench --")
-            .with_arguments([&self.name])
+        // Only one of them needs the HTTP stack, and building that takes minutes.
+        let features = if self.name == MODEL { "" } else { "--no-default-features" };
+        CommandLine::cargo("run --release --locked -p lariat-testkit")
+            .with_arguments(features.split_whitespace())
+            .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)
     }
 }
@@ -75,7 +81,7 @@ mod tests {
     fn a_bench_runs_in_the_release_profile_with_its_arguments() {
         assert_eq!(
             parse(&["machine", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string(),
-            "cargo run --release --locked -p lariat-testkit --bin bench -- machine --short"
+            "cargo run --release --locked -p lariat-testkit --no-default-features --bin bench -- machine --short"
         );
     }
 

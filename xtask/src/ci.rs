@@ -11,13 +11,16 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, simulate};
+use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, sdk, servers, simulate, wire};
 
 /// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
 const SHORT_SEEDS: &str = "20000";
 
 /// The crates that the planted bugs are compiled into.
 const PLANTED_CRATES: &str = "-p lariat-core -p lariat-runtime -p lariat-testkit";
+
+/// The vendors' own credential chains are behind features that nothing else in the workspace enables.
+const CLIPPY_FEATURES: &str = "clippy -p lariat-model --lib --locked --features aws,google -- -D warnings";
 
 /// The machine's own tests must catch its planted mistakes, too.
 const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
@@ -94,6 +97,7 @@ fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<St
         Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
         Step::command("clippy", clippy),
         Step::command("clippy-planted", clippy_planted),
+        Step::command("clippy-features", CommandLine::cargo(CLIPPY_FEATURES)),
         Step::command("docs", docs::command_line()),
         Step::command("test", runner.command_line()),
         Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
@@ -112,6 +116,11 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
     Ok(vec![
         Step::command("simulate", simulate::command_line(workspace, &seeds)),
         Step::command("simulate-planted", simulate::command_line(workspace, &words("--planted"))),
+        Step::command("sse", wire::command_line("sse", &words("--streams 3 --random 20"))),
+        Step::command("histories", wire::command_line("histories", &words("--count 2000"))),
+        Step::command("faults", wire::command_line("faults", &[])),
+        Step::check("sdk", sdk::run),
+        Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
     ])

@@ -14,7 +14,20 @@ fn proofs_come_last_and_only_when_wanted() {
     let quick = lines(Proofs::Skip);
     assert_eq!(all[..quick.len()], quick[..]);
     let proofs: Vec<&str> = all[quick.len()..].iter().map(|(name, _)| *name).collect();
-    assert_eq!(proofs, ["simulate", "simulate-planted", "bench-machine", "bench-runs"]);
+    assert_eq!(
+        proofs,
+        [
+            "simulate",
+            "simulate-planted",
+            "sse",
+            "histories",
+            "faults",
+            "sdk",
+            "servers",
+            "bench-machine",
+            "bench-runs"
+        ]
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod machine;
 mod measure;
+#[cfg(feature = "wire")]
 mod model;
 mod runs;
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let met = match arguments.as_slice() {
         ["machine"] => Some(machine::measure(Size::Full)),
         ["machine", "--short"] => Some(machine::measure(Size::Short)),
+        #[cfg(feature = "wire")]
         ["model", options @ ..] => model::run(options),
         ["runs"] => Some(runs::measure(Size::Full)),
         ["runs", "--short"] => Some(runs::measure(Size::Short)),

@@ -61,7 +61,9 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     if !enough {
         println!("a full run has at least {FULL_RUN} splits");
     }
-    Ok(long_lines() & ok & enough)
+    let linear = long_lines();
+    // A short run prints the ratio; only a full one, on a machine of its own, is held to it.
+    Ok(ok && enough && (linear || streams < 200))
 }
 
 /// One line of 10 MB, at once and byte by byte.
