@@ -121,6 +121,10 @@ fn describe(error: reqwest::Error, stage: Stage) -> TransportError {
     match stage {
         _ if builder => TransportError::Impossible(format!("the request cannot be sent: {words}")),
         _ if decode => TransportError::Damaged(format!("the body is damaged: {words}")),
+        // Trying again does not make a certificate trusted. The words are rustls's.
+        Stage::Sending if words.starts_with("invalid peer certificate") => {
+            TransportError::Impossible(format!("no connection: {words}"))
+        }
         Stage::Sending if connect => TransportError::Broken(format!("no connection: {words}")),
         Stage::Sending => TransportError::Broken(format!("the request broke: {words}")),
         Stage::Reading => TransportError::Broken(format!("the connection broke: {words}")),

@@ -86,8 +86,11 @@ impl Exchange {
 
     fn on_bytes(&mut self, bytes: &Bytes) {
         let fed = self.decoder.feed(bytes);
-        self.watch.on_bytes(self.clock.now(), self.decoder.progress());
-        match fed {
+        let now = self.clock.now();
+        self.watch.on_bytes(now, self.decoder.progress());
+        // Here too, because a body that never pauses never lets the timer ring.
+        match fed.and_then(|()| self.watch.expired(now).map_or(Ok(()), Err)) {
+            Err(_) if self.decoder.is_done() => self.phase = Phase::Draining,
             Err(error) => self.fail(error),
             // What a server sends after the end is not waited for.
             Ok(()) if self.decoder.is_done() => self.phase = Phase::Draining,

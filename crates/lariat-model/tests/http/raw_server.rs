@@ -1,0 +1,157 @@
+//! A server that knows HTTP/1.1 only as far as it must, so that it can break it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::Request;
+use lariat_model::http::{ClientConfig, HttpClient, Incoming, Transport, TransportError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What a server does when it has read a request.
+#[derive(Clone)]
+pub(crate) enum Then {
+    /// Writes this and keeps the connection.
+    Keep(Vec<u8>),
+    /// Writes this and closes.
+    Close(Vec<u8>),
+    /// Writes this, and the rest when it is told to.
+    InTwo(Vec<u8>, Vec<u8>),
+    /// Writes this, and reports when the client is gone.
+    WatchFor(Vec<u8>),
+}
+
+/// A server on a port of its own.
+pub(crate) struct RawServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) connections: Arc<AtomicUsize>,
+    /// The head of every request.
+    pub(crate) heads: Arc<Mutex<Vec<String>>>,
+    pub(crate) go_on: watch::Sender<bool>,
+    pub(crate) gone: watch::Receiver<bool>,
+}
+
+impl RawServer {
+    /// Answers every request as `then` says, by the number of the request.
+    pub(crate) async fn start(then: impl Fn(usize) -> Then + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (connections, heads): (Arc<AtomicUsize>, Arc<Mutex<Vec<String>>>) = Default::default();
+        let ((go_on, told), (left, gone)) = (watch::channel(false), watch::channel(false));
+        let (then, left) = (Arc::new(then), Arc::new(left));
+        let (counter, seen) = (Arc::clone(&connections), Arc::clone(&heads));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                counter.fetch_add(1, Ordering::SeqCst);
+                let (then, seen, told, left) =
+                    (Arc::clone(&then), Arc::clone(&seen), told.clone(), Arc::clone(&left));
+                tokio::spawn(async move { serve(stream, &*then, &seen, told, &left).await });
+            }
+        });
+        Self { address, connections, heads, go_on, gone }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    then: &(dyn Fn(usize) -> Then + Send + Sync),
+    heads: &Mutex<Vec<String>>,
+    mut told: watch::Receiver<bool>,
+    left: &watch::Sender<bool>,
+) {
+    while let Some(head) = read_request(&mut stream).await {
+        let number = {
+            let mut heads = heads.lock().unwrap();
+            heads.push(head);
+            heads.len() - 1
+        };
+        match then(number) {
+            Then::Keep(bytes) => stream.write_all(&bytes).await.unwrap(),
+            Then::Close(bytes) => {
+                stream.write_all(&bytes).await.unwrap();
+                return;
+            }
+            Then::InTwo(first, second) => {
+                stream.write_all(&first).await.unwrap();
+                told.wait_for(|go_on| *go_on).await.unwrap();
+                stream.write_all(&second).await.unwrap();
+            }
+            Then::WatchFor(bytes) => {
+                stream.write_all(&bytes).await.unwrap();
+                let mut rest = [0; 64];
+                while stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
+                left.send_replace(true);
+                return;
+            }
+        }
+    }
+}
+
+/// One request with its body; its head as text. `None` when the client closed.
+async fn read_request(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if stream.read(&mut byte).await.ok()? == 0 {
+            return None;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(head)
+}
+
+/// An answer with its length.
+pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+/// The head of an answer in chunks.
+pub(crate) fn chunked(headers: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes()
+}
+
+/// One chunk.
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// A client as it comes.
+pub(crate) fn client() -> HttpClient {
+    HttpClient::new(ClientConfig::default())
+}
+
+pub(crate) async fn post(client: &HttpClient, url: &str) -> Result<Incoming, TransportError> {
+    client.send(Request::post(url).body(Bytes::from_static(b"{}")).unwrap()).await
+}
+
+/// A whole body, and what broke it.
+pub(crate) async fn drain(incoming: Incoming) -> (Vec<u8>, Option<TransportError>) {
+    let (mut body, mut read) = (incoming.body, Vec::new());
+    while let Some(next) = body.next().await {
+        match next {
+            Ok(bytes) => read.extend_from_slice(&bytes),
+            Err(error) => return (read, Some(error)),
+        }
+    }
+    (read, None)
+}

@@ -1,0 +1,127 @@
+//! The way to a server: proxies, certificates, HTTP/2, and no way that a redirect suggests.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use lariat_model::http::{ClientConfig, HttpClient, TransportError};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::raw_server::{RawServer, Then, answer, client, drain, post};
+
+const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
+const CERTIFICATE: &[u8] = include_bytes!("tls/server.pem");
+const KEY: &[u8] = include_bytes!("tls/server.key");
+
+#[tokio::test]
+async fn a_redirect_is_told_and_not_followed() {
+    let elsewhere = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"caught"))).await;
+    let location = format!("location: {}\r\n", elsewhere.url("/"));
+    let server =
+        RawServer::start(move |_| Then::Keep(answer("307 Temporary Redirect", &location, b""))).await;
+    let incoming = post(&client(), &server.url("/")).await.unwrap();
+    assert_eq!(incoming.status, 307);
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_proxy_gets_the_whole_address_and_tunnels_what_is_encrypted() {
+    let proxy = RawServer::start(|number| match number {
+        0 => Then::Keep(answer("200 OK", "", b"by the proxy")),
+        _ => Then::Close(answer("403 Forbidden", "", b"")),
+    })
+    .await;
+    let mut config = ClientConfig::default();
+    config.proxy = Some(proxy.url(""));
+    let client = HttpClient::new(config);
+    let incoming = post(&client, "http://model.example/v1/x").await.unwrap();
+    assert_eq!(drain(incoming).await.0, b"by the proxy");
+    let error = post(&client, "https://model.example/v1/x").await.unwrap_err();
+    assert!(matches!(error, TransportError::Broken(_)), "{error}");
+    let requests = proxy.requests();
+    assert!(requests[0].starts_with("POST http://model.example/v1/x HTTP/1.1\r\n"), "{}", requests[0]);
+    assert!(requests[1].starts_with("CONNECT model.example:443 HTTP/1.1\r\n"), "{}", requests[1]);
+}
+
+#[tokio::test]
+async fn hosts_that_need_no_proxy_are_reached_without_it() {
+    let proxy = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"by the proxy"))).await;
+    let server = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"directly"))).await;
+    for (no_proxy, expected) in [(Some("127.0.0.1"), "directly"), (None, "by the proxy")] {
+        let mut config = ClientConfig::default();
+        config.proxy = Some(proxy.url(""));
+        config.no_proxy = no_proxy.map(str::to_owned);
+        let incoming = post(&HttpClient::new(config), &server.url("/")).await.unwrap();
+        assert_eq!(drain(incoming).await.0, expected.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_no_address_is_impossible_and_not_repeated() {
+    let mut config = ClientConfig::default();
+    config.proxy = Some("http://someone:a-password@[bad".to_owned());
+    let error = post(&HttpClient::new(config), "http://127.0.0.1:9/").await.unwrap_err();
+    assert!(matches!(error, TransportError::Impossible(_)), "{error}");
+    assert!(!error.to_string().contains("a-password"), "{error}");
+}
+
+/// A server that answers with the version of HTTP that was spoken.
+async fn tls_server() -> u16 {
+    let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
+    let mut tls =
+        builder.with_single_cert(vec![certificate], PrivateKeyDer::from_pem_slice(KEY).unwrap()).unwrap();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let service = service_fn(async |request: http::Request<hyper::body::Incoming>| {
+                    let version = format!("{:?}", request.version());
+                    Ok::<_, std::convert::Infallible>(http::Response::new(Full::new(Bytes::from(version))))
+                });
+                let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn an_extra_authority_is_trusted_and_http_2_is_agreed_on() {
+    let port = tls_server().await;
+    let mut config = ClientConfig::default();
+    config.extra_certificates = vec![AUTHORITY.to_vec()];
+    let client = HttpClient::new(config);
+    let incoming = post(&client, &format!("https://localhost:{port}/")).await.unwrap();
+    assert_eq!(drain(incoming).await.0, b"HTTP/2.0");
+}
+
+#[tokio::test]
+async fn an_authority_nobody_trusts_is_an_error_that_stays() {
+    let port = tls_server().await;
+    let error = post(&client(), &format!("https://localhost:{port}/")).await.unwrap_err();
+    assert!(matches!(&error, TransportError::Impossible(words) if words.contains("certificate")), "{error}");
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_none_is_impossible() {
+    let mut config = ClientConfig::default();
+    config.extra_certificates =
+        vec![b"-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n".to_vec()];
+    let error = post(&HttpClient::new(config), "http://127.0.0.1:9/").await.unwrap_err();
+    assert!(matches!(error, TransportError::Impossible(_)), "{error}");
+}
