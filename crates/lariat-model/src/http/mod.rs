@@ -1,7 +1,7 @@
 //! The one driver for all protocols: it moves bytes, watches the time and attaches keys.
 //!
 //! [`HttpProvider`] puts a [`Protocol`](crate::Protocol) on a [`Transport`]; [`HttpClient`] is the real transport.
-//! Each request is an [`exchange`]: open, read, decode, until the reply is complete or one of the [`Deadlines`] passes.
+//! Each request is an `exchange`: open, read, decode, until the reply is complete or one of the [`Deadlines`] passes.
 //! Invariant: every exchange ends, and no key leaves this folder but in a header.
 
 #[cfg(feature = "aws")]

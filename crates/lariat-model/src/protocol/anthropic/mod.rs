@@ -1,7 +1,7 @@
 //! Anthropic Messages: `POST /v1/messages`, answered by named server-sent events.
 //!
-//! Owns what only this protocol knows: [`request`] builds, [`validate`] refuses what the service would refuse,
-//! [`stream`] understands the reply, [`error`] names failures, [`thinking`] knows what each generation of models takes
+//! Owns what only this protocol knows: `request` builds, `validate` refuses what the service would refuse,
+//! `stream` understands the reply, `error` names failures, `thinking` knows what each generation of models takes
 //! (Bedrock asks it too). Where the wire is concerned, the official SDK's types are the specification.
 //! Invariant: what a model said goes back to it unchanged, signatures and blocks of unknown kinds included.
 

@@ -1,7 +1,7 @@
 //! Amazon Bedrock ConverseStream: one shape for every vendor's models, answered by binary event-stream frames.
 //!
-//! Owns what only this protocol knows: [`request`] builds, [`validate`] refuses what the service would refuse,
-//! [`stream`] understands the reply, [`error`] names failures, [`place`] knows regions and addresses. What a Claude
+//! Owns what only this protocol knows: `request` builds, `validate` refuses what the service would refuse,
+//! `stream` understands the reply, `error` names failures, `place` knows regions and addresses. What a Claude
 //! takes for thinking is Anthropic's table. The service model of the official SDK (`bedrock-runtime`) is the
 //! specification. Invariant: what a model said goes back to it unchanged, signatures and encrypted reasoning included.
 

@@ -1,7 +1,7 @@
 //! OpenAI Chat Completions, and everybody who speaks it.
 //!
-//! [`backend`] is the table of services, [`dialect`] the ways in which they differ; [`request`] builds, [`validate`]
-//! guards, [`stream`] understands (with [`calls`], [`stop`] and the tolerant fields of [`piece`]), [`error`] classifies.
+//! `backend` is the table of services, `dialect` the ways in which they differ; `request` builds, `validate`
+//! guards, `stream` understands (with `calls`, `stop` and the tolerant fields of `piece`), `error` classifies.
 //! Owns nothing of OpenAI Responses, which borrows the errors, the fields and the schemas from here.
 //! Invariant: differences between services are data.
 
