@@ -2,7 +2,7 @@
 //!
 //! `request` builds, `validate` guards, `stream` understands, `thinking` names the levels for each generation of
 //! models. Errors and schemas are those of Chat Completions. Azure is the same service at another address: it calls
-//! [`post`] and [`decoder`] with its own. Invariant: the service keeps nothing; history stays ours.
+//! `post` and `decoder` with its own. Invariant: the service keeps nothing; history stays ours.
 
 pub(crate) mod request;
 pub(crate) mod stream;

@@ -1,7 +1,7 @@
 //! The fault matrix: every fault, at every position, in every protocol, each cell a whole agent run on virtual time.
 //!
 //! [`fault::Fault`]s are data: what the server does ([`plan::Plan`]) and how a run may end. [`opening`], [`stream`] and
-//! [`turns`] list them, [`run`] plays a cell, [`judge`] says whether it went as it must. Called by `cargo xtask faults`
+//! [`turns`] list them, [`run`] plays a cell, `judge` says whether it went as it must. Called by `cargo xtask faults`
 //! and, in small, by tests.
 //! Invariant: a cell is a function of its fault, protocol and position.
 

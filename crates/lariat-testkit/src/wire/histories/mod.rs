@@ -1,7 +1,7 @@
 //! Random histories, built by every protocol's request builder and put before the strict validators: none is rejected.
 //!
 //! A history is what long use leaves behind: replies of many models, cancelled and crashed turns, compaction, forks,
-//! switches of model ([`story`]). Each is asked of one random model per protocol, with a random request ([`asked`]).
+//! switches of model (`story`). Each is asked of one random model per protocol, with a random request (`asked`).
 //! Invariant: everything is a function of the seed.
 
 mod asked;
