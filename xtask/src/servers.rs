@@ -65,9 +65,9 @@ fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
         .current_dir(workspace.root())
         .args(["-m", "litellm.proxy.proxy_cli", "--host", "127.0.0.1", "--port", &port.to_string()])
         .args(["--config", &format!("{SCRIPTS}/litellm_config.yaml")])
-        .env("SCRIPTED_OPENAI", format!("{base}/v1"))
-        .env("SCRIPTED_ANTHROPIC", &base)
-        .env("SCRIPTED_GEMINI", &base)
+        .env("SCRIPTED_OPENAI", format!("{base}/chat/v1"))
+        .env("SCRIPTED_ANTHROPIC", format!("{base}/anthropic"))
+        .env("SCRIPTED_GEMINI", format!("{base}/gemini/v1beta"))
         // Nothing but loopback: prices from its own copy, no telemetry, no update check.
         .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         .env("LITELLM_MODE", "PRODUCTION")
