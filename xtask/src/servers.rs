@@ -14,8 +14,14 @@ use crate::workspace::Workspace;
 /// Where the servers' scripts and pinned versions live.
 const SCRIPTS: &str = "crates/lariat-testkit/servers";
 const BUILD: &str = "build --locked -p lariat-testkit --bin wire --bin scripted_server";
-/// What LiteLLM's configuration calls the three ways to the scripted server.
-const LITELLM_MODELS: [&str; 3] = ["through-chat", "through-messages", "through-gemini"];
+/// What LiteLLM's configuration calls the ways to the scripted server, and which of our protocols each serves: behind
+/// OpenAI's name it forwards chat to chat, and everything else to Responses.
+const LITELLM_MODELS: [(&str, &[&str]); 4] = [
+    ("through-chat", &["openai-chat"]),
+    ("through-responses", &["openai-responses", "anthropic-messages"]),
+    ("through-messages", &["openai-chat", "openai-responses", "anthropic-messages"]),
+    ("through-gemini", &["openai-chat", "openai-responses", "anthropic-messages"]),
+];
 
 /// Protocols that both servers speak, and what is appended to the server's address for each.
 const PROTOCOLS: [(&str, &str); 3] =
@@ -66,6 +72,7 @@ fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
         .args(["-m", "litellm.proxy.proxy_cli", "--host", "127.0.0.1", "--port", &port.to_string()])
         .args(["--config", &format!("{SCRIPTS}/litellm_config.yaml")])
         .env("SCRIPTED_OPENAI", format!("{base}/chat/v1"))
+        .env("SCRIPTED_RESPONSES", format!("{base}/responses/v1"))
         .env("SCRIPTED_ANTHROPIC", format!("{base}/anthropic"))
         .env("SCRIPTED_GEMINI", format!("{base}/gemini/v1beta"))
         // Nothing but loopback: prices from its own copy, no telemetry, no update check.
@@ -73,8 +80,8 @@ fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
         .env("LITELLM_MODE", "PRODUCTION")
         .stderr(Stdio::null());
     let proxy = Service::on_port(&mut command, port)?;
-    for model in LITELLM_MODELS {
-        for (api, path) in PROTOCOLS {
+    for (model, served) in LITELLM_MODELS {
+        for (api, path) in PROTOCOLS.into_iter().filter(|(api, _)| served.contains(api)) {
             let passed = talk(workspace, api, &format!("http://{}{path}", proxy.address), model, "litellm");
             results.push((format!("LiteLLM {model}, {api}"), passed));
         }
