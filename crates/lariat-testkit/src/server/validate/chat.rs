@@ -218,7 +218,11 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
         }
         content(found, index, message, role);
         match role {
-            "assistant" => open = (index, calls(found, index, message, &mut ids)),
+            "assistant" => {
+                // OpenAI's own limit; compatible services have none or others.
+                let longest = if names::is_open_ai(model) { LONGEST_ID } else { usize::MAX };
+                open = (index, calls(found, index, message, &mut ids, longest));
+            }
             "tool" => {
                 let id = json::text(message, "tool_call_id").unwrap_or_default();
                 match open.1.iter_mut().find(|(call, _)| *call == id) {
@@ -259,6 +263,7 @@ fn calls<'a>(
     index: usize,
     message: &'a Value,
     ids: &mut HashSet<&'a str>,
+    longest: usize,
 ) -> Vec<(&'a str, bool)> {
     let calls = json::list(message, "tool_calls");
     if json::has(message, "tool_calls") && calls.is_empty() {
@@ -272,7 +277,7 @@ fn calls<'a>(
         let id = json::text(call, "id").unwrap_or_default();
         if id.is_empty() {
             found.at(format_args!("{at}.id"), format!("Missing required parameter: '{at}.id'."));
-        } else if id.len() > LONGEST_ID {
+        } else if id.len() > longest {
             let length = id.len();
             let message = format!(
                 "Invalid '{at}.id': string too long. Expected a string with maximum length {LONGEST_ID}, but got a \
