@@ -29,6 +29,14 @@ impl Framing {
     pub fn aws() -> Self {
         Self::Aws(frames::Parser::new())
     }
+
+    #[inline]
+    fn hold(&mut self, byte: u8) -> bool {
+        match self {
+            Self::Sse(parser) => parser.hold(byte),
+            Self::Aws(parser) => parser.hold(byte),
+        }
+    }
 }
 
 /// One frame of a stream.
@@ -88,6 +96,13 @@ impl Decoder {
     /// When the service reports a failure or the stream does not follow its protocol. Nothing can be fed after that.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
+        match bytes {
+            [byte] if self.framing.hold(*byte) => Ok(()),
+            _ => self.feed_frames(bytes),
+        }
+    }
+
+    fn feed_frames(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         let Self { framing, interpret, reply } = self;
         if reply.is_done() {
             return Ok(());
@@ -121,6 +136,7 @@ impl Decoder {
     }
 
     /// The next event that is ready.
+    #[inline]
     pub fn next_event(&mut self) -> Option<StreamEvent> {
         self.reply.next_event()
     }

@@ -42,20 +42,28 @@ impl Parser {
         self.buffer.is_empty()
     }
 
+    /// Takes in a byte that completes nothing and fits where the frame grows; false when it must be fed.
+    #[inline]
+    pub fn hold(&mut self, byte: u8) -> bool {
+        let length = self.buffer.len();
+        let holds =
+            self.expected.is_some_and(|expected| length + 1 < expected) && length < self.buffer.capacity();
+        if holds {
+            self.buffer.push(byte);
+        }
+        holds
+    }
+
     /// Takes in bytes and gives every frame that they complete to `sink`.
     ///
     /// # Errors
     /// When a frame is damaged, or the sink's own.
-    #[inline]
     pub fn feed<E: From<BadFrame>>(
         &mut self,
         bytes: &[u8],
         mut sink: impl FnMut(Message) -> Result<(), E>,
     ) -> Result<(), E> {
-        match bytes {
-            [one] => self.buffer.push(*one),
-            _ => self.buffer.extend_from_slice(bytes),
-        }
+        self.buffer.extend_from_slice(bytes);
         if self.expected.is_some_and(|expected| self.buffer.len() < expected) {
             return Ok(());
         }

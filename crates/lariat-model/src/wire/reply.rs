@@ -283,6 +283,7 @@ impl Reply {
         self.progress
     }
 
+    #[inline]
     pub(super) fn next_event(&mut self) -> Option<StreamEvent> {
         self.ready.pop_front()
     }

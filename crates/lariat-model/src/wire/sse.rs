@@ -4,6 +4,8 @@
 //! are cut; text is decoded only when a line is complete, so a character split between chunks stays whole.
 //! Invariant: the events do not depend on how the bytes were cut.
 
+use std::borrow::Cow;
+
 use memchr::memchr2;
 
 /// Bytes that one event may hold. Replies carry images and large tool arguments; nothing sane carries more.
@@ -36,24 +38,31 @@ impl Parser {
         Self::default()
     }
 
+    /// Takes in a byte that completes nothing and fits where the line grows; false when it must be fed. Bodies that
+    /// arrive byte by byte cost a push for each, not a search.
+    #[inline]
+    pub fn hold(&mut self, byte: u8) -> bool {
+        let length = self.line.len();
+        let holds = !matches!(byte, b'\n' | b'\r')
+            && !self.after_cr
+            && length < self.line.capacity()
+            && length + self.data.len() < EVENT_LIMIT;
+        if holds {
+            self.line.push(byte);
+        }
+        holds
+    }
+
     /// Takes in bytes and gives every event that they complete to `sink`, as name and data. The name is empty when
     /// the stream gives none. An event without data is none, by the rules.
     ///
     /// # Errors
     /// When an event is too large, or the sink's own.
-    #[inline]
     pub fn feed<E: From<TooLarge>>(
         &mut self,
         bytes: &[u8],
         mut sink: impl FnMut(&str, &str) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Servers and proxies that send byte by byte must not cost a search for each.
-        if let [byte] = bytes
-            && !matches!(byte, b'\n' | b'\r')
-            && !self.after_cr
-        {
-            return Ok(self.grow(bytes)?);
-        }
         let mut rest = bytes;
         if self.after_cr
             && let [first, tail @ ..] = rest
@@ -89,15 +98,11 @@ impl Parser {
         Ok(())
     }
 
-    #[inline]
     fn grow(&mut self, part: &[u8]) -> Result<(), TooLarge> {
         if self.line.len() + self.data.len() + part.len() > EVENT_LIMIT {
             return Err(TooLarge);
         }
-        match part {
-            [one] => self.line.push(*one),
-            _ => self.line.extend_from_slice(part),
-        }
+        self.line.extend_from_slice(part);
         Ok(())
     }
 
@@ -141,11 +146,19 @@ impl Parser {
     fn dispatch<E>(&mut self, sink: &mut impl FnMut(&str, &str) -> Result<(), E>) -> Result<(), E> {
         let sent = match self.data.split_last() {
             None => Ok(()),
-            Some((_, data)) => sink(&String::from_utf8_lossy(&self.event), &String::from_utf8_lossy(data)),
+            Some((_, data)) => sink(&text(&self.event), &text(data)),
         };
         self.data.clear();
         self.event.clear();
         sent
+    }
+}
+
+/// Bytes as text. Almost always they are, which is quickly checked; replacing what is not takes its time.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 

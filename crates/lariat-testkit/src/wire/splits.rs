@@ -84,7 +84,9 @@ pub fn outcome<'a>(mut decoder: Decoder, pieces: impl Iterator<Item = &'a [u8]>)
     let mut events = Vec::new();
     for piece in pieces {
         let fed = decoder.feed(piece);
-        events.extend(std::iter::from_fn(|| decoder.next_event()));
+        while let Some(event) = decoder.next_event() {
+            events.push(event);
+        }
         if let Err(error) = fed {
             return (events, Some(error));
         }

@@ -43,9 +43,9 @@ struct Event<'a> {
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
-    message: Option<Opening<'a>>,
+    message: Option<Box<Opening<'a>>>,
     content_block: Option<Value>,
-    usage: Option<Tokens>,
+    usage: Option<Box<Tokens>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -135,7 +135,7 @@ impl Interpret for Messages {
                 Ok(())
             }
             "message_delta" => {
-                count(reply.usage_mut(), event.usage);
+                count(reply.usage_mut(), event.usage.map(|tokens| *tokens));
                 if let Some(Text(reason)) = event.delta.and_then(|delta| delta.stop_reason) {
                     reply.stop(stop_reason(&reason));
                 }

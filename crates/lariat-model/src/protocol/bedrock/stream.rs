@@ -37,7 +37,7 @@ struct Event<'a> {
     start: Option<Value>,
     #[serde(borrow)]
     stop_reason: Option<Text<'a>>,
-    usage: Option<Tokens>,
+    usage: Option<Box<Tokens>>,
 }
 
 #[derive(Deserialize)]
@@ -122,7 +122,7 @@ impl Interpret for Converse {
                 if self.counted { self.finish(reply) } else { Ok(()) }
             }
             "metadata" => {
-                count(reply, event.usage);
+                count(reply, event.usage.map(|tokens| *tokens));
                 self.counted = true;
                 if reply.has_stopped() { self.finish(reply) } else { Ok(()) }
             }

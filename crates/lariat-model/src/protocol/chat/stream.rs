@@ -29,9 +29,9 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
     #[serde(default)]
-    x_groq: Option<Groq>,
+    x_groq: Option<Box<Groq>>,
     #[serde(default)]
     error: Option<IgnoredAny>,
     #[serde(borrow, default)]
@@ -39,7 +39,7 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     code: Option<Text<'a>>,
     #[serde(default)]
-    base_resp: Option<BaseResponse>,
+    base_resp: Option<Box<BaseResponse>>,
 }
 
 #[derive(Deserialize)]
@@ -48,11 +48,11 @@ struct Choice<'a> {
     delta: Option<Delta<'a>>,
     /// Some services send the whole message at once.
     #[serde(borrow, default)]
-    message: Option<Delta<'a>>,
+    message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
     finish_reason: Option<Text<'a>>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
     #[serde(default)]
     error: Option<IgnoredAny>,
 }
@@ -72,7 +72,7 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     tool_calls: Option<Vec<CallDelta<'a>>>,
     #[serde(borrow, default)]
-    function_call: Option<FunctionDelta<'a>>,
+    function_call: Option<Box<FunctionDelta<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -96,7 +96,7 @@ struct FunctionDelta<'a> {
 #[derive(Deserialize)]
 struct Groq {
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
     #[serde(default)]
     error: Option<IgnoredAny>,
 }
@@ -149,7 +149,7 @@ impl Chunks {
     }
 
     fn choice(&mut self, choice: Choice<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
-        for delta in [choice.delta, choice.message].into_iter().flatten() {
+        for delta in choice.delta.into_iter().chain(choice.message.map(|message| *message)) {
             self.delta(delta, reply)?;
         }
         let reason = Text::of(&choice.finish_reason);
@@ -192,7 +192,7 @@ impl Chunks {
             self.call(Text::of(&call.id), number, call.function, reply)?;
         }
         match delta.function_call {
-            Some(function) => self.call("", Some(0), Some(function), reply),
+            Some(function) => self.call("", Some(0), Some(*function), reply),
             None => Ok(()),
         }
     }

@@ -50,7 +50,7 @@ struct Response<'a> {
     #[serde(borrow)]
     candidates: Option<Vec<Candidate<'a>>>,
     #[serde(borrow)]
-    prompt_feedback: Option<PromptFeedback<'a>>,
+    prompt_feedback: Option<Box<PromptFeedback<'a>>>,
     usage_metadata: Option<Counts>,
     #[serde(borrow)]
     model_version: Option<Text<'a>>,
@@ -84,8 +84,8 @@ struct Part<'a> {
     #[serde(borrow)]
     thought_signature: Option<Text<'a>>,
     #[serde(borrow)]
-    function_call: Option<FunctionCall<'a>>,
-    inline_data: Option<Blob>,
+    function_call: Option<Box<FunctionCall<'a>>>,
+    inline_data: Option<Box<Blob>>,
 }
 
 /// A call, or a piece of one.
@@ -222,7 +222,9 @@ impl Responses {
         if let Some(call) = part.function_call {
             return self.call(&call, signature, frame.len(), reply);
         }
-        if let Some(Blob { mime_type: Some(mime_type), data: Some(data) }) = part.inline_data {
+        if let Some(Blob { mime_type: Some(mime_type), data: Some(data) }) =
+            part.inline_data.map(|blob| *blob)
+        {
             let index = self.take_index() + 1;
             self.next = index + 1;
             self.open = Open::Nothing;

@@ -32,7 +32,7 @@ struct Event<'a> {
     #[serde(default)]
     item: Option<Value>,
     #[serde(default)]
-    response: Option<Response>,
+    response: Option<Box<Response>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -348,7 +348,7 @@ impl Interpret for Events {
             | "response.incomplete"
             | "response.failed"
             | "response.cancelled"
-            | "response.done" => self.ended(kind, event.response.unwrap_or_default(), reply),
+            | "response.done" => self.ended(kind, *event.response.unwrap_or_default(), reply),
             "error" => Err(error::in_stream(&serde_json::from_str(data).unwrap_or(Value::Null))),
             // An error of a proxy, in the form of Chat Completions.
             "" => match serde_json::from_str::<Value>(data) {
