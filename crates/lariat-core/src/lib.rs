@@ -4,7 +4,7 @@
 //! arrive with inputs, effects leave as values. The runtime performs them; a simulator can too.
 //!
 //! - Data: [`content`], [`message`], [`usage`], [`event`], [`config`], [`permission`], [`session`].
-//! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`],
+//! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that cannot be invalid.
@@ -12,6 +12,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+pub mod archive;
 pub mod cancel;
 pub mod clock;
 pub mod config;

@@ -1,6 +1,7 @@
 //! The journal contract: what the driver needs from a store, whatever it is made of.
 //!
-//! Owns [`SessionStore`] and its errors. Invariants every implementation keeps: an append is acknowledged only when it
+//! Owns [`SessionStore`], what a running loop needs, and its errors; [`crate::archive`] is for whoever manages sessions.
+//! Invariants every implementation keeps: an append is acknowledged only when it
 //! is durable to the stated level; it happens only at the expected position and by the current writer; what was
 //! acknowledged is read back in order.
 
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::BoxFuture;
 use crate::event::Event;
 use crate::id::SessionId;
-use crate::time::Timestamp;
 
 /// Who may write: a number that grows each time a session is claimed. A stale writer is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,46 +65,28 @@ pub struct Ack {
     pub durability: Durability,
 }
 
-/// A session in a listing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SessionSummary {
-    /// The session.
-    pub session_id: SessionId,
-    /// Number of events.
-    pub events: u64,
-    /// First event.
-    pub created_at: Timestamp,
-    /// Last event.
-    pub last_active_at: Timestamp,
-}
-
-impl SessionSummary {
-    /// A summary.
-    pub const fn new(
-        session_id: SessionId,
-        events: u64,
-        created_at: Timestamp,
-        last_active_at: Timestamp,
-    ) -> Self {
-        Self { session_id, events, created_at, last_active_at }
-    }
-}
-
-/// A page of a listing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListQuery {
-    /// Sessions to skip, newest first.
-    pub offset: usize,
-    /// Sessions to return at most; 0 for all.
-    pub limit: usize,
-}
-
-/// Content address of a blob.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Content address of a blob: the name of the hash, a colon, hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BlobHash(pub String);
+
+/// What the first events of a journal fold to, kept so that nobody has to read them again. A cache: it can be lost, and
+/// a store may decline to keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// How many events are folded.
+    pub seq: u64,
+    /// The state, in the form of whoever made it.
+    pub state: Vec<u8>,
+}
+
+impl Snapshot {
+    /// A snapshot of the first `seq` events.
+    pub const fn new(seq: u64, state: Vec<u8>) -> Self {
+        Self { seq, state }
+    }
+}
 
 /// Why a store refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,6 +105,12 @@ pub enum StoreError {
     Fenced {
         /// The epoch in force.
         current: Epoch,
+    },
+    /// Another process that is alive writes to the session.
+    #[error("the session is open elsewhere ({holder})")]
+    Busy {
+        /// Who has it, in words.
+        holder: String,
     },
     /// There is no such session or blob.
     #[error("not found: {0}")]
@@ -144,7 +132,8 @@ impl StoreError {
 
 /// A place where journals live.
 pub trait SessionStore: Send + Sync {
-    /// Makes the caller the writer of a session, creating it if needed; earlier writers are fenced off.
+    /// Makes the caller the writer of a session, creating it if needed; earlier writers are fenced off. A store on one
+    /// machine, which can tell, refuses while another living process is the writer ([`StoreError::Busy`]).
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>>;
 
     /// Appends a batch, all or nothing as far as an acknowledgement is concerned.
@@ -161,12 +150,29 @@ pub trait SessionStore: Send + Sync {
     /// Number of events in a journal; 0 when there is none.
     fn head<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<u64, StoreError>>;
 
-    /// Sessions, newest first.
-    fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>>;
-
     /// Keeps bytes under their content address.
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>>;
 
     /// Bytes kept earlier.
     fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>>;
+
+    /// Keeps a snapshot of a journal, replacing older ones as the store sees fit.
+    fn put_snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        snapshot: Snapshot,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let _ = (session_id, snapshot);
+        Box::pin(async { Ok(()) })
+    }
+
+    /// The newest snapshot of at most `seq` events, if one was kept.
+    fn snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
+        let _ = (session_id, seq);
+        Box::pin(async { Ok(None) })
+    }
 }

@@ -219,6 +219,28 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<MessageId>,
     },
+    /// What people are told about the session changed.
+    SessionDescribed(Box<Description>),
+    /// The conversation goes on from an earlier message; `None` from its beginning.
+    Rewound {
+        /// The message to go on from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tip: Option<MessageId>,
+    },
+    /// Something was learned that later sessions should know.
+    Learned(Box<Learning>),
+    /// Something that was learned is to be forgotten.
+    Unlearned {
+        /// Its id.
+        learning_id: String,
+    },
+    /// A goal was set, or where it stands changed.
+    GoalChanged(Box<Goal>),
+    /// Stands where a damaged event was, so that those around it keep their places.
+    EventLost {
+        /// What was found in its place.
+        note: String,
+    },
     /// A share of a budget is used up.
     BudgetWarning {
         /// Which limit.
@@ -330,6 +352,12 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "Compaction",
     "CompactionRefused",
     "Checkpoint",
+    "SessionDescribed",
+    "Rewound",
+    "Learned",
+    "Unlearned",
+    "GoalChanged",
+    "EventLost",
     "BudgetWarning",
     "LimitReached",
     "RepetitionDetected",
@@ -426,6 +454,67 @@ impl LoopStart {
             metadata: None,
         }
     }
+}
+
+/// What people are told about a session. What is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Description {
+    /// A name given by a person or a model; an empty one takes it away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The branch that was checked out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// All tags, replacing those before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+/// Something that later sessions should know (seed 003: learnings from failures).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Learning {
+    /// Unique; the same id again replaces it.
+    pub learning_id: String,
+    /// What was learned.
+    pub text: String,
+    /// What it was learned from: an error, a failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// What several sessions work towards (seed 003).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Goal {
+    /// Unique; the same id again replaces it.
+    pub goal_id: String,
+    /// What is to be reached.
+    pub text: String,
+    /// Where it stands.
+    pub status: GoalStatus,
+}
+
+/// Where a goal stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum GoalStatus {
+    /// Worked towards.
+    #[default]
+    Active,
+    /// Reached.
+    Done,
+    /// Given up.
+    Dropped,
 }
 
 /// The call in a parent session that spawned a sub-agent.

@@ -13,8 +13,8 @@ mod resolve;
 mod tests;
 
 pub use kind::{
-    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
-    QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
+    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, Description, Goal, GoalStatus, Learning,
+    LimitKind, LoopConfigSnapshot, LoopStart, QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};

@@ -193,6 +193,26 @@ fn samples() -> Vec<AgentEvent> {
             usage: Usage::new(7, 3),
         },
         AgentEvent::Checkpoint { label: "before".into(), message_id: Some(message_id(2)) },
+        AgentEvent::SessionDescribed(Box::new(Description {
+            title: Some("mend the tests".into()),
+            cwd: Some("/w".into()),
+            git_branch: Some("main".into()),
+            tags: Some(vec!["tests".into()]),
+        })),
+        AgentEvent::Rewound { tip: Some(message_id(2)) },
+        AgentEvent::Learned(Box::new(Learning {
+            learning_id: "l1".into(),
+            text: "run the generator first".into(),
+            evidence: Some("the build failed".into()),
+            tags: vec!["build".into()],
+        })),
+        AgentEvent::Unlearned { learning_id: "l1".into() },
+        AgentEvent::GoalChanged(Box::new(Goal {
+            goal_id: "g1".into(),
+            text: "all tests pass".into(),
+            status: GoalStatus::Done,
+        })),
+        AgentEvent::EventLost { note: "null bytes".into() },
         AgentEvent::BudgetWarning { limit: LimitKind::Tokens, used_percent: 80 },
         AgentEvent::LimitReached { limit: LimitKind::Turns, note: "50 turns".into() },
         AgentEvent::RepetitionDetected { tool_name: tool_name(), count: 3 },
@@ -254,6 +274,12 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::Compaction { .. }
         | AgentEvent::CompactionRefused { .. }
         | AgentEvent::Checkpoint { .. }
+        | AgentEvent::SessionDescribed(_)
+        | AgentEvent::Rewound { .. }
+        | AgentEvent::Learned(_)
+        | AgentEvent::Unlearned { .. }
+        | AgentEvent::GoalChanged(_)
+        | AgentEvent::EventLost { .. }
         | AgentEvent::BudgetWarning { .. }
         | AgentEvent::LimitReached { .. }
         | AgentEvent::RepetitionDetected { .. }
