@@ -153,7 +153,8 @@ const ZERO: Usage = Usage {
 
 fn beginning(text: &str) -> Option<String> {
     let text = text.trim();
-    let line: String = text.chars().take(PROMPT_LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String =
+        text.chars().take(PROMPT_LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect();
     (!line.is_empty()).then_some(line)
 }
 
@@ -200,7 +201,10 @@ impl ListQuery {
     /// The words of `text`, in lower case.
     pub fn words(&self) -> Vec<String> {
         let text = self.text.as_deref().unwrap_or_default().to_lowercase();
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 }
 
@@ -298,17 +302,10 @@ pub trait SessionArchive: SessionStore {
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
 
     /// Waits until a journal has more than `beyond` events; returns how many it has.
-    fn grown<'a>(
-        &'a self,
-        session_id: &'a SessionId,
-        beyond: u64,
-    ) -> BoxFuture<'a, Result<u64, StoreError>>;
+    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// What a listing shows of one session.
-    fn summary<'a>(
-        &'a self,
-        session_id: &'a SessionId,
-    ) -> BoxFuture<'a, Result<SessionSummary, StoreError>>;
+    fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>>;
 
     /// Sessions with at least one event, newest first.
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>>;

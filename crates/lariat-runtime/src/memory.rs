@@ -9,11 +9,10 @@ use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lariat_core::BoxFuture;
+use lariat_core::archive::SessionSummary;
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
-use lariat_core::store::{
-    Ack, Append, BlobHash, Durability, Epoch, ListQuery, SessionStore, SessionSummary, StoreError,
-};
+use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, StoreError};
 
 #[cfg(test)]
 mod tests;
@@ -98,17 +97,16 @@ impl MemoryStore {
         events.iter().take(limit).cloned().collect()
     }
 
-    /// Sessions with at least one event; one that was only claimed has no history to list.
-    fn list_now(&self, query: &ListQuery) -> Vec<SessionSummary> {
+    /// Sessions with at least one event, newest first.
+    pub fn sessions(&self) -> Vec<SessionSummary> {
         let mut sessions = Vec::new();
         for shard in &self.shards {
-            sessions.extend(locked(shard).iter().filter_map(|(id, journal)| summary(id, journal)));
+            let shard = locked(shard);
+            let begun = shard.iter().filter(|(_, journal)| !journal.events.is_empty());
+            sessions.extend(begun.map(|(id, journal)| SessionSummary::of(id.clone(), &journal.events)));
         }
-        sessions.sort_unstable_by(|a, b| {
-            b.last_active_at.cmp(&a.last_active_at).then_with(|| b.session_id.cmp(&a.session_id))
-        });
-        let limit = if query.limit == 0 { usize::MAX } else { query.limit };
-        sessions.into_iter().skip(query.offset).take(limit).collect()
+        sessions.sort_unstable_by_key(|session| std::cmp::Reverse(session.cursor()));
+        sessions
     }
 
     fn put_blob_now(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
@@ -164,10 +162,6 @@ impl SessionStore for MemoryStore {
         })
     }
 
-    fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
-        Box::pin(async move { Ok(self.list_now(query)) })
-    }
-
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
         Box::pin(async move { self.put_blob_now(bytes) })
     }
@@ -180,12 +174,6 @@ impl SessionStore for MemoryStore {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing below a lock leaves a half-made change behind, so a panic elsewhere does not spoil the data.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn summary(session_id: &SessionId, journal: &Journal) -> Option<SessionSummary> {
-    let (first, last) = (journal.events.first()?, journal.events.last()?);
-    let events = journal.events.len() as u64;
-    Some(SessionSummary::new(session_id.clone(), events, first.timestamp, last.timestamp))
 }
 
 /// Says which address this is, so that it is not mistaken for the cryptographic hash of another store.

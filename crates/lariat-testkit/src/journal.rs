@@ -17,9 +17,7 @@ use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::event::{Event, EventRecord};
 use lariat_core::id::{EventId, SessionId};
-use lariat_core::store::{
-    Ack, Append, BlobHash, Durability, Epoch, ListQuery, SessionStore, SessionSummary, StoreError,
-};
+use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, StoreError};
 
 pub use fault::{AppendInfo, AppendPlan, Fault, FaultRates, Operation, Trouble, TroublePlan};
 
@@ -398,19 +396,6 @@ impl SessionStore for FaultyStore {
         })
     }
 
-    fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
-        Box::pin(async move {
-            self.pass(Operation::List).await?;
-            let mut sessions: Vec<SessionSummary> =
-                self.lock().journals.iter().filter_map(|(id, journal)| summary(id, journal)).collect();
-            sessions.sort_unstable_by(|a, b| {
-                (b.last_active_at, &b.session_id).cmp(&(a.last_active_at, &a.session_id))
-            });
-            let limit = if query.limit == 0 { usize::MAX } else { query.limit };
-            Ok(sessions.into_iter().skip(query.offset).take(limit).collect())
-        })
-    }
-
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
         Box::pin(async move {
             self.pass(Operation::Blob).await?;
@@ -428,12 +413,6 @@ impl SessionStore for FaultyStore {
             found.ok_or_else(|| StoreError::NotFound(format!("blob {}", hash.0)))
         })
     }
-}
-
-fn summary(session_id: &SessionId, journal: &Journal) -> Option<SessionSummary> {
-    let (first, last) = (journal.present.first()?, journal.present.last()?);
-    let events = journal.present.len() as u64;
-    Some(SessionSummary::new(session_id.clone(), events, first.timestamp, last.timestamp))
 }
 
 impl fmt::Debug for FaultyStore {

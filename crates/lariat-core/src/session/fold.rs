@@ -29,6 +29,8 @@ struct Segment {
     base: Option<MessageId>,
     steps: Vec<Step>,
     ended: bool,
+    /// Somebody went back to the base; nothing of the segments before is newer.
+    rewound: bool,
 }
 
 #[derive(Debug)]
@@ -78,6 +80,10 @@ impl SessionFold {
                     self.add(at, &message);
                 }
             }
+            AgentEvent::Rewound { tip } => {
+                let rewound = Segment { base: *tip, ended: true, rewound: true, ..Segment::default() };
+                self.segments.push(rewound);
+            }
             AgentEvent::MessageRemoved { message_id } => {
                 self.removed.insert(*message_id);
             }
@@ -122,9 +128,13 @@ impl SessionFold {
         self.queue_order.iter().filter_map(|id| self.queued.get(id)).map(|(queue, message)| (*queue, message))
     }
 
-    /// The newest message of the newest segment that has any: where a person would go on.
+    /// The newest message of the newest segment that has any, or what somebody went back to: where a person would go on.
     pub fn tip(&self) -> Option<MessageId> {
-        self.segments.iter().rev().find_map(|segment| segment.last_message().or(segment.base))
+        let tip = |segment: &Segment| {
+            let tip = segment.last_message().or(segment.base);
+            (tip.is_some() || segment.rewound).then_some(tip)
+        };
+        self.segments.iter().rev().find_map(tip).flatten()
     }
 
     /// The conversation up to and including a message, as a model may see it, and what had to be repaired in it.

@@ -66,8 +66,6 @@ pub enum Operation {
     Read,
     /// Asking for the number of events.
     Head,
-    /// Listing sessions.
-    List,
     /// Keeping or reading a blob.
     Blob,
 }

@@ -14,7 +14,7 @@ use lariat_core::event::{
     AgentEvent, Event, EventRecord, FORMAT_VERSION, MessageRef, StreamDelta, TurnTrigger,
 };
 use lariat_core::id::{EventId, LoopId, MessageId, SessionId};
-use lariat_core::store::{Ack, Append, BlobHash, Epoch, ListQuery, SessionStore, SessionSummary, StoreError};
+use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, StoreError};
 use lariat_core::time::Timestamp;
 
 use super::{Closed, EventHub, Subscription};
@@ -207,10 +207,6 @@ impl SessionStore for Fickle {
 
     fn head<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.inner.head(session_id)
-    }
-
-    fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.list(query)
     }
 
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {

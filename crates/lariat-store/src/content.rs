@@ -1,0 +1,167 @@
+//! Large text lives in blobs; events name it by its hash.
+//!
+//! Owns the rule which text is moved out of an event, how the stored body says so, and which blobs a body mentions.
+//! A body with text moved out has one more field, `$blobs`, from JSON pointers to addresses; the text itself is empty
+//! there. Invariant: what is packed unpacks to the same event, whatever names the user's own data has.
+
+use std::collections::BTreeMap;
+
+use lariat_core::event::EventRecord;
+use lariat_core::store::{BlobHash, StoreError};
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Text of at least this many bytes is moved out. Smaller text costs more as a blob than in its event.
+pub const LARGE: usize = 32 * 1024;
+
+const FIELD: &str = "$blobs";
+const PREFIX: &str = "blake3:";
+const DIGITS: usize = 64;
+
+/// The address of these bytes.
+pub fn address(bytes: &[u8]) -> BlobHash {
+    BlobHash(format!("{PREFIX}{}", blake3::hash(bytes).to_hex()))
+}
+
+/// The hash in an address; `None` when it is not one of ours.
+pub fn hash_of(address: &BlobHash) -> Option<[u8; 32]> {
+    let digits = address.0.strip_prefix(PREFIX).filter(|digits| is_hash(digits.as_bytes()))?;
+    blake3::Hash::from_hex(digits).ok().map(|hash| *hash.as_bytes())
+}
+
+/// The address of a hash.
+pub fn address_of(hash: &[u8; 32]) -> BlobHash {
+    BlobHash(format!("{PREFIX}{}", blake3::Hash::from_bytes(*hash).to_hex()))
+}
+
+/// An event as it is stored.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// Its JSON, without the text that was moved out.
+    pub body: Vec<u8>,
+    /// The text that was moved out, by address.
+    pub blobs: Vec<(BlobHash, Vec<u8>)>,
+}
+
+#[derive(Serialize)]
+struct WithBlobs<'a> {
+    #[serde(flatten)]
+    event: &'a Value,
+    #[serde(rename = "$blobs")]
+    blobs: BTreeMap<String, BlobHash>,
+}
+
+/// Makes the body of an event, and moves large text out of it.
+///
+/// # Errors
+/// When the event cannot be written as JSON.
+pub fn pack(event: &EventRecord) -> Result<Packed, StoreError> {
+    let unwritable = |error: serde_json::Error| StoreError::Damaged(format!("event {}: {error}", event.seq));
+    let body = serde_json::to_vec(event).map_err(unwritable)?;
+    if body.len() < LARGE {
+        return Ok(Packed { body, blobs: Vec::new() });
+    }
+    let mut json = serde_json::to_value(event).map_err(unwritable)?;
+    let (mut places, mut blobs) = (BTreeMap::new(), Vec::new());
+    move_out(&mut json, &mut String::new(), &mut |place, text| {
+        let hash = address(text.as_bytes());
+        places.insert(place.to_owned(), hash.clone());
+        blobs.push((hash, text.into_bytes()));
+    });
+    if blobs.is_empty() {
+        return Ok(Packed { body, blobs });
+    }
+    let body = serde_json::to_vec(&WithBlobs { event: &json, blobs: places }).map_err(unwritable)?;
+    Ok(Packed { body, blobs })
+}
+
+fn move_out(value: &mut Value, place: &mut String, take: &mut impl FnMut(&str, String)) {
+    let length = place.len();
+    match value {
+        Value::String(text) if text.len() >= LARGE => take(place, std::mem::take(text)),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                place.push('/');
+                place.push_str(&index.to_string());
+                move_out(item, place, take);
+                place.truncate(length);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, item) in fields.iter_mut() {
+                place.push('/');
+                place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                move_out(item, place, take);
+                place.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The addresses that a body moved text out to: what must be read to unpack it. Empty for almost every body.
+pub fn moved_out(body: &[u8]) -> Vec<BlobHash> {
+    let places = places_of(body).unwrap_or_default();
+    let mut addresses: Vec<BlobHash> = places.into_values().collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+fn places_of(body: &[u8]) -> Option<BTreeMap<String, BlobHash>> {
+    #[derive(Deserialize)]
+    struct Places {
+        #[serde(rename = "$blobs")]
+        blobs: Option<BTreeMap<String, BlobHash>>,
+    }
+    // The user's own data may have such a field, deeper down: then there is none at the top.
+    memmem::find(body, b"\"$blobs\":{")?;
+    serde_json::from_slice::<Places>(body).ok()?.blobs
+}
+
+/// Puts text back that was moved out. `blob` gives the bytes of an address.
+///
+/// # Errors
+/// When a blob is missing or is not text, or the body is not JSON.
+pub fn unpack(
+    body: &[u8],
+    mut blob: impl FnMut(&BlobHash) -> Result<Vec<u8>, StoreError>,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(places) = places_of(body) else { return Ok(None) };
+    let damaged = |what: String| StoreError::Damaged(what);
+    let mut json: Value = serde_json::from_slice(body).map_err(|error| damaged(error.to_string()))?;
+    if let Some(fields) = json.as_object_mut() {
+        fields.remove(FIELD);
+    }
+    for (place, address) in places {
+        let text = String::from_utf8(blob(&address)?)
+            .map_err(|_| damaged(format!("blob {} is not text", address.0)))?;
+        let slot = json.pointer_mut(&place).ok_or_else(|| damaged(format!("no place {place} for a blob")))?;
+        *slot = Value::String(text);
+    }
+    serde_json::to_vec(&json).map(Some).map_err(|error| damaged(error.to_string()))
+}
+
+/// Every blob that a body mentions anywhere: moved out by [`pack`], or named by a tool. These must be kept.
+pub fn mentions(body: &[u8]) -> Vec<BlobHash> {
+    let mut found: Vec<BlobHash> = Vec::new();
+    for at in memmem::find_iter(body, PREFIX) {
+        let digits = body.get(at + PREFIX.len()..at + PREFIX.len() + DIGITS);
+        if let Some(digits) = digits.filter(|digits| is_hash(digits)) {
+            let digits = String::from_utf8_lossy(digits);
+            found.push(BlobHash(format!("{PREFIX}{digits}")));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn is_hash(digits: &[u8]) -> bool {
+    digits.len() == DIGITS && digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! The one door to the file system of this crate, and the lock that keeps a session's second writer out.
+//!
+//! Owns what makes a change of files durable: data is synced, then the name is put in place, then the folder is
+//! synced. Invariant: a session's lock is held by at most one living process, and by none when its holder died.
+
+#![expect(clippy::disallowed_methods, reason = "this is the store's door to its own files")]
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Opens a file for reading and writing, creating it if needed. Nothing of it is cut.
+pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Makes a folder and those above it, durable.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(path)?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
+}
+
+/// Puts a whole file in place: others see the old one or the new one, and after this returned the new one, also after
+/// a power loss.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = folder.join(format!(".{name}.{}", uuid::Uuid::new_v4().simple()));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        std::fs::rename(&temporary, path)?;
+        sync_folder(folder)
+    })();
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// The whole of a file; `None` when there is none.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a file; it is no error when there is none.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a file another name in the same folder, durable.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
+    to.parent().map_or(Ok(()), sync_folder)
+}
+
+/// The files of a folder; none when there is no folder.
+pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The right to write, among all processes of this machine. Ends when dropped, and with the process.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// Why a lock was not given.
+#[derive(Debug)]
+pub(crate) enum Locked {
+    /// Somebody has it: what they wrote about themselves.
+    By(String),
+    /// It could not be tried.
+    Failed(io::Error),
+}
+
+impl Lock {
+    /// Takes the lock or says who has it. Does not wait: the lock of a process that died is free at once.
+    pub(crate) fn take(path: &Path) -> Result<Self, Locked> {
+        loop {
+            let mut file = open_to_write(path).map_err(Locked::Failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut holder = String::new();
+                    let _ = file.read_to_string(&mut holder);
+                    return Err(Locked::By(holder.trim().to_owned()));
+                }
+                Err(TryLockError::Error(error)) => return Err(Locked::Failed(error)),
+            }
+            // The holder before removed the file between our opening and locking it: this lock excludes nobody.
+            let ours = file.metadata().map_err(Locked::Failed)?;
+            if !std::fs::metadata(path)
+                .is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev())
+            {
+                continue;
+            }
+            let about = format!("process {}\n", std::process::id());
+            // For people only: a lock that cannot say whose it is still is a lock.
+            let _ = file
+                .set_len(0)
+                .and_then(|()| file.seek(SeekFrom::Start(0)))
+                .and_then(|_| file.write_all(about.as_bytes()));
+            return Ok(Self { path: path.to_owned(), file });
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Removed while it is still held, so that whoever opened it finds that out.
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

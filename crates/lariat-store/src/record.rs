@@ -1,0 +1,177 @@
+//! Events as they are stored: sealed with a checksum and a chain hash.
+//!
+//! The checksum says whether one record is as it was written, without looking at any other. The chain hash covers the
+//! record and, through the one before it, everything before: a record that was removed, moved, changed or taken from
+//! another journal does not fit. Owns both, and the form of the body (the event's JSON).
+//! Invariant: equal journals have equal chains in every store, so a journal can be compared and moved between them.
+
+use std::fmt;
+
+use lariat_core::event::EventRecord;
+use lariat_core::id::SessionId;
+use lariat_core::store::StoreError;
+
+/// Sixteen bytes of BLAKE3 over everything up to a record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Chain([u8; 16]);
+
+impl Chain {
+    /// The chain before the first record of a session. A fork goes on with the chain of what it shares.
+    pub fn start(session_id: &SessionId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"lariat journal 1\n").update(session_id.as_str().as_bytes());
+        Self::of(&hasher)
+    }
+
+    /// The chain after one more record.
+    pub fn then(self, body: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.0).update(body);
+        Self::of(&hasher)
+    }
+
+    /// From its bytes.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// From 32 hexadecimal digits.
+    pub fn from_hex(digits: &[u8]) -> Option<Self> {
+        let digits = std::str::from_utf8(digits).ok().filter(|text| text.len() == 32)?;
+        let lower = !digits.bytes().any(|digit| digit.is_ascii_uppercase() || digit == b'+');
+        u128::from_str_radix(digits, 16).ok().filter(|_| lower).map(|number| Self(number.to_be_bytes()))
+    }
+
+    fn of(hasher: &blake3::Hasher) -> Self {
+        let mut bytes = [0; 16];
+        hasher.finalize_xof().fill(&mut bytes);
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chain({self})")
+    }
+}
+
+/// An event as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Position in the journal.
+    pub seq: u64,
+    /// The chain up to and including this record.
+    pub chain: Chain,
+    /// Checksum over the three other fields.
+    pub check: u32,
+    /// The event as JSON, large text moved out (see [`crate::content`]).
+    pub body: Vec<u8>,
+}
+
+impl Sealed {
+    /// Seals a body that follows a chain.
+    pub fn new(seq: u64, previous: Chain, body: Vec<u8>) -> Self {
+        let chain = previous.then(&body);
+        Self { seq, chain, check: checksum(seq, chain, &body), body }
+    }
+
+    /// Whether the record is as it was written.
+    pub fn is_whole(&self) -> bool {
+        self.check == checksum(self.seq, self.chain, &self.body)
+    }
+
+    /// Whether the record comes right after this chain.
+    pub fn follows(&self, previous: Chain) -> bool {
+        self.chain == previous.then(&self.body)
+    }
+}
+
+/// CRC-32 over position, chain and body.
+pub fn checksum(seq: u64, chain: Chain, body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&seq.to_le_bytes());
+    hasher.update(chain.as_bytes());
+    hasher.update(body);
+    hasher.finalize()
+}
+
+/// An event read back from its body. The body's own position must be the record's.
+///
+/// # Errors
+/// When the body is not this event.
+pub fn event_of(seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
+    let damaged = |what: String| StoreError::Damaged(format!("event {seq}: {what}"));
+    let event = EventRecord::from_json(body).map_err(|error| damaged(error.to_string()))?;
+    if event.seq != seq {
+        return Err(damaged(format!("its body says {}", event.seq)));
+    }
+    Ok(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(bodies: &[&str]) -> Vec<Sealed> {
+        let mut chain = Chain::start(&SessionId::from("s"));
+        let seal = |(seq, body): (usize, &&str)| {
+            let record = Sealed::new(seq as u64, chain, body.as_bytes().to_vec());
+            chain = record.chain;
+            record
+        };
+        bodies.iter().enumerate().map(seal).collect()
+    }
+
+    #[test]
+    fn what_was_sealed_is_whole_and_follows() {
+        let records = sealed(&["a", "b", "c"]);
+        let mut chain = Chain::start(&SessionId::from("s"));
+        for record in &records {
+            assert!(record.is_whole() && record.follows(chain));
+            chain = record.chain;
+        }
+        assert_eq!(Chain::from_hex(chain.to_string().as_bytes()), Some(chain));
+    }
+
+    #[test]
+    fn every_flipped_bit_breaks_the_checksum() {
+        let record = &sealed(&["some body"])[0];
+        for bit in 0..record.body.len() * 8 {
+            let mut broken = record.clone();
+            broken.body[bit / 8] ^= 1 << (bit % 8);
+            assert!(!broken.is_whole());
+        }
+        assert!(!Sealed { seq: 1, ..record.clone() }.is_whole());
+    }
+
+    #[test]
+    fn a_record_that_was_removed_moved_or_replaced_breaks_the_chain() {
+        let records = sealed(&["a", "b", "c"]);
+        assert!(!records[2].follows(records[0].chain), "removed");
+        assert!(!records[1].follows(records[2].chain), "moved");
+        let forged = Sealed::new(1, records[0].chain, b"B".to_vec());
+        assert!(forged.is_whole() && forged.follows(records[0].chain));
+        assert!(!records[2].follows(forged.chain), "changed, with a new checksum");
+        let foreign = Sealed::new(0, Chain::start(&SessionId::from("other")), b"a".to_vec());
+        assert!(!foreign.follows(Chain::start(&SessionId::from("s"))), "from another journal");
+    }
+
+    #[test]
+    fn hex_is_read_only_as_it_is_written() {
+        assert!(Chain::from_hex(b"0123456789abcdef0123456789abcdef").is_some());
+        for digits in ["", "0123", "0123456789ABCDEF0123456789abcdef", "+123456789abcdef0123456789abcdef"] {
+            assert_eq!(Chain::from_hex(digits.as_bytes()), None, "{digits}");
+        }
+    }
+}
