@@ -5,6 +5,7 @@
 //! Invariant: everything is a function of its script and its seed, so that every failure can be replayed.
 
 pub mod clock;
+pub mod conformance;
 pub mod executor;
 pub mod journal;
 pub mod model;

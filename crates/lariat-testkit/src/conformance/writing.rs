@@ -1,0 +1,263 @@
+//! Claiming, appending, reading, blobs.
+
+use std::sync::Arc;
+
+use lariat_core::event::{AgentEvent, Event};
+use lariat_core::id::SessionId;
+use lariat_core::store::{Append, BlobHash, Durability, StoreError};
+
+use super::{Place, Script, said};
+
+fn checkpoint(label: impl Into<String>) -> AgentEvent {
+    AgentEvent::Checkpoint { label: label.into(), message_id: None }
+}
+
+/// Also by the next one who opens the store.
+pub async fn what_was_appended_is_read_back_in_order(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    script.write(&*store, [said("one")]).await;
+    script.write(&*store, (0..700).map(|n| checkpoint(format!("c{n}")))).await;
+    script.write(&*store, []).await;
+    script.write(&*store, [said("two"), checkpoint("last")]).await;
+    script.check(&*store).await;
+    drop(store);
+    if place.keeps() {
+        let store = place.open().await;
+        script.check(&*store).await;
+        let epoch = script.epoch;
+        let mut next = Script::claim(&*store, "s", 9_000_000).await;
+        assert!(next.epoch > epoch, "{:?} after {epoch:?}", next.epoch);
+        next.catch_up(&*store).await;
+        next.write(&*store, [said("three")]).await;
+        next.check(&*store).await;
+    }
+}
+
+/// And changes nothing.
+pub async fn an_append_at_the_wrong_place_is_refused(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    script.write(&*store, (0..3).map(|n| checkpoint(format!("c{n}")))).await;
+    let mut elsewhere = Script::claim(&*store, "elsewhere", 1_000).await;
+    let numbered = elsewhere.make((0..9).map(|n| checkpoint(format!("n{n}"))));
+    let (id, epoch) = (script.session_id.clone(), script.epoch);
+    let append =
+        async |expected, events: &[Event]| store.append(Append::new(&id, epoch, expected, events)).await;
+    let conflict = |expected, actual| Err(StoreError::Conflict { expected, actual });
+    assert_eq!(append(2, &numbered[2..4]).await, conflict(2, 3));
+    assert_eq!(append(4, &numbered[4..5]).await, conflict(4, 3));
+    assert_eq!(append(2, &[]).await, conflict(2, 3));
+    assert_eq!(append(3, &numbered[4..5]).await, conflict(4, 3));
+    let hole = [Arc::clone(&numbered[3]), Arc::clone(&numbered[5])];
+    assert_eq!(append(3, &hole).await, conflict(5, 4));
+    assert_eq!(append(3, &[]).await.unwrap().next_seq, 3);
+    script.check(&*store).await;
+    script.write(&*store, [said("goes on")]).await;
+    script.check(&*store).await;
+}
+
+/// Its appends change nothing.
+pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn Place) {
+    let store = place.open().await;
+    let mut old = Script::claim(&*store, "s", 1_000).await;
+    old.write(&*store, [said("old")]).await;
+    let mut new = Script::claim(&*store, "s", 2_000_000).await;
+    assert!(new.epoch > old.epoch);
+    new.catch_up(&*store).await;
+    let late = old.make([said("too late")]);
+    let refused = store.append(Append::new(&old.session_id, old.epoch, 1, &late)).await;
+    assert_eq!(refused, Err(StoreError::Fenced { current: new.epoch }));
+    new.write(&*store, [said("new")]).await;
+    new.check(&*store).await;
+}
+
+/// And what it wrote is there.
+pub async fn of_writers_that_race_for_one_place_exactly_one_wins(place: &dyn Place) {
+    let store = place.open().await;
+    let first = Script::claim(&*store, "s", 1_000).await;
+    let mut racers = Vec::new();
+    for racer in 0..8_u64 {
+        let (store, id, epoch) = (Arc::clone(&store), first.session_id.clone(), first.epoch);
+        let mut script = Script::claim(&*store, &format!("names {racer}"), racer).await;
+        racers.push(tokio::spawn(async move {
+            let mut won = Vec::new();
+            for seq in 0..20 {
+                script.written.clear();
+                let names = script.make((0..=seq).map(|n| checkpoint(format!("{racer} {n}"))));
+                let own = &names[names.len() - 1..];
+                if store.append(Append::new(&id, epoch, seq, own)).await.is_ok() {
+                    won.extend_from_slice(own);
+                }
+            }
+            won
+        }));
+    }
+    let mut won = Vec::new();
+    for racer in racers {
+        won.extend(racer.await.unwrap());
+    }
+    won.sort_by_key(|event| event.seq);
+    assert_eq!(store.read(&first.session_id, 0, usize::MAX).await.unwrap(), won);
+    assert_eq!(won.len(), 20);
+}
+
+/// Reading it is no error: a listing may be older than a deletion.
+pub async fn a_session_nobody_claimed_is_empty_and_takes_nothing(place: &dyn Place) {
+    let store = place.open().await;
+    let nobody = SessionId::from("nobody");
+    assert_eq!(store.head(&nobody).await, Ok(0));
+    assert_eq!(store.read(&nobody, 0, 10).await, Ok(Vec::new()));
+    assert_eq!(store.read_back(&nobody, 10, 10).await, Ok(Vec::new()));
+    assert!(matches!(store.summary(&nobody).await, Err(StoreError::NotFound(_))));
+    assert_eq!(store.snapshot(&nobody, u64::MAX).await, Ok(None));
+    let mut script = Script::claim(&*store, "somebody", 1_000).await;
+    let events = script.make([said("hello")]);
+    let refused = store.append(Append::new(&nobody, script.epoch, 0, &events)).await;
+    assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
+    assert_eq!(store.head(&script.session_id).await, Ok(0));
+}
+
+/// Fewer than asked for only at the ends.
+pub async fn a_journal_is_read_from_any_place_in_both_directions(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    script.write(&*store, (0..600).map(|n| checkpoint(format!("c{n}")))).await;
+    let id = script.session_id.clone();
+    for (from, limit) in
+        [(0, 0), (0, 1), (0, 600), (1, 255), (255, 2), (256, 256), (599, 5), (600, 5), (9_999, 5)]
+    {
+        let read = store.read(&id, from, limit).await.unwrap();
+        let expected: Vec<Event> = script.written.iter().skip(from as usize).take(limit).cloned().collect();
+        assert_eq!(read, expected, "{limit} from {from}");
+        let read = store.read_back(&id, from, limit).await.unwrap();
+        let before = &script.written[..script.written.len().min(from as usize)];
+        let expected: Vec<Event> = before.iter().rev().take(limit).cloned().collect();
+        assert_eq!(read, expected, "{limit} before {from}");
+    }
+}
+
+/// With readers between them.
+pub async fn sessions_written_beside_each_other_each_keep_their_order(place: &dyn Place) {
+    let store = place.open().await;
+    let mut writers = Vec::new();
+    for writer in 0..12_u64 {
+        let store = Arc::clone(&store);
+        writers.push(tokio::spawn(async move {
+            let mut script = Script::claim(&*store, &format!("session {writer}"), writer * 1_000).await;
+            for turn in 0..15 {
+                script
+                    .write(&*store, (0..1 + turn % 4).map(|n| checkpoint(format!("{writer} {turn} {n}"))))
+                    .await;
+                assert_eq!(store.head(&script.session_id).await.unwrap(), script.written.len() as u64);
+            }
+            script.check(&*store).await;
+            script
+        }));
+    }
+    for writer in writers {
+        writer.await.unwrap().check(&*store).await;
+    }
+}
+
+/// Also by the next one who opens the store.
+pub async fn large_content_comes_back(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    let picture = "QUJD".repeat(200_000);
+    script.write(&*store, [said(&picture), said("small"), said(&picture)]).await;
+    script.write(&*store, [said(&"\u{1F98A}\n\"\\ \u{0}".repeat(20_000))]).await;
+    script.check(&*store).await;
+    let back = store.read_back(&script.session_id, 4, 2).await.unwrap();
+    assert_eq!(back, [Arc::clone(&script.written[3]), Arc::clone(&script.written[2])]);
+    drop(store);
+    if place.keeps() {
+        script.check(&*place.open().await).await;
+    }
+}
+
+/// A journal of a newer version is kept as it is.
+pub async fn kinds_of_events_nobody_knows_come_back(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    let fields = serde_json::json!({"type": "FromTheFuture", "deep": {"$blobs": {"/x": "y"}, "n": 1.5e300, "list": [null]}});
+    script.write(&*store, [AgentEvent::Unknown(fields.as_object().unwrap().clone()), said("after it")]).await;
+    script.check(&*store).await;
+}
+
+/// Once, whoever brings them.
+pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
+    let store = place.open().await;
+    let hash = store.put_blob(b"a picture").await.unwrap();
+    assert_eq!(store.put_blob(b"a picture").await.unwrap(), hash);
+    let empty = store.put_blob(b"").await.unwrap();
+    let large: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
+    let big = store.put_blob(&large).await.unwrap();
+    assert!(hash != empty && big != empty);
+    assert_eq!(store.blob(&hash).await.unwrap(), b"a picture");
+    assert_eq!(store.blob(&empty).await.unwrap(), b"");
+    for missing in ["blake3:00", "sha256:00", "", "../../etc/passwd", &format!("blake3:{}", "0".repeat(64))] {
+        let found = store.blob(&BlobHash(missing.to_owned())).await;
+        assert!(matches!(found, Err(StoreError::NotFound(_))), "{missing}: {found:?}");
+    }
+    drop(store);
+    if place.keeps() {
+        assert_eq!(place.open().await.blob(&big).await.unwrap(), large);
+    }
+}
+
+/// Slashes, dots, letters of all sizes, nothing at all.
+pub async fn session_ids_may_be_anything(place: &dyn Place) {
+    let store = place.open().await;
+    let long = "x".repeat(300);
+    let longer = "x".repeat(301);
+    let ids = [
+        "", ".", "..", "../up", "a/b", "a%2Fb", "A", "a", "é", "e\u{301}", "%", "a b", "a\nb", "con", &long,
+        &longer,
+    ];
+    let mut scripts = Vec::new();
+    for (number, id) in ids.into_iter().enumerate() {
+        let mut script = Script::claim(&*store, id, number as u64 * 10_000).await;
+        script.write(&*store, [said(&format!("I am {number}"))]).await;
+        scripts.push(script);
+    }
+    for script in &scripts {
+        script.check(&*store).await;
+        assert_eq!(store.summary(&script.session_id).await.unwrap().session_id, script.session_id);
+    }
+    assert_eq!(store.list(&Default::default()).await.unwrap().len(), ids.len());
+}
+
+/// And is never that of mere memory, unless the store forgets.
+pub async fn the_level_that_was_met_is_stated(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    let events = script.make([said("hello")]);
+    let ack = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await.unwrap();
+    assert_eq!(ack.durability == Durability::Memory, !place.keeps());
+}
+
+/// Also somebody who came too late to see it.
+pub async fn somebody_who_waits_is_told_that_a_journal_grew(place: &dyn Place) {
+    let store = place.open().await;
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    let id = script.session_id.clone();
+    let waiter = |beyond| {
+        let (store, id) = (Arc::clone(&store), id.clone());
+        tokio::spawn(async move { store.grown(&id, beyond).await })
+    };
+    let waiting = [waiter(0), waiter(0), waiter(1)];
+    tokio::task::yield_now().await;
+    script.write(&*store, [said("one"), said("two")]).await;
+    let within = std::time::Duration::from_secs(10);
+    for waiter in waiting {
+        assert_eq!(tokio::time::timeout(within, waiter).await.unwrap().unwrap(), Ok(2));
+    }
+    assert_eq!(store.grown(&script.session_id, 1).await, Ok(2));
+    let next = waiter(2);
+    script.write(&*store, [said("three")]).await;
+    assert_eq!(tokio::time::timeout(within, next).await.unwrap().unwrap(), Ok(3));
+    let never =
+        tokio::time::timeout(std::time::Duration::from_millis(30), store.grown(&script.session_id, 3)).await;
+    assert!(never.is_err(), "nothing was written: {never:?}");
+}
