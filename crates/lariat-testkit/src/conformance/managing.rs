@@ -30,7 +30,7 @@ pub async fn a_summary_is_what_the_journal_says(place: &dyn Place) {
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(expected.first_prompt.as_deref(), Some("mend the tests"));
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
-    assert_eq!(store.list(&ListQuery::default()).await.unwrap(), [expected.clone()]);
+    assert_eq!(store.list(&ListQuery::default()).await.unwrap(), std::slice::from_ref(&expected));
     drop(store);
     if place.keeps() {
         assert_eq!(place.open().await.summary(&script.session_id).await.unwrap(), expected);
