@@ -17,7 +17,7 @@ use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::event::{Event, EventRecord};
 use lariat_core::id::{EventId, SessionId};
-use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, StoreError};
+use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
 
 pub use fault::{AppendInfo, AppendPlan, Fault, FaultRates, Operation, Trouble, TroublePlan};
 
@@ -85,6 +85,7 @@ struct Journal {
     epoch: Epoch,
     present: Vec<Event>,
     acknowledged: Vec<Event>,
+    snapshots: Vec<Snapshot>,
 }
 
 impl Journal {
@@ -393,6 +394,35 @@ impl SessionStore for FaultyStore {
         Box::pin(async move {
             self.pass(Operation::Head).await?;
             Ok(self.lock().journals.get(session_id).map_or(0, |journal| journal.present.len() as u64))
+        })
+    }
+
+    fn put_snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        snapshot: Snapshot,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.pass(Operation::Snapshot).await?;
+            let mut state = self.lock();
+            let journal = state.journals.get_mut(session_id);
+            let journal = journal.ok_or_else(|| StoreError::NotFound(session_id.to_string()))?;
+            journal.snapshots.push(snapshot);
+            Ok(())
+        })
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
+        Box::pin(async move {
+            self.pass(Operation::Snapshot).await?;
+            let state = self.lock();
+            let kept = state.journals.get(session_id).map(|journal| journal.snapshots.as_slice());
+            let fitting = kept.unwrap_or_default().iter().filter(|snapshot| snapshot.seq <= seq);
+            Ok(fitting.max_by_key(|snapshot| snapshot.seq).cloned())
         })
     }
 

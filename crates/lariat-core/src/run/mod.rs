@@ -16,6 +16,7 @@ mod flow;
 mod input;
 mod recover;
 mod reply;
+mod snapshot;
 mod state;
 mod stop;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, Ending, HookCall, OpId};
 pub use input::{Filtered, Input, ModelSignal};
 pub use recover::{RecoverError, Recovered};
+pub use snapshot::LoopSnapshot;
 
 use crate::content::Content;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};

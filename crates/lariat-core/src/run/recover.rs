@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::config::RunConfig;
 use super::state::{CallPhase, LoopState};
-use super::{Entry, Run};
+use super::{Entry, LoopSnapshot, Run};
 use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
-use crate::session::SessionFold;
+use crate::session::{SessionFold, SessionSnapshot};
 use crate::time::Stamp;
 use crate::transcript::Repair;
 
@@ -40,28 +40,39 @@ impl Run {
         loop_id: &LoopId,
     ) -> Result<Recovered, RecoverError> {
         let fold = SessionFold::of(records);
-        Self::recover_from(config, &fold, records, loop_id)
+        Self::recover_from(config, &fold, None, records, loop_id)
     }
 
-    /// Like [`Run::recover`], with a fold that is at hand already.
+    /// Like [`Run::recover`], with a fold that is at hand already. With a snapshot, fold and records begin where it was
+    /// made.
     ///
     /// # Errors
     /// When the journal has no such loop, or the loop has ended.
     pub fn recover_from(
         config: Arc<RunConfig>,
         fold: &SessionFold,
+        snapshot: Option<&SessionSnapshot>,
         records: &[Event],
         loop_id: &LoopId,
     ) -> Result<Recovered, RecoverError> {
         let start = fold.start_of(loop_id).ok_or_else(|| RecoverError::UnknownLoop(loop_id.clone()))?;
-        let (transcript, repairs) = fold.conversation(start.base);
-        let mut state = LoopState::new(transcript, config.context.clone());
-        state.track(config.context.as_ref());
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
-        let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
-        for (queue, message) in left_over(records.get(..begin).unwrap_or_default()) {
-            state.queue_mut(queue).push_back(message);
-        }
+        let saved = snapshot.filter(|snapshot| snapshot.last_loop.start().loop_id == *loop_id);
+        let (mut state, repairs) = match saved.and_then(|saved| Some((saved, saved.open.as_ref()?))) {
+            Some((saved, open)) => {
+                (LoopState::restored(open, &saved.conversation, config.context.clone()), Vec::new())
+            }
+            None => {
+                let (transcript, repairs) = fold.conversation(start.base);
+                let mut state = LoopState::new(transcript, config.context.clone());
+                let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
+                for (queue, message) in left_over(snapshot, records.get(..begin).unwrap_or_default()) {
+                    state.queue_mut(queue).push_back(message);
+                }
+                (state, repairs)
+            }
+        };
+        state.track(config.context.as_ref());
         records.iter().filter(own).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
@@ -89,9 +100,15 @@ impl Run {
     }
 }
 
-/// What the loops that ended in these records left in their queues: the next loop carries it over.
-fn left_over(records: &[Event]) -> impl Iterator<Item = (QueueKind, SharedMessage)> {
+/// What the loops that ended in these records, or before, left in their queues: the next loop carries it over.
+fn left_over(snapshot: Option<&SessionSnapshot>, records: &[Event]) -> Vec<(QueueKind, SharedMessage)> {
+    let owner = snapshot.map(|snapshot| snapshot.last_loop.start().loop_id);
     let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
+    for snapshot in snapshot {
+        waiting.extend(snapshot.queued.iter().map(|(queue, message)| (&None, *queue, message)));
+        let open = snapshot.open.iter().flat_map(LoopSnapshot::queued);
+        waiting.extend(open.map(|(queue, message)| (&owner, queue, message)));
+    }
     let mut ended: HashSet<&Option<LoopId>> = HashSet::new();
     for record in records {
         match &record.event {
@@ -106,7 +123,7 @@ fn left_over(records: &[Event]) -> impl Iterator<Item = (QueueKind, SharedMessag
         }
     }
     waiting.retain(|(owner, _, _)| owner.is_none() || ended.contains(owner));
-    waiting.into_iter().map(|(_, queue, message)| (queue, Arc::clone(message)))
+    waiting.into_iter().map(|(_, queue, message)| (queue, Arc::clone(message))).collect()
 }
 
 /// A loop read from a journal, not yet going.

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::ContextConfig;
@@ -85,7 +86,7 @@ pub(super) enum CallPhase {
 }
 
 /// How the turn before ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum LastTurn {
     /// There was none.
     None,
@@ -98,7 +99,7 @@ pub(super) enum LastTurn {
 }
 
 /// The same call with the same result, in a row.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Repetition {
     key: u64,
     pub(super) count: u32,
@@ -154,6 +155,15 @@ impl LoopState {
     /// When the last event of the loop was recorded.
     pub(super) const fn last_seen(&self) -> Option<Timestamp> {
         self.last_seen
+    }
+
+    /// Time the loop was active, and when its last event was recorded.
+    pub(super) const fn clocked(&self) -> (Duration, Option<Timestamp>) {
+        (self.active, self.last_seen)
+    }
+
+    pub(super) const fn set_clock(&mut self, active: Duration, last_seen: Option<Timestamp>) {
+        (self.active, self.last_seen) = (active, last_seen);
     }
 
     /// Time the loop was active up to `now`, without the time between a crash and its recovery.

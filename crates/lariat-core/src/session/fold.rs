@@ -9,6 +9,8 @@ use std::sync::Arc;
 use crate::event::{AgentEvent, CompactionEdit, Event, LoopStart, QueueKind};
 use crate::id::{LoopId, MessageId};
 use crate::message::SharedMessage;
+use crate::run::LoopSnapshot;
+use crate::session::SessionSnapshot;
 use crate::transcript::{Repair, Repairer, Transcript};
 
 /// What a journal says about its conversations.
@@ -20,6 +22,9 @@ pub struct SessionFold {
     queued: HashMap<MessageId, (QueueKind, SharedMessage)>,
     queue_order: Vec<MessageId>,
     removed: HashSet<MessageId>,
+    /// It began with a snapshot.
+    snapshot: bool,
+    lacks_history: bool,
 }
 
 /// Messages that follow one another after a base.
@@ -31,6 +36,8 @@ struct Segment {
     ended: bool,
     /// Somebody went back to the base; nothing of the segments before is newer.
     rewound: bool,
+    /// The last message, where a snapshot has it and it is not one of the steps.
+    tip: Option<MessageId>,
 }
 
 #[derive(Debug)]
@@ -42,9 +49,58 @@ enum Step {
 impl SessionFold {
     /// Folds a journal, or any prefix of one.
     pub fn of(records: &[Event]) -> Self {
-        let mut fold = Self::default();
-        records.iter().for_each(|record| fold.apply(record));
+        Self::default().then(records)
+    }
+
+    /// A fold that begins where a snapshot was made. It knows the newest conversation only: when a later event goes
+    /// back beyond it, [`SessionFold::lacks_history`] says so.
+    pub fn after(snapshot: &SessionSnapshot) -> Self {
+        let mut fold = Self { snapshot: true, ..Self::default() };
+        let start = snapshot.last_loop.start();
+        fold.loops.insert(start.loop_id.clone(), 0);
+        let (ended, start) = (snapshot.open.is_none(), Some(Box::new(start)));
+        fold.segments.push(Segment { start, ended, ..Segment::default() });
+        snapshot.conversation.iter().for_each(|message| fold.add(0, message));
+        if let Some(tip) = snapshot.tip {
+            // It need not be part of the conversation: a reply that failed is none.
+            fold.home.entry(tip).or_insert(0);
+        }
+        if let Some(segment) = fold.segments.first_mut() {
+            segment.tip = snapshot.tip;
+        }
+        for (queue, message) in &snapshot.queued {
+            fold.enqueue(*queue, message);
+        }
+        let waiting = snapshot.open.iter().flat_map(LoopSnapshot::queued);
+        waiting.for_each(|(queue, message)| fold.enqueue(queue, message));
         fold
+    }
+
+    /// Goes on with these events.
+    pub fn then(mut self, records: &[Event]) -> Self {
+        records.iter().for_each(|record| self.apply(record));
+        self
+    }
+
+    /// Whether a message is part of any conversation or queue this fold knows.
+    pub fn knows(&self, id: MessageId) -> bool {
+        self.home.contains_key(&id) || self.queued.contains_key(&id)
+    }
+
+    /// Whether the events went back to something before the snapshot this fold began with: all events are needed then.
+    pub const fn lacks_history(&self) -> bool {
+        self.lacks_history
+    }
+
+    fn enqueue(&mut self, queue: QueueKind, message: &SharedMessage) {
+        self.queued.insert(message.id(), (queue, Arc::clone(message)));
+        self.queue_order.push(message.id());
+    }
+
+    /// Notes that a segment starts from a message.
+    fn look_up(&mut self, base: Option<MessageId>) {
+        let known = base.is_none_or(|base| self.home.contains_key(&base));
+        self.lacks_history |= self.snapshot && !known;
     }
 
     /// Takes in the next event.
@@ -52,6 +108,7 @@ impl SessionFold {
         let segment = record.loop_id.as_ref().and_then(|id| self.loops.get(id)).copied();
         match &record.event {
             AgentEvent::AgentStart(start) => {
+                self.look_up(start.base);
                 self.loops.insert(start.loop_id.clone(), self.segments.len());
                 self.segments.push(Segment {
                     base: start.base,
@@ -65,13 +122,13 @@ impl SessionFold {
                 }
             }
             AgentEvent::MessagesImported { base, messages } => {
+                self.look_up(*base);
                 let at = self.segments.len();
                 self.segments.push(Segment { base: *base, ended: true, ..Segment::default() });
                 messages.iter().for_each(|message| self.add(at, message));
             }
             AgentEvent::MessageQueued { queue, message } => {
-                self.queued.insert(message.id(), (*queue, Arc::clone(message)));
-                self.queue_order.push(message.id());
+                self.enqueue(*queue, message);
             }
             AgentEvent::MessageEnd { message } => {
                 let waiting = self.queued.remove(&message.id()).map(|(_, message)| message);
@@ -81,6 +138,7 @@ impl SessionFold {
                 }
             }
             AgentEvent::Rewound { tip } => {
+                self.look_up(*tip);
                 let rewound = Segment { base: *tip, ended: true, rewound: true, ..Segment::default() };
                 self.segments.push(rewound);
             }
@@ -99,6 +157,7 @@ impl SessionFold {
     fn add(&mut self, at: usize, message: &SharedMessage) {
         self.home.insert(message.id(), at);
         if let Some(segment) = self.segments.get_mut(at) {
+            segment.tip = None;
             segment.steps.push(Step::Message(Arc::clone(message)));
         }
     }
@@ -131,7 +190,7 @@ impl SessionFold {
     /// The newest message of the newest segment that has any, or what somebody went back to: where a person would go on.
     pub fn tip(&self) -> Option<MessageId> {
         let tip = |segment: &Segment| {
-            let tip = segment.last_message().or(segment.base);
+            let tip = segment.tip.or_else(|| segment.last_message()).or(segment.base);
             (tip.is_some() || segment.rewound).then_some(tip)
         };
         self.segments.iter().rev().find_map(tip).flatten()

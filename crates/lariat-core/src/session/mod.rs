@@ -5,8 +5,10 @@
 
 mod fold;
 mod record;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use fold::SessionFold;
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
+pub use snapshot::{NamedStart, SessionSnapshot};

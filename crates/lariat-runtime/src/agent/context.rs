@@ -13,7 +13,7 @@ use lariat_core::event::{
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::run::{Run, RunConfig, RunParts, StartError};
-use lariat_core::session::SessionFold;
+use lariat_core::session::{SessionFold, SessionSnapshot};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
@@ -126,21 +126,21 @@ impl AgentContext {
     }
 
     /// Takes over what the journal says. Messages from outside that are not journaled yet stay the conversation.
-    pub(super) async fn read(&mut self) -> Result<(SessionFold, Vec<Event>), StoreError> {
-        let events =
-            if self.journal.open().await? > 0 { self.journal.read_from(0).await? } else { Vec::new() };
-        let fold = SessionFold::of(&events);
+    pub(super) async fn read(&mut self) -> Result<Journaled, StoreError> {
+        let journaled = Journaled::read(&self.journal).await?;
+        let Journaled { fold, snapshot, events } = &journaled;
         if self.unrecorded.is_empty() {
             self.base = fold.tip();
             (self.transcript, _) = fold.conversation(self.base);
         }
         // A run that failed gives back what it may or may not have saved.
-        self.unsent.retain(|(_, message)| !was_queued(&events, message.id()));
+        self.unsent.retain(|(_, message)| !journaled.has_message(message.id()));
         self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
-        self.loops = loops_named(&events);
+        let before = snapshot.as_ref().map_or(0, |snapshot| snapshot.loops);
+        self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
-        Ok((fold, events))
+        Ok(journaled)
     }
 
     /// Reads the journal if somebody else may have written to it.
@@ -149,8 +149,12 @@ impl AgentContext {
         if !self.stale {
             return Ok(());
         }
-        let (fold, _) = self.read().await?;
-        fold.open_loops().next().map_or(Ok(()), |open| Err(BeginError::Interrupted(open.loop_id.clone())))
+        let journaled = self.read().await?;
+        journaled
+            .fold
+            .open_loops()
+            .next()
+            .map_or(Ok(()), |open| Err(BeginError::Interrupted(open.loop_id.clone())))
     }
 
     /// Lets the next loop begin with reading the journal.
@@ -295,9 +299,36 @@ impl AgentContext {
     }
 }
 
-fn was_queued(events: &[Event], id: MessageId) -> bool {
-    let same = |event: &Event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == id);
-    !id.is_nil() && events.iter().any(same)
+/// What a journal says, read as far back as going on needs it.
+pub(super) struct Journaled {
+    pub(super) fold: SessionFold,
+    pub(super) snapshot: Option<SessionSnapshot>,
+    /// The events after the snapshot.
+    pub(super) events: Vec<Event>,
+}
+
+impl Journaled {
+    async fn read(journal: &Journal) -> Result<Self, StoreError> {
+        if journal.open().await? == 0 {
+            journal.note_open_loops(0);
+            return Ok(Self { fold: SessionFold::default(), snapshot: None, events: Vec::new() });
+        }
+        let (snapshot, events) = journal.read_live().await?;
+        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after);
+        let mut journaled = Self { fold: fold.then(&events), snapshot, events };
+        if journaled.fold.lacks_history() {
+            let events = journal.read_from(0).await?;
+            journaled = Self { fold: SessionFold::of(&events), snapshot: None, events };
+        }
+        journal.note_open_loops(journaled.fold.open_loops().count());
+        Ok(journaled)
+    }
+
+    /// Whether a message was written, in a queue or in the conversation.
+    fn has_message(&self, id: MessageId) -> bool {
+        let queued = |event: &Event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == id);
+        !id.is_nil() && (self.events.iter().any(queued) || self.fold.knows(id))
+    }
 }
 
 /// How many loops the journal names. Not how many began: a loop that its first hook stopped has an end only.

@@ -8,7 +8,7 @@ use lariat_core::event::ContinuationKind;
 use lariat_core::message::AgentMessage;
 use lariat_core::run::Run;
 
-use super::context::{AgentContext, AgentLoopConfig};
+use super::context::{AgentContext, AgentLoopConfig, Journaled};
 use super::error::AgentError;
 use super::output::AgentOutput;
 use super::pump::{EventSender, Over, pump};
@@ -101,9 +101,9 @@ pub(super) async fn recover(
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<Option<AgentOutput>, AgentError> {
     context.drop_unrecorded();
-    let (fold, events) = context.read().await?;
+    let Journaled { fold, snapshot, events } = context.read().await?;
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
-    let recovered = Run::recover_from(config.run.clone(), &fold, &events, &start.loop_id)?;
+    let recovered = Run::recover_from(config.run.clone(), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());
     let output = drive(run, context, config, cancel, started).await?;
     // What this loop took from the queues, and whether others are open, is in the journal.

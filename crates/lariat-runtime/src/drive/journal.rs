@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::lock::Mutex;
+use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::planted::{Planted, planted};
-use lariat_core::store::{Append, Epoch, SessionStore, StoreError};
+use lariat_core::session::SessionSnapshot;
+use lariat_core::store::{Append, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 
 use crate::observe::EventHub;
@@ -32,6 +34,9 @@ pub struct JournalConfig {
     pub max_delay: Duration,
     /// How long to keep trying before the run is given up. Nothing is lost then: it can be recovered.
     pub patience: Duration,
+    /// Events between two snapshots, at least; a long conversation waits longer, so that snapshots stay a small part of
+    /// what is written. Nobody who resumes reads many more events than this.
+    pub snapshot_every: u64,
 }
 
 impl Default for JournalConfig {
@@ -40,6 +45,7 @@ impl Default for JournalConfig {
             initial_delay: Duration::from_millis(50),
             max_delay: Duration::from_secs(2),
             patience: Duration::from_secs(600),
+            snapshot_every: 4096,
         }
     }
 }
@@ -64,6 +70,10 @@ pub struct Journal {
     /// Held while a batch is written.
     writer: Mutex<Writer>,
     next_seq: AtomicU64,
+    /// How much the newest snapshot covers, as far as known.
+    snapshot_seq: AtomicU64,
+    /// Loops that began and did not end, as far as known. A snapshot knows of one loop only.
+    open_loops: AtomicU64,
 }
 
 impl Journal {
@@ -77,7 +87,8 @@ impl Journal {
     ) -> Self {
         let hub = EventHub::new(Arc::clone(&store), session_id.clone());
         let (writer, next_seq) = (Mutex::default(), AtomicU64::new(0));
-        Self { store, session_id, clock, entropy, config, hub, writer, next_seq }
+        let (snapshot_seq, open_loops) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { store, session_id, clock, entropy, config, hub, writer, next_seq, snapshot_seq, open_loops }
     }
 
     /// Claims the session, if that was not done yet; earlier writers are fenced off. Returns its number of events.
@@ -133,6 +144,43 @@ impl Journal {
         }
     }
 
+    /// The newest snapshot, if there is one that can be read, and all events after it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn read_live(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
+        let kept = self.store.snapshot(&self.session_id, self.next_seq()).await?;
+        let read = kept.and_then(|kept| Some((kept.seq, SessionSnapshot::from_bytes(&kept.state)?)));
+        let (seq, snapshot) = read.map_or((0, None), |(seq, snapshot)| (seq, Some(snapshot)));
+        self.snapshot_seq.store(seq, Ordering::Release);
+        Ok((snapshot, self.read_from(seq).await?))
+    }
+
+    /// Takes in how many loops are open, from whoever read the journal.
+    pub(crate) fn note_open_loops(&self, count: usize) {
+        self.open_loops.store(count as u64, Ordering::Release);
+    }
+
+    /// Whether it is time for a snapshot of a conversation of this many messages, by the one loop that is open.
+    pub(crate) fn wants_snapshot(&self, messages: usize) -> bool {
+        let since = self.next_seq().saturating_sub(self.snapshot_seq.load(Ordering::Acquire));
+        let every = self.config.snapshot_every;
+        let due = since >= every.max(messages as u64 * every / 512);
+        due && self.open_loops.load(Ordering::Acquire) <= 1
+    }
+
+    /// Keeps a snapshot of everything written so far. One that cannot be kept is not missed.
+    pub(crate) fn keep_snapshot(self: &Arc<Self>, snapshot: &SessionSnapshot) -> BoxFuture<'static, ()> {
+        let seq = self.next_seq();
+        self.snapshot_seq.store(seq, Ordering::Release);
+        let (journal, state) = (Arc::clone(self), snapshot.to_bytes());
+        Box::pin(async move {
+            if let Some(state) = state {
+                let _ = journal.store.put_snapshot(&journal.session_id, Snapshot::new(seq, state)).await;
+            }
+        })
+    }
+
     /// Appends a batch and waits until it is acknowledged, however long the store is away, unless cancelled meanwhile.
     ///
     /// # Errors
@@ -175,6 +223,7 @@ impl Journal {
         }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
         writer.unsure = false;
+        self.count_loops(&events);
         if outage.is_some() {
             self.announce(AgentEvent::JournalRestored);
         }
@@ -202,6 +251,19 @@ impl Journal {
                 Err(error) if error.is_retryable() => outage.wait(self, error, give_up).await?,
                 Err(StoreError::NotFound(_)) => return Ok(0),
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn count_loops(&self, events: &[Event]) {
+        for event in events {
+            match &event.event {
+                AgentEvent::AgentStart(_) => drop(self.open_loops.fetch_add(1, Ordering::AcqRel)),
+                AgentEvent::AgentEnd { .. } => {
+                    let fewer = |open: u64| Some(open.saturating_sub(1));
+                    let _ = self.open_loops.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
+                }
+                _ => {}
             }
         }
     }

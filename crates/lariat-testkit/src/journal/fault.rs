@@ -66,6 +66,8 @@ pub enum Operation {
     Read,
     /// Asking for the number of events.
     Head,
+    /// Keeping or finding a snapshot.
+    Snapshot,
     /// Keeping or reading a blob.
     Blob,
 }

@@ -28,6 +28,9 @@ use crate::journal::Fault;
 use crate::random::Seeded;
 use lariat_core::clock::{Clock, EntropySource};
 
+/// Events between two snapshots: few, so that most recoveries begin with one.
+const SNAPSHOT_EVERY: u64 = 6;
+
 /// Lives in which the process may be killed and spoken to.
 const TROUBLED_LIVES: u64 = 5;
 /// Steps a life may take. The longest legitimate ones take a few thousand.
@@ -117,7 +120,7 @@ impl Session {
             world.session_id.clone(),
             world.ports.clock.clone(),
             world.ports.entropy.clone(),
-            JournalConfig::default(),
+            JournalConfig { snapshot_every: SNAPSHOT_EVERY, ..JournalConfig::default() },
         ));
         world.watch.begin_life(self.lives, journal.hub().subscribe(OBSERVER_CAPACITY));
         let desk = Arc::new(Desk::default());
@@ -322,11 +325,16 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
     process.journal.open().await?;
     for _ in 0..MOST_RUNS {
         let events = process.journal.read_from(0).await?;
-        let fold = SessionFold::of(&events);
+        let (snapshot, tail) = process.journal.read_live().await?;
+        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after).then(&tail);
+        if let Err(violation) = same_fold(&SessionFold::of(&events), &fold) {
+            process.desk.with(|desk| desk.violation = Some(violation));
+            return Ok(());
+        }
         let open = fold.open_loops().next().map(|start| start.loop_id.clone());
         let run = if let Some(loop_id) = open {
             let stamp = lariat_core::clock::stamp(&*process.clock, &*process.entropy);
-            match Run::recover_from(process.config.clone(), &fold, &events, &loop_id) {
+            match Run::recover_from(process.config.clone(), &fold, snapshot.as_ref(), &tail, &loop_id) {
                 Ok(recovered) => recovered.resume(stamp),
                 Err(error) => {
                     process
@@ -386,6 +394,33 @@ fn next_loop(process: &Process, fold: &SessionFold, n: u64) -> Result<Run, Strin
         run.carry_over(queue, Arc::clone(message));
     }
     Ok(run)
+}
+
+/// A fold that began with a snapshot says the same as one over everything.
+fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
+    let differ = |what: &str| Err(Violation::FoldDiffers(format!("{what} after a snapshot")));
+    if live.lacks_history() || all.tip() != live.tip() {
+        return differ("the tip");
+    }
+    let conversation = |fold: &SessionFold| -> Vec<SharedMessage> {
+        fold.conversation(fold.tip()).0.window().iter().cloned().collect()
+    };
+    if conversation(all) != conversation(live) {
+        return differ("the conversation");
+    }
+    // Each queue has its order; between the two there is none.
+    let queued = |fold: &SessionFold| {
+        let of = |wanted: QueueKind| {
+            let messages = fold.queued().filter(move |(queue, _)| *queue == wanted);
+            messages.map(|(_, message)| message.id()).collect::<Vec<_>>()
+        };
+        (of(QueueKind::Steering), of(QueueKind::FollowUp))
+    };
+    if queued(all) != queued(live) {
+        return differ("the queues");
+    }
+    let open = |fold: &SessionFold| fold.open_loops().cloned().collect::<Vec<LoopStart>>();
+    if open(all) != open(live) { differ("an open loop") } else { Ok(()) }
 }
 
 /// The conversation read from the journal is the one the run had.

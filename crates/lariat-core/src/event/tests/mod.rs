@@ -335,6 +335,12 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
         "message_id",
         "usage",
         "repairs",
+        "title",
+        "cwd",
+        "git_branch",
+        "tags",
+        "tip",
+        "evidence",
     ];
     let envelope = ["v", "seq", "id", "timestamp", "loop_id", "type"];
     for event in samples() {

@@ -48,6 +48,8 @@ pub struct Driver {
     held: Option<Effect>,
     batch: Vec<EventRecord>,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
+    /// A snapshot on its way to the store. Nobody waits for it.
+    saving: Option<BoxFuture<'static, ()>>,
     /// Messages of users in the batch that is being written.
     in_flight: Vec<(QueueKind, SharedMessage)>,
     published_late: Vec<Placed>,
@@ -126,6 +128,7 @@ impl Driver {
             held: None,
             batch: Vec::new(),
             flush: None,
+            saving: None,
             in_flight: Vec::new(),
             published_late: Vec::new(),
             model: None,
@@ -167,6 +170,7 @@ impl Driver {
                     self.flush = None;
                     self.in_flight.clear();
                     self.publish_flushed(events);
+                    self.save_snapshot();
                 }
             }
         }
@@ -333,6 +337,11 @@ impl Driver {
         {
             return Poll::Ready(Happening::Flushed(result));
         }
+        if let Some(saving) = &mut self.saving
+            && saving.as_mut().poll(context).is_ready()
+        {
+            self.saving = None;
+        }
         if let Some(cancelled) = &mut self.cancelled
             && std::pin::Pin::new(cancelled).poll(context).is_ready()
         {
@@ -367,6 +376,18 @@ impl Driver {
             return Poll::Ready(Happening::Input(input));
         }
         Poll::Pending
+    }
+
+    /// Keeps a snapshot if it is time for one and everything this loop recorded is written.
+    fn save_snapshot(&mut self) {
+        if self.saving.is_some()
+            || !self.batch.is_empty()
+            || matches!(self.held, Some(Effect::Record(_)))
+            || !self.journal.wants_snapshot(self.run.transcript().len())
+        {
+            return;
+        }
+        self.saving = self.run.snapshot().map(|snapshot| self.journal.keep_snapshot(&snapshot));
     }
 
     fn forget_job(&mut self, input: &Input) {

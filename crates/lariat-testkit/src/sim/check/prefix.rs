@@ -46,8 +46,8 @@ fn recover(
     let own = |event: &&Event| event.loop_id.as_ref() == Some(loop_id);
     let mut started: HashSet<ToolCallId> =
         prefix.iter().filter(own).filter_map(|event| started(event)).collect();
-    let recovered =
-        Run::recover_from(Arc::clone(config), fold, prefix, loop_id).map_err(|error| error.to_string())?;
+    let recovered = Run::recover_from(Arc::clone(config), fold, None, prefix, loop_id)
+        .map_err(|error| error.to_string())?;
     let now = prefix.last().map(|event| event.timestamp).unwrap_or_default();
     let mut entropy = 0;
     let mut stamp = || {

@@ -1,0 +1,133 @@
+//! A loop between two model calls, written down and read back.
+//!
+//! Owns which part of a loop's state a snapshot holds: what is recorded, as [`LoopState`] keeps it. A loop with a reply
+//! on its way or calls that are not settled has no snapshot; there is one before the next model call.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Run;
+use super::effect::Effect;
+use super::state::{LastTurn, LoopState, Repetition, TurnState};
+use crate::config::ContextConfig;
+use crate::event::{LimitKind, MessageRef, QueueKind};
+use crate::id::MessageId;
+use crate::message::SharedMessage;
+use crate::session::{NamedStart, SessionSnapshot};
+use crate::time::Timestamp;
+use crate::transcript::Transcript;
+use crate::usage::Usage;
+
+/// Where an open loop stands.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LoopSnapshot {
+    rejection: Option<String>,
+    limit: Option<LimitKind>,
+    aborted: bool,
+    produced: Vec<MessageId>,
+    tip: Option<MessageId>,
+    steering: Vec<SharedMessage>,
+    follow_up: Vec<SharedMessage>,
+    /// The open turn, which has no reply yet, and how often its context overflowed.
+    turn: Option<(u32, u32)>,
+    turns: u32,
+    last: LastTurn,
+    usage: Usage,
+    repetition: Repetition,
+    refused_compactions: u32,
+    active: Duration,
+    last_seen: Option<Timestamp>,
+}
+
+impl LoopSnapshot {
+    /// Messages that wait in the loop's queues.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+        let steering = self.steering.iter().map(|message| (QueueKind::Steering, message));
+        steering.chain(self.follow_up.iter().map(|message| (QueueKind::FollowUp, message)))
+    }
+}
+
+impl Run {
+    /// The session as this loop knows it, if this is a moment to write it down: everything that is recorded has left
+    /// the machine, and no reply is being worked through. Right only when this is the one open loop of its session.
+    pub fn snapshot(&self) -> Option<SessionSnapshot> {
+        let state = &self.state;
+        let settled = state.turn.as_ref().is_none_or(|turn| turn.reply.is_none());
+        let told = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
+        if !settled || !told || !state.started {
+            return None;
+        }
+        let conversation = state.transcript.window().iter().cloned().collect();
+        let tip = state.tip.or(self.start.base);
+        let open = state.ended.is_none().then(|| state.save());
+        let left = |queue: QueueKind, messages: &std::collections::VecDeque<SharedMessage>| {
+            let messages = messages.iter().filter(|_| state.ended.is_some()).cloned();
+            messages.map(|message| (queue, message)).collect::<Vec<_>>()
+        };
+        let mut queued = left(QueueKind::Steering, &state.steering);
+        queued.extend(left(QueueKind::FollowUp, &state.follow_up));
+        let start = NamedStart::new(&self.start);
+        Some(SessionSnapshot::new(self.loop_index + 1, start, tip, conversation, queued, open))
+    }
+}
+
+impl LoopState {
+    fn save(&self) -> LoopSnapshot {
+        let (active, last_seen) = self.clocked();
+        LoopSnapshot {
+            rejection: self.rejection.clone(),
+            limit: self.limit,
+            aborted: self.aborted,
+            produced: self.produced.iter().map(MessageRef::id).collect(),
+            tip: self.tip,
+            steering: self.steering.iter().cloned().collect(),
+            follow_up: self.follow_up.iter().cloned().collect(),
+            turn: self.turn.as_ref().map(|turn| (turn.index, turn.overflows)),
+            turns: self.turns,
+            last: self.last.clone(),
+            usage: self.usage,
+            repetition: self.repetition,
+            refused_compactions: self.refused_compactions,
+            active,
+            last_seen,
+        }
+    }
+
+    /// A loop as it was when its snapshot was made.
+    pub(super) fn restored(
+        saved: &LoopSnapshot,
+        conversation: &[SharedMessage],
+        context: Option<ContextConfig>,
+    ) -> Self {
+        let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
+        let known: std::collections::HashMap<MessageId, &SharedMessage> =
+            conversation.iter().map(|message| (message.id(), message)).collect();
+        let reference = |id: &MessageId| match known.get(id) {
+            Some(message) => MessageRef::resolved(SharedMessage::clone(message)),
+            None => MessageRef::unresolved(*id),
+        };
+        let mut state = Self::new(transcript, context);
+        state.started = true;
+        state.rejection.clone_from(&saved.rejection);
+        state.limit = saved.limit;
+        state.aborted = saved.aborted;
+        state.produced = saved.produced.iter().map(reference).collect();
+        state.tip = saved.tip;
+        state.steering = saved.steering.iter().cloned().collect();
+        state.follow_up = saved.follow_up.iter().cloned().collect();
+        state.turn = saved.turn.map(|(index, overflows)| TurnState {
+            index,
+            reply: None,
+            calls: Vec::new(),
+            overflows,
+        });
+        state.turns = saved.turns;
+        state.last = saved.last.clone();
+        state.usage = saved.usage;
+        state.repetition = saved.repetition;
+        state.refused_compactions = saved.refused_compactions;
+        state.set_clock(saved.active, saved.last_seen);
+        state
+    }
+}
