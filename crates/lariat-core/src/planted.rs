@@ -51,6 +51,8 @@ pub enum Planted {
     RetriesRefusedOverflow,
     /// The deadline is not set again after recovery.
     ForgetsDeadline,
+    /// A snapshot holds nothing of what is queued.
+    SnapshotForgetsQueues,
 }
 
 impl Planted {
@@ -78,6 +80,7 @@ impl Planted {
         Self::RecoveryGrantsPending,
         Self::RetriesRefusedOverflow,
         Self::ForgetsDeadline,
+        Self::SnapshotForgetsQueues,
     ];
 }
 

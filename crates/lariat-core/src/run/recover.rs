@@ -104,7 +104,7 @@ impl Run {
 fn left_over(snapshot: Option<&SessionSnapshot>, records: &[Event]) -> Vec<(QueueKind, SharedMessage)> {
     let owner = snapshot.map(|snapshot| snapshot.last_loop.start().loop_id);
     let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
-    for snapshot in snapshot {
+    if let Some(snapshot) = snapshot {
         waiting.extend(snapshot.queued.iter().map(|(queue, message)| (&None, *queue, message)));
         let open = snapshot.open.iter().flat_map(LoopSnapshot::queued);
         waiting.extend(open.map(|(queue, message)| (&owner, queue, message)));

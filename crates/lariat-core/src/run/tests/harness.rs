@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::super::{Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, Run, RunConfig};
+use super::super::{Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, Recovered, Run, RunConfig};
 use super::story::{Compactor, LOOP, Say, Script, Story, text};
 use crate::content::ToolCall;
 use crate::context::Compacted;
@@ -14,6 +14,7 @@ use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutco
 use crate::id::{LoopId, RequestId, ToolCallId};
 use crate::message::{AgentMessage, Message};
 use crate::permission::{PermissionDecision, Verdict};
+use crate::session::{SessionFold, SessionSnapshot};
 use crate::time::{Stamp, Timestamp};
 use crate::tool::{ToolError, ToolResult};
 use crate::transcript::Window;
@@ -66,6 +67,25 @@ impl Harness {
     pub(super) fn recovered(config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
         let loop_id = LoopId::from(LOOP);
         let recovered = Run::recover(Arc::clone(config), journal, &loop_id).expect("an open loop");
+        Self::resumed(recovered, config, journal, now)
+    }
+
+    /// Goes on with a loop from a snapshot of the first `at` events and the events after them.
+    pub(super) fn resumed_from(
+        snapshot: &SessionSnapshot,
+        at: usize,
+        config: &Arc<RunConfig>,
+        journal: &[Event],
+        now: u64,
+    ) -> Self {
+        let (loop_id, tail) = (LoopId::from(LOOP), &journal[at..]);
+        let fold = SessionFold::after(snapshot).then(tail);
+        assert!(!fold.lacks_history());
+        let recovered = Run::recover_from(Arc::clone(config), &fold, Some(snapshot), tail, &loop_id);
+        Self::resumed(recovered.expect("an open loop"), config, journal, now)
+    }
+
+    fn resumed(recovered: Recovered, config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
         let stamp = Stamp { now: Timestamp::from_millis(now), entropy: journal.len() as u64 };
         let run = recovered.resume(stamp);
         let mut harness = Self::around(run, Arc::clone(config), journal.to_vec(), Script::default());

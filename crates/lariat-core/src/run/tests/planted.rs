@@ -32,6 +32,9 @@ fn catchers(mistake: Planted) -> &'static [fn()] {
         Planted::RetriesRefusedOverflow => {
             &[compaction::an_overflow_that_cannot_be_compacted_fails_and_says_why]
         }
+        Planted::SnapshotForgetsQueues => {
+            &[recovery::a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal]
+        }
         Planted::ForgetsDeadline => &[recovery::time_between_crash_and_recovery_does_not_count],
         _ => &[],
     }

@@ -11,6 +11,7 @@ use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
 use crate::id::{LoopId, ToolCallId};
 use crate::permission::PermissionDecision;
+use crate::session::SessionSnapshot;
 
 /// Well after any story has ended, so that the time between crash and recovery shows if it counts.
 const LATER: u64 = BEGIN + 1_000_000_000;
@@ -128,6 +129,35 @@ fn a_crash_at_any_point_is_recovered_from() {
             recover_and_check(name, &lived, &lived.journal[..crash]);
         }
     }
+}
+
+#[test]
+pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
+    let mut compared = 0;
+    for (name, story) in catalogue() {
+        let lived = story().play();
+        let journal = &lived.journal;
+        let recover = |prefix: &[Event]| Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP));
+        for at in 0..=journal.len() {
+            let made = recover(&journal[..at]).ok().and_then(|recovered| recovered.run().snapshot());
+            let Some(bytes) = made.and_then(|snapshot| snapshot.to_bytes()) else { continue };
+            let snapshot = SessionSnapshot::from_bytes(&bytes).unwrap();
+            for crash in at..=journal.len() {
+                let prefix = &journal[..crash];
+                if recover(prefix).is_err() {
+                    continue;
+                }
+                let mut whole = Harness::recovered(&lived.config, prefix, LATER);
+                let mut resumed = Harness::resumed_from(&snapshot, at, &lived.config, prefix, LATER);
+                whole.drive();
+                resumed.drive();
+                assert_eq!(resumed.log, whole.log, "{name}, snapshot of {at}, crashed after {crash}");
+                assert_eq!(resumed.journal, whole.journal, "{name}, snapshot of {at}, crashed after {crash}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
 }
 
 #[test]
