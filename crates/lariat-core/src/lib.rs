@@ -26,6 +26,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod planted;
+pub mod replay;
 pub mod run;
 pub mod session;
 pub mod store;

@@ -16,6 +16,7 @@ mod order;
 mod planted;
 mod queues;
 mod recovery;
+mod replay;
 mod replies;
 mod story;
 mod truths;

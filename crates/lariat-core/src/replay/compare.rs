@@ -1,0 +1,77 @@
+//! Whether two events say the same, apart from ids and times.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::event::AgentEvent;
+use crate::id::MessageId;
+
+/// Ids of the journal and ids of the replay, one to one.
+#[derive(Default)]
+pub(super) struct Names {
+    there: HashMap<Uuid, Uuid>,
+    back: HashMap<Uuid, Uuid>,
+    /// Why compactions were refused, then and now. What was proposed is not recorded, so the words may differ.
+    refusals: Vec<(String, String)>,
+}
+
+impl Names {
+    pub(super) fn same(&mut self, recorded: &AgentEvent, replayed: &AgentEvent) -> bool {
+        if let (
+            AgentEvent::CompactionRefused { reason: then, .. },
+            AgentEvent::CompactionRefused { reason: now, .. },
+        ) = (recorded, replayed)
+        {
+            self.refusals.push((then.clone(), now.clone()));
+        }
+        let (recorded, replayed) = (serde_json::to_value(recorded), serde_json::to_value(replayed));
+        matches!((recorded, replayed), (Ok(recorded), Ok(replayed)) if self.equal(&recorded, &replayed))
+    }
+
+    /// The replay's name for a message of the journal.
+    pub(super) fn replayed(&self, id: MessageId) -> MessageId {
+        self.there.get(&id.uuid()).map_or(id, |uuid| MessageId::new(*uuid))
+    }
+
+    fn equal(&mut self, recorded: &Value, replayed: &Value) -> bool {
+        match (recorded, replayed) {
+            (Value::Object(a), Value::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|(name, value)| {
+                        let other = b.get(name);
+                        name == "timestamp" && other.is_some()
+                            || other.is_some_and(|other| self.equal(value, other))
+                    })
+            }
+            (Value::Array(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.equal(a, b))
+            }
+            (Value::String(a), Value::String(b)) => {
+                let reworded = |(then, now): &(String, String)| a.replace(then, now) == *b;
+                a == b || self.corresponds(a, b) || self.refusals.iter().any(reworded)
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    /// Two ids that stand for each other, from their first meeting on.
+    fn corresponds(&mut self, recorded: &str, replayed: &str) -> bool {
+        let (Ok(recorded), Ok(replayed)) = (Uuid::parse_str(recorded), Uuid::parse_str(replayed)) else {
+            return false;
+        };
+        *self.there.entry(recorded).or_insert(replayed) == replayed
+            && *self.back.entry(replayed).or_insert(recorded) == recorded
+    }
+}
+
+/// An event as JSON, cut where it is long.
+pub(super) fn to_text(event: &AgentEvent) -> String {
+    const LENGTH: usize = 600;
+    let text = serde_json::to_string(event).unwrap_or_default();
+    match text.char_indices().nth(LENGTH) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}

@@ -1,0 +1,256 @@
+//! The world of a replay: what the machine asked for, and the answers that the journal has.
+//!
+//! Owns which recorded event answers which question. Something that was not asked for (a queued message, a stop) is
+//! given when the journal says that it came.
+
+use std::sync::Arc;
+
+use super::compare::Names;
+use crate::content::{Content, ToolCall, joined_text};
+use crate::context::Compacted;
+use crate::event::{
+    AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, LimitKind, Recorded, RunOutcome,
+};
+use crate::id::{RequestId, ToolCallId};
+use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessage};
+use crate::model::{ProviderError, StreamEvent};
+use crate::permission::{PermissionRequest, Verdict};
+use crate::run::{Effect, Filtered, Input, ModelSignal, OpId};
+use crate::tool::{ToolError, ToolResult};
+
+/// Marks what the machine adds to results by itself.
+const NOTE_PREFIX: &str = "[lariat] ";
+const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
+
+/// Questions that wait.
+#[derive(Default)]
+pub(super) struct World {
+    hook: bool,
+    filter: bool,
+    model: Option<OpId>,
+    compaction: Option<OpId>,
+    deadline: Option<OpId>,
+    gate: Vec<Arc<ToolCall>>,
+    asked: Vec<(ToolCallId, RequestId)>,
+    tools: Vec<ToolCallId>,
+}
+
+impl World {
+    pub(super) fn ask(&mut self, effect: Effect) {
+        match effect {
+            Effect::Hook(call) => self.hook |= call.expects_answer(),
+            Effect::Filter { .. } => self.filter = true,
+            Effect::CallModel { op, .. } => self.model = Some(op),
+            Effect::Compact { op, .. } => self.compaction = Some(op),
+            // The first timer is the one for the whole run; the others watch over what is answered at once here.
+            Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
+            Effect::Abandon { op } => {
+                self.model.take_if(|asked| *asked == op);
+                self.compaction.take_if(|asked| *asked == op);
+            }
+            Effect::Authorize { call } => self.gate.push(call),
+            Effect::Ask { request } => self.asked.push((request.tool_call_id.clone(), request.id)),
+            Effect::RunTool { call, .. } => self.tools.push(call.id.clone()),
+            _ => {}
+        }
+    }
+
+    /// What the machine waits for, in words.
+    pub(super) fn waits_for(&self) -> String {
+        let mut waits: Vec<String> = Vec::new();
+        let one = [
+            (self.hook, "a hook"),
+            (self.filter, "the input filters"),
+            (self.model.is_some(), "the model"),
+            (self.compaction.is_some(), "a compaction"),
+        ];
+        waits.extend(one.into_iter().filter(|(waits, _)| *waits).map(|(_, what)| what.to_owned()));
+        waits.extend(self.gate.iter().map(|call| format!("the gate, about {}", call.id)));
+        waits.extend(self.asked.iter().map(|(call, _)| format!("a person, about {call}")));
+        waits.extend(self.tools.iter().map(|call| format!("the tool of {call}")));
+        if waits.is_empty() {
+            "it waits for nothing".to_owned()
+        } else {
+            format!("it waits for {}", waits.join(" and "))
+        }
+    }
+
+    /// The inputs that bring about what was recorded next; `None` when nothing that is asked for does.
+    pub(super) fn answer(&mut self, rest: &[Event], names: &Names) -> Option<Vec<Input>> {
+        let next = &rest.first()?.event;
+        if let Some(input) = self.unasked(next) {
+            return Some(vec![input]);
+        }
+        if self.hook {
+            self.hook = false;
+            let stopped = matches!(next, AgentEvent::AgentEnd { outcome: RunOutcome::StoppedByHook, .. });
+            return Some(vec![Input::HookAnswered { proceed: !stopped }]);
+        }
+        if self.filter {
+            self.filter = false;
+            return Some(vec![Input::Filtered(filtered(rest))]);
+        }
+        match next {
+            AgentEvent::PermissionRequired { request } => {
+                let call = self.take_gate(&request.tool_call_id)?;
+                let verdict = Verdict::Ask(PermissionRequest::clone(request));
+                Some(vec![Input::Authorized { call, verdict }])
+            }
+            AgentEvent::PermissionDecided { tool_call_id, decision, .. } => {
+                let at = self.asked.iter().position(|(call, _)| call == tool_call_id)?;
+                let (_, request) = self.asked.swap_remove(at);
+                Some(vec![Input::PermissionAnswered { request, decision: decision.clone() }])
+            }
+            AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
+                let call = self.take_gate(tool_call_id)?;
+                Some(vec![Input::Authorized { call, verdict: Verdict::Queue { summary: summary.clone() } }])
+            }
+            AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
+                let call = self.take_gate(tool_call_id)?;
+                let verdict = match args {
+                    ArgsRef::Rewritten(args) => Verdict::Rewrite(Arc::clone(args)),
+                    _ => Verdict::Allow,
+                };
+                Some(vec![Input::Authorized { call, verdict }])
+            }
+            AgentEvent::ToolExecutionEnd { .. } | AgentEvent::RepetitionDetected { .. } => {
+                self.tool_ended(rest)
+            }
+            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.message(message),
+            AgentEvent::Compaction { cause: CompactionCause::Overflow, .. }
+            | AgentEvent::CompactionRefused { cause: CompactionCause::Overflow, .. }
+                if self.compaction.is_none() =>
+            {
+                let signal = ModelSignal::Failed(ProviderError::ContextOverflow("as recorded".into()));
+                Some(vec![Input::Model { op: self.model.take()?, signal }])
+            }
+            AgentEvent::Compaction { edits, usage, .. } => {
+                let edits = edits.iter().map(|edit| translated(edit, names)).collect();
+                let op = self.compaction.take()?;
+                let compacted = Compacted { edits, usage: *usage };
+                Some(vec![Input::Compacted { op, compacted }])
+            }
+            AgentEvent::CompactionRefused { usage, .. } => {
+                let op = self.compaction.take()?;
+                Some(vec![Input::Compacted { op, compacted: Compacted { edits: Vec::new(), usage: *usage } }])
+            }
+            _ => None,
+        }
+    }
+
+    /// What comes without being asked for.
+    fn unasked(&self, next: &AgentEvent) -> Option<Input> {
+        match next {
+            AgentEvent::MessageQueued { queue, message } => {
+                Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
+            }
+            AgentEvent::AbortRequested => Some(Input::Cancel),
+            AgentEvent::LimitReached { limit: LimitKind::Duration, .. } => {
+                self.deadline.map(|op| Input::Timer { op })
+            }
+            _ => None,
+        }
+    }
+
+    fn take_gate(&mut self, id: &ToolCallId) -> Option<ToolCallId> {
+        let at = self.gate.iter().position(|call| call.id == *id)?;
+        Some(self.gate.remove(at).id.clone())
+    }
+
+    fn message(&mut self, message: &AgentMessage) -> Option<Vec<Input>> {
+        if let Some(reply) = message.as_assistant() {
+            return Some(model_signals(self.model.take()?, reply));
+        }
+        // A result without an execution: the gate said no.
+        let result = message.as_tool_result()?;
+        let call = self.take_gate(&result.tool_call_id)?;
+        let words = joined_text(&result.content);
+        let verdict = match words.strip_prefix("Denied: ") {
+            Some(reason) => Verdict::Deny(reason.to_owned()),
+            None if words == SKIPPED_BY_HOOK => Verdict::Skip,
+            None => Verdict::Deny(words),
+        };
+        Some(vec![Input::Authorized { call, verdict }])
+    }
+
+    fn tool_ended(&mut self, rest: &[Event]) -> Option<Vec<Input>> {
+        let (at, id, details, child, is_error) =
+            rest.iter().enumerate().find_map(|(at, record)| match &record.event {
+                AgentEvent::ToolExecutionEnd { tool_call_id, details, child_loop_id, is_error, .. } => {
+                    Some((at, tool_call_id, details, child_loop_id, *is_error))
+                }
+                _ => None,
+            })?;
+        let running = self.tools.iter().position(|call| call == id)?;
+        let recorded = rest.get(at..)?.iter().find_map(|record| match &record.event {
+            AgentEvent::MessageEnd { message } => {
+                message.shared()?.as_tool_result().filter(|result| result.tool_call_id == *id).cloned()
+            }
+            _ => None,
+        });
+        let call = self.tools.swap_remove(running);
+        // Where the journal broke off, only the end of the call is known.
+        let missing = || vec![Content::text("(not recorded)")];
+        let mut content = recorded.map_or_else(missing, |result: ToolResultMessage| result.content);
+        content.retain(|block| block.as_text().is_none_or(|text| !text.starts_with(NOTE_PREFIX)));
+        let result = if is_error {
+            Err(ToolError::Failed(joined_text(&content)))
+        } else {
+            let (details, child_loop_id) = (details.clone(), child.clone());
+            Ok(ToolResult { content, details, child_loop_id, ..ToolResult::default() })
+        };
+        Some(vec![Input::ToolFinished { call, result }])
+    }
+}
+
+/// An edit with the replay's ids.
+fn translated(edit: &CompactionEdit, names: &Names) -> CompactionEdit {
+    let mut edit = edit.clone();
+    match &mut edit {
+        CompactionEdit::ClearToolOutput { message } => *message = names.replayed(*message),
+        CompactionEdit::Summarise { first, last, .. } | CompactionEdit::Drop { first, last } => {
+            (*first, *last) = (names.replayed(*first), names.replayed(*last));
+        }
+    }
+    edit
+}
+
+fn filtered(rest: &[Event]) -> Filtered {
+    let mut warnings = Vec::new();
+    for record in rest {
+        match &record.event {
+            AgentEvent::InputWarned { warning } => warnings.push(warning.clone()),
+            AgentEvent::InputRejected { reason } => return Filtered::Reject { reason: reason.clone() },
+            _ => break,
+        }
+    }
+    Filtered::Pass { warnings }
+}
+
+/// The stream that makes this reply.
+fn model_signals(op: OpId, reply: &AssistantMessage) -> Vec<Input> {
+    let mut events = vec![StreamEvent::Start { model: reply.model.clone() }];
+    for (index, block) in reply.content.iter().enumerate() {
+        match block {
+            Content::Text { text } => events.push(StreamEvent::TextDelta { index, delta: text.clone() }),
+            Content::Thinking { thinking, signature } => {
+                events.push(StreamEvent::ThinkingDelta { index, delta: thinking.clone() });
+                let signature = signature.clone();
+                events.extend(signature.map(|signature| StreamEvent::ThinkingSignature { index, signature }));
+            }
+            Content::ToolCall(call) => {
+                events.push(StreamEvent::ToolCallEnd { index, call: ToolCall::clone(call) });
+            }
+            other => events.push(StreamEvent::Block { index, content: other.clone() }),
+        }
+    }
+    let mut signals: Vec<ModelSignal> = events.into_iter().map(ModelSignal::Event).collect();
+    signals.push(match reply.stop_reason {
+        StopReason::Error | StopReason::Aborted => {
+            let words = reply.error_message.clone().unwrap_or_default();
+            ModelSignal::Failed(ProviderError::Other(words.into()))
+        }
+        stop_reason => ModelSignal::Event(StreamEvent::Done { stop_reason, usage: reply.usage }),
+    });
+    signals.into_iter().map(|signal| Input::Model { op, signal }).collect()
+}
