@@ -10,7 +10,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::Connection;
 
-use super::fault::{Fault, no_session};
+use super::fault::{Fault, is_damage, no_session};
 use super::rows::{self, Found, SessionRow, Tail};
 use crate::content;
 use crate::record::Chain;
@@ -39,15 +39,20 @@ pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<
         previous = next;
         Ok(())
     })?;
+    let own = quick_check(connection)?;
+    verdict.damage.extend(own.into_iter().map(|note| Damage::new(None, None, DamageKind::Garbage, note)));
+    Ok(verdict)
+}
+
+/// What SQLite finds in its own pages.
+fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
     let mut statement = connection.prepare(&format!("PRAGMA quick_check({FINDINGS})"))?;
     let findings = statement.query_map([], |row| row.get::<_, String>(0))?;
-    for finding in findings {
-        let finding = finding?;
-        if finding != "ok" {
-            verdict.damage.push(Damage::new(None, None, DamageKind::Garbage, finding));
-        }
-    }
-    Ok(verdict)
+    let findings = match findings.collect::<rusqlite::Result<Vec<_>>>() {
+        Err(error) if is_damage(&error) => vec![error.to_string()],
+        other => other?,
+    };
+    Ok(findings.into_iter().filter(|finding| finding != "ok").collect())
 }
 
 /// What is wrong with a record. Without a chain to compare with, it only has to be whole.

@@ -121,6 +121,20 @@ impl<'a> Desk<'a> {
         Outcome { taken: self.taken, released: self.released, grown: self.grown }
     }
 
+    /// Does something that writes before it knows whether it can be done: refused, it leaves nothing behind.
+    pub(super) fn whole<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.connection.execute_batch("SAVEPOINT whole")?;
+        let done = work(self);
+        if matches!(done, Err(Fault::Refused(_))) {
+            self.connection.execute_batch("ROLLBACK TO whole")?;
+            self.forget_all();
+        }
+        if !matches!(done, Err(Fault::Failed(_))) {
+            self.connection.execute_batch("RELEASE whole")?;
+        }
+        done
+    }
+
     /// A session that exists, as the database has it.
     pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut Session, Fault> {
         let round = self.memory.round;

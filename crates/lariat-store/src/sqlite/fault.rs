@@ -37,7 +37,8 @@ impl From<Fault> for StoreError {
     }
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
+/// Whether what is in the file is not what SQLite, or this store, wrote.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
         || matches!(

@@ -25,7 +25,7 @@ const BYTES: usize = 1 << 20;
 
 /// Sessions that fit, newest first.
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
-    let mut sql = "SELECT summary FROM sessions WHERE kept IS NULL AND folded > 0".to_owned();
+    let mut sql = "SELECT id, parent, summary FROM sessions WHERE kept IS NULL AND folded > 0".to_owned();
     let mut values: Vec<Value> = Vec::new();
     let mut and = |condition: &str, new: Vec<Value>| {
         sql.push_str(" AND ");
@@ -56,12 +56,8 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
     sql.push_str(" ORDER BY last_active DESC, id DESC LIMIT ?");
     values.push(limit_of(query.limit).into());
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(settle::read(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?);
-    }
-    Ok(found)
+    let found = statement.query_map(params_from_iter(values), settle::read)?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
 fn text(session_id: &SessionId) -> Value {

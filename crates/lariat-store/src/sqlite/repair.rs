@@ -4,7 +4,7 @@
 //! [`AgentEvent::EventLost`] where nothing could be read; what was there is kept in `quarantine`. Forks that share a
 //! repaired part are sealed anew, too. Invariant: a record that is whole and can be read is never given up.
 
-use lariat_core::archive::{SessionSummary, Verdict};
+use lariat_core::archive::Verdict;
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::time::Timestamp;
@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use super::append;
 use super::check;
 use super::desk::Desk;
-use super::fault::{Fault, no_session};
+use super::fault::{Fault, is_damage, no_session};
 use super::list;
 use super::manage;
 use super::projection;
@@ -92,9 +92,10 @@ fn seal_anew(desk: &mut Desk<'_>, stretch: &Stretch) -> Result<Vec<Stretch>, Fau
         projection::project(connection, no, &event)
     })?;
     for (place, count) in old {
-        connection
-            .prepare_cached("DELETE FROM events WHERE place >= ? AND place < ? AND no = ?")?
-            .execute([place, place + int(count), no])?;
+        let mut delete =
+            connection.prepare_cached("DELETE FROM events WHERE place >= ? AND place < ? AND no = ?")?;
+        // What is on a page that SQLite cannot read stays there: no run leads to it any more.
+        unless_damaged(delete.execute([place, place + int(count), no]))?;
     }
     connection.prepare_cached("DELETE FROM runs WHERE no = ? AND seq >= ?")?.execute([no, int(from)])?;
     if let Some(place) = first {
@@ -123,8 +124,7 @@ fn begin_anew(
     chain: Chain,
 ) -> Result<(), Fault> {
     let before = settle::summary(connection, session.no)?;
-    let mut summary = SessionSummary::new(before.session_id);
-    summary.parent = before.parent;
+    let summary = settle::empty(before.session_id, before.parent);
     connection
         .prepare_cached(
             "UPDATE sessions SET base = ?2, head = ?3, chain = ?4, unsettled = kept IS NULL, folded = 0,
@@ -162,13 +162,18 @@ fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Ev
 
 /// Puts aside what is in the place of a record.
 fn quarantine(connection: &Connection, no: i64, seq: u64, place: Option<i64>) -> Result<(), Fault> {
-    connection
-        .prepare_cached(
-            "INSERT INTO quarantine (no, seq, chain, crc, body, note)
-             SELECT ?1, ?2, chain, crc, body, 'number ' || no || ', position ' || seq FROM events WHERE place = ?3",
-        )?
-        .execute(params![no, int(seq), place])?;
-    Ok(())
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO quarantine (no, seq, chain, crc, body, note)
+         SELECT ?1, ?2, chain, crc, body, 'number ' || no || ', position ' || seq FROM events WHERE place = ?3",
+    )?;
+    unless_damaged(insert.execute(params![no, int(seq), place]))
+}
+
+fn unless_damaged(done: rusqlite::Result<usize>) -> Result<(), Fault> {
+    match done {
+        Err(error) if !is_damage(&error) => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// What stands where a record was.

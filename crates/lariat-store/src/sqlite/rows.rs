@@ -12,7 +12,7 @@ use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::fault::Fault;
+use super::fault::{Fault, is_damage};
 use crate::content;
 use crate::record::{self, Chain, Sealed};
 
@@ -227,34 +227,62 @@ fn walk_run(
     let mut statement = connection.prepare_cached(
         "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ? AND place < ? ORDER BY place",
     )?;
-    let mut rows = statement.query([place, place + int(seqs.end - seqs.start)])?;
-    let mut next = seqs.start;
-    let place_of = |seq: u64| Some(place + int(seq - seqs.start));
-    while let Some(row) = rows.next()? {
-        let seq = seqs.start + uint(row.get::<_, i64>(0)? - place);
-        for seq in next..seq {
-            take(Found { seq, place: place_of(seq), record: None })?;
+    let end = place + int(seqs.end - seqs.start);
+    let mut rows = statement.query([place, end])?;
+    let found = |at: i64, record| Found { seq: seqs.start + uint(at - place), place: Some(at), record };
+    let mut next = place;
+    loop {
+        let (at, record) = match rows.next() {
+            Ok(Some(row)) => {
+                let at = row.get(0)?;
+                (at, sealed(row, no, found(at, None).seq)?)
+            }
+            Ok(None) => break,
+            // A page that cannot be read: those behind it may be. They are asked for one by one.
+            Err(error) if is_damage(&error) => {
+                for at in next..end {
+                    take(found(at, single(connection, no, at, found(at, None).seq)?))?;
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for missing in next..at {
+            take(found(missing, None))?;
         }
-        let ours = integer(row, 1)? == Some(no) && integer(row, 2)? == Some(int(seq));
-        let record = if ours { Some(sealed(row, seq)?) } else { None };
-        take(Found { seq, place: place_of(seq), record })?;
-        next = seq + 1;
+        take(found(at, record))?;
+        next = at + 1;
     }
-    for seq in next..seqs.end {
-        take(Found { seq, place: place_of(seq), record: None })?;
+    for missing in next..end {
+        take(found(missing, None))?;
     }
     Ok(())
 }
 
-/// Whatever is in the columns: what does not fit fails its checksum.
-fn sealed(row: &Row<'_>, seq: u64) -> rusqlite::Result<Sealed> {
-    let chain = bytes(row, 3)?.try_into().unwrap_or_default();
+/// One record, if its page can be read.
+fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<Sealed>, Fault> {
+    let mut statement =
+        connection.prepare_cached("SELECT place, no, seq, chain, crc, body FROM events WHERE place = ?")?;
+    match statement.query_row([place], |row| sealed(row, no, seq)) {
+        Ok(record) => Ok(record),
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        Err(error) if is_damage(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The record in a row, if it is the one of this session and position. Whatever else is in the columns: what does not
+/// fit fails its checksum.
+fn sealed(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
+    if integer(row, 1)? != Some(no) || integer(row, 2)? != Some(int(seq)) {
+        return Ok(None);
+    }
+    let chain = Chain::from_bytes(bytes(row, 3)?.try_into().unwrap_or_default());
     let check = integer(row, 4)?.and_then(|check| u32::try_from(check).ok());
     let body = bytes(row, 5)?.to_vec();
-    let chain = Chain::from_bytes(chain);
     // A checksum that is no number is as wrong as one that does not fit.
     let check = check.unwrap_or_else(|| !record::checksum(seq, chain, &body));
-    Ok(Sealed { seq, chain, check, body })
+    Ok(Some(Sealed { seq, chain, check, body }))
 }
 
 fn integer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {

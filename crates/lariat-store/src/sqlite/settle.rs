@@ -5,8 +5,9 @@
 //! Invariant: a row that is not marked `unsettled` counts all events of its session.
 
 use lariat_core::archive::SessionSummary;
+use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::desk::{Desk, Session};
 use super::fault::Fault;
@@ -33,14 +34,24 @@ pub(super) fn written(summary: &SessionSummary) -> Result<String, Fault> {
 
 /// The summary in a row.
 pub(super) fn summary(connection: &Connection, no: i64) -> Result<SessionSummary, Fault> {
-    let mut statement = connection.prepare_cached("SELECT summary FROM sessions WHERE no = ?")?;
-    read(&statement.query_row([no], |row| row.get::<_, String>(0))?)
+    let mut statement = connection.prepare_cached("SELECT id, parent, summary FROM sessions WHERE no = ?")?;
+    Ok(statement.query_row([no], read)?)
 }
 
-/// A summary from its row.
-pub(super) fn read(json: &str) -> Result<SessionSummary, Fault> {
-    serde_json::from_str(json)
-        .map_err(|error| Fault::Refused(StoreError::Damaged(format!("summary of a session: {error}"))))
+/// A summary from `id, parent, summary`. One that cannot be read is as good as none: it is folded anew.
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
+    if let Ok(summary) = serde_json::from_slice(row.get_ref(2)?.as_bytes().unwrap_or_default()) {
+        return Ok(summary);
+    }
+    let parent: Option<String> = row.get(1)?;
+    Ok(empty(SessionId::from(row.get::<_, String>(0)?), parent.map(SessionId::from)))
+}
+
+/// A summary of nothing, which still says where the session came from.
+pub(super) fn empty(session_id: SessionId, parent: Option<SessionId>) -> SessionSummary {
+    let mut summary = SessionSummary::new(session_id);
+    summary.parent = parent;
+    summary
 }
 
 /// The fold of the first `head` events of a session, from what its row has.
@@ -100,7 +111,7 @@ fn write(
         written(summary)?,
         int(summary.last_active_at.as_millis()),
         summary.cwd,
-        summary.parent.as_ref().map(lariat_core::id::SessionId::as_str),
+        summary.parent.as_ref().map(SessionId::as_str),
     ])?;
     Ok(())
 }
@@ -146,10 +157,7 @@ pub(super) fn store(desk: &mut Desk<'_>, folded: &[Folded]) -> Result<(), Fault>
 }
 
 /// The summary of one session, from its row or folded.
-pub(super) fn of(
-    connection: &Connection,
-    session_id: &lariat_core::id::SessionId,
-) -> Result<Option<SessionSummary>, Fault> {
+pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<SessionSummary>, Fault> {
     let Some(session) = SessionRow::existing(connection, session_id)? else { return Ok(None) };
     let head = Tail::of(connection, &session)?.head;
     fold(connection, &session, head).map(Some)
@@ -165,9 +173,7 @@ pub(super) fn reset(desk: &mut Desk<'_>) -> Result<(), Fault> {
         let session = SessionRow::at(connection, no)?;
         let Tail { head, chain, .. } = Tail::of(connection, &session)?;
         let before = summary(connection, no)?;
-        let mut empty = SessionSummary::new(before.session_id);
-        empty.parent = before.parent;
-        write(connection, no, head, chain, &empty, head > 0)?;
+        write(connection, no, head, chain, &empty(before.session_id, before.parent), head > 0)?;
     }
     Ok(())
 }

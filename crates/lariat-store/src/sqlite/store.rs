@@ -119,9 +119,11 @@ impl SqliteStore {
     pub async fn rebuild_projections(&self) -> Result<(), StoreError> {
         self.writer
             .write(0, |desk| {
-                projection::rebuild(desk.connection)?;
-                settle::reset(desk)?;
-                list::reset(desk.connection)
+                desk.whole(|desk| {
+                    projection::rebuild(desk.connection)?;
+                    settle::reset(desk)?;
+                    list::reset(desk.connection)
+                })
             })
             .await
     }
@@ -159,7 +161,7 @@ impl SqliteStore {
         settled.sort_unstable();
         let folded = self.read(move |connection| settle::fold_unsettled(connection, &settled)).await?;
         if !folded.is_empty() {
-            self.writer.write(0, move |desk| settle::store(desk, &folded)).await?;
+            self.writer.write(0, move |desk| desk.whole(|desk| settle::store(desk, &folded))).await?;
         }
         Ok(())
     }
@@ -312,7 +314,7 @@ impl SessionArchive for SqliteStore {
 
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
         let session_id = session_id.clone();
-        Box::pin(self.writer.write(0, move |desk| manage::delete(desk, &session_id)))
+        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| manage::delete(desk, &session_id))))
     }
 
     fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
@@ -322,10 +324,10 @@ impl SessionArchive for SqliteStore {
 
     fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
         let session_id = session_id.clone();
-        Box::pin(self.writer.write(0, move |desk| repair::repair(desk, &session_id)))
+        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| repair::repair(desk, &session_id))))
     }
 
     fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
-        Box::pin(self.writer.write(0, move |desk| manage::collect_garbage(desk, grace)))
+        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| manage::collect_garbage(desk, grace))))
     }
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 
 use lariat_core::store::{Durability, StoreError};
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::database::{Home, Missing, Readers, abandon};
@@ -214,19 +214,19 @@ impl Thread {
     fn group(&mut self, mut works: Vec<Box<dyn Work>>) {
         match self.transact(&mut works) {
             Ok(()) => works.into_iter().for_each(|work| work.answer(Ok(()))),
-            Err(Failure::BeforeCommit(_)) if works.len() > 1 => {
+            Err(Failure::OfOne(_)) if works.len() > 1 => {
                 for work in works {
                     self.group(vec![work]);
                 }
             }
-            Err(Failure::BeforeCommit(error) | Failure::Unclear(error)) => {
+            Err(Failure::OfOne(error) | Failure::OfAll(error)) => {
                 works.into_iter().for_each(|work| work.answer(Err(error.clone())));
             }
         }
     }
 
     fn transact(&mut self, works: &mut [Box<dyn Work>]) -> Result<(), Failure> {
-        self.open(Missing::Fail).map_err(Failure::BeforeCommit)?;
+        self.open(Missing::Fail).map_err(Failure::OfAll)?;
         let Some(mut opened) = self.connection.take() else { return Ok(()) };
         match self.attempt(&mut opened, works) {
             Ok(grown) => {
@@ -260,18 +260,22 @@ impl Thread {
         opened: &mut Opened,
         works: &mut [Box<dyn Work>],
     ) -> Result<Vec<(lariat_core::id::SessionId, Option<u64>)>, (Failure, Trust)> {
-        let before = |fault: Fault| {
+        let of_all = |fault: Fault| {
             let trust = trust(&fault);
-            (Failure::BeforeCommit(fault.into()), trust)
+            (Failure::OfAll(fault.into()), trust)
         };
         let begun = opened.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let transaction = begun.map_err(|error| before(error.into()))?;
-        let mut desk = Desk::new(&transaction, &mut self.memory, self.locks.clone()).map_err(before)?;
+        let transaction = begun.map_err(|error| of_all(error.into()))?;
+        let mut desk = Desk::new(&transaction, &mut self.memory, self.locks.clone()).map_err(of_all)?;
         for work in works {
-            work.run(&mut desk).map_err(before)?;
+            work.run(&mut desk).map_err(|fault| {
+                let trust = trust(&fault);
+                (Failure::OfOne(fault.into()), trust)
+            })?;
         }
         let outcome = desk.finish();
-        let unclear = |what: String, trust| (Failure::Unclear(StoreError::Unavailable(what)), trust);
+        // From here on it may have happened.
+        let unclear = |what: String, trust| (Failure::OfAll(StoreError::Unavailable(what)), trust);
         transaction.commit().map_err(|error| {
             let trust = if is_io(&error) { Trust::LostWithFile } else { Trust::Lost };
             unclear(error.to_string(), trust)
@@ -325,12 +329,12 @@ fn group(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Vec<Box<dyn W
     works
 }
 
-/// How far a transaction came.
+/// Why a transaction came to nothing, as far as is known.
 enum Failure {
-    /// It was taken back: nothing of it happened.
-    BeforeCommit(StoreError),
-    /// It may have happened.
-    Unclear(StoreError),
+    /// One piece of work spoilt it, and it was taken back: the others may do better without.
+    OfOne(StoreError),
+    /// None of them can do better, or it may have happened after all.
+    OfAll(StoreError),
 }
 
 /// What a failure says about the connection.
@@ -348,9 +352,6 @@ fn trust(fault: &Fault) -> Trust {
     match fault {
         Fault::Failed(error) if is_busy(error) => Trust::Kept,
         Fault::Failed(error) if is_io(error) => Trust::LostWithFile,
-        Fault::Failed(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            Trust::Kept
-        }
         Fault::Refused(_) => Trust::Kept,
         Fault::Failed(_) => Trust::Lost,
     }

@@ -1,4 +1,18 @@
-//! The SQLite store: the suite that all stores pass, in a file at each level and in memory.
+//! The SQLite store: the suite that all stores pass, in a file at each level and in memory; and what is its own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that fails panics, and has folders of its own"
+)]
+
+mod damage;
+mod failure;
+mod growth;
+mod processes;
+mod projections;
+mod searching;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,10 +35,25 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("lariat-sqlite-{}", uuid::Uuid::new_v4()));
         Self { path, durability }
     }
+
+    fn database(&self) -> PathBuf {
+        self.path.join("sessions.db")
+    }
+
+    async fn store(&self) -> SqliteStore {
+        let options = StoreOptions::with_durability(self.durability);
+        SqliteStore::open(self.database(), options).await.unwrap()
+    }
+
+    /// A connection beside the store, as of another process.
+    fn beside(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.database()).unwrap();
+        connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+        connection
+    }
 }
 
 impl Drop for Folder {
-    #[expect(clippy::disallowed_methods, reason = "a folder of this test")]
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.path);
     }
@@ -32,11 +61,7 @@ impl Drop for Folder {
 
 impl Place for Folder {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
-        let options = StoreOptions::with_durability(self.durability);
-        let path = self.path.join("sessions.db");
-        Box::pin(async move {
-            Arc::new(SqliteStore::open(path, options).await.unwrap()) as Arc<dyn SessionArchive>
-        })
+        Box::pin(async { Arc::new(self.store().await) as Arc<dyn SessionArchive> })
     }
 }
 
