@@ -86,6 +86,19 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// Which file has this name. Does not open it.
+pub(crate) fn identity(path: &Path) -> io::Result<Identity> {
+    let metadata = std::fs::metadata(path)?;
+    Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
+}
+
 /// The right to write, among all processes of this machine. Ends when dropped, and with the process.
 #[derive(Debug)]
 pub(crate) struct Lock {

@@ -13,6 +13,8 @@
 pub mod content;
 mod files;
 pub mod record;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 /// How hard a store tries before it acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

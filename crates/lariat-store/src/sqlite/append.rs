@@ -1,0 +1,154 @@
+//! Appending a batch: the checks, the records, what they bring along.
+//!
+//! Owns the order: everything is checked before anything is written, so that a refused batch leaves the transaction it
+//! shares with others as it was. Invariant: records, the blobs they need and what they project are in one transaction.
+
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
+use rusqlite::{Connection, params};
+
+use super::desk::Desk;
+use super::fault::Fault;
+use super::projection;
+use super::rows::int;
+use super::settle::{self, EVERY, Then};
+use crate::content::{self, Packed};
+use crate::record::Sealed;
+
+/// What SQLite takes in one value (its default limit, 10^9 bytes), less the rest of a row.
+const LARGEST_BYTES: usize = 999_000_000;
+
+/// A batch to be appended, made ready outside the writer.
+#[derive(Debug)]
+pub(super) struct Batch {
+    session_id: SessionId,
+    epoch: Epoch,
+    expected_seq: u64,
+    events: Vec<(Event, Packed, Vec<[u8; 32]>)>,
+    /// What it weighs in a transaction.
+    pub(super) bytes: usize,
+}
+
+impl Batch {
+    /// Packs the events of an append.
+    pub(super) fn new(append: &Append<'_>) -> Result<Self, StoreError> {
+        let mut bytes = 0;
+        let mut events = Vec::with_capacity(append.events.len());
+        for event in append.events {
+            let packed = content::pack(event)?;
+            let blobs = packed.blobs.iter().map(|(_, bytes)| bytes.len());
+            for size in blobs.chain([packed.body.len()]) {
+                check_size(size)?;
+                bytes += size;
+            }
+            let mentions = content::mentions(&packed.body).iter().filter_map(content::hash_of).collect();
+            events.push((Event::clone(event), packed, mentions));
+        }
+        Ok(Self {
+            session_id: append.session_id.clone(),
+            epoch: append.epoch,
+            expected_seq: append.expected_seq,
+            events,
+            bytes,
+        })
+    }
+
+    /// Appends; the number of events after it.
+    pub(super) fn append(&self, desk: &mut Desk<'_>) -> Result<u64, Fault> {
+        self.check(desk)?;
+        if self.events.is_empty() {
+            return Ok(self.expected_seq);
+        }
+        let connection = desk.connection;
+        for (event, packed, mentions) in &self.events {
+            for (address, bytes) in &packed.blobs {
+                put_blob(connection, address, bytes)?;
+            }
+            let place = desk.next_place()?;
+            let session = desk.session(&self.session_id)?;
+            if session.place.is_none_or(|last| last + 1 != place) {
+                let mut run =
+                    connection.prepare_cached("INSERT INTO runs (no, seq, place) VALUES (?, ?, ?)")?;
+                run.execute([session.no, int(event.seq), place])?;
+            }
+            let record = Sealed::new(event.seq, session.chain, packed.body.clone());
+            insert(connection, place, session.no, &record)?;
+            mention(connection, session.no, event.seq, mentions)?;
+            projection::project(connection, session.no, event)?;
+            if session.summary.events == session.head {
+                session.summary.apply(event);
+            }
+            (session.head, session.chain, session.place) = (event.seq + 1, record.chain, Some(place));
+        }
+        let session = desk.session(&self.session_id)?;
+        if !session.unsettled || session.head >= session.settled + EVERY {
+            session.unsettled = true;
+            settle::settle(connection, session, Then::GoOn)?;
+        }
+        let head = session.head;
+        desk.grown.push((self.session_id.clone(), Some(head)));
+        Ok(head)
+    }
+
+    fn check(&self, desk: &mut Desk<'_>) -> Result<(), Fault> {
+        let session = desk.session(&self.session_id)?;
+        if self.epoch.0 != session.epoch {
+            return Err(StoreError::Fenced { current: Epoch(session.epoch) }.into());
+        }
+        if self.expected_seq != session.head {
+            return Err(StoreError::Conflict { expected: self.expected_seq, actual: session.head }.into());
+        }
+        let misplaced = self.events.iter().zip(session.head..).find(|((event, ..), seq)| event.seq != *seq);
+        match misplaced {
+            Some(((event, ..), seq)) => Err(StoreError::Conflict { expected: event.seq, actual: seq }.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Writes a record.
+pub(super) fn insert(connection: &Connection, place: i64, no: i64, record: &Sealed) -> Result<(), Fault> {
+    let mut statement = connection
+        .prepare_cached("INSERT INTO events (place, no, seq, chain, crc, body) VALUES (?, ?, ?, ?, ?, ?)")?;
+    statement.execute(params![
+        place,
+        no,
+        int(record.seq),
+        record.chain.as_bytes(),
+        record.check,
+        record.body
+    ])?;
+    Ok(())
+}
+
+/// Notes which blobs an event mentions.
+pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8; 32]]) -> Result<(), Fault> {
+    for hash in hashes {
+        let mut statement =
+            connection.prepare_cached("INSERT OR IGNORE INTO blob_refs (no, seq, hash) VALUES (?, ?, ?)")?;
+        statement.execute(params![no, int(seq), hash])?;
+    }
+    Ok(())
+}
+
+/// Keeps bytes under their address, once. One that was there already is as new as this.
+pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]) -> Result<(), Fault> {
+    let Some(hash) = content::hash_of(address) else { return Ok(()) };
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO blobs (hash, created, bytes) VALUES (?, unixepoch(), ?)
+         ON CONFLICT (hash) DO UPDATE SET created = excluded.created, bytes = excluded.bytes",
+    )?;
+    statement.execute(params![hash, bytes])?;
+    Ok(())
+}
+
+/// Refuses what no row can hold, before it spoils a transaction that it shares with others.
+pub(super) fn check_size(bytes: usize) -> Result<(), StoreError> {
+    if bytes > LARGEST_BYTES {
+        return Err(StoreError::Damaged(format!(
+            "{bytes} bytes are too many: one value has {LARGEST_BYTES}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Looking for damage.
+//!
+//! Owns what counts as damage: a record that is missing, changed, out of its chain or unreadable, a blob that is not what
+//! its address says, and what SQLite itself finds in its pages. Reads only; [`super::repair`] acts on it.
+
+use std::collections::HashMap;
+
+use lariat_core::archive::{Damage, DamageKind, Verdict};
+use lariat_core::id::SessionId;
+use lariat_core::store::{BlobHash, StoreError};
+use rusqlite::Connection;
+
+use super::fault::{Fault, is_damage, no_session};
+use super::rows::{self, Found, SessionRow, Tail};
+use crate::content;
+use crate::record::Chain;
+
+/// Findings of SQLite's own check that are told.
+const FINDINGS: u32 = 20;
+
+/// Checks every record of a journal, and the blobs it mentions.
+pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
+    let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
+    let head = Tail::of(connection, &session)?.head;
+    let segments = rows::segments(connection, &session, head)?;
+    let mut verdict = Verdict::default();
+    let mut previous = match segments.first() {
+        Some(first) => Some(SessionRow::at(connection, first.no)?.base),
+        None => None,
+    };
+    let mut blobs = HashMap::new();
+    rows::walk(connection, &segments, &(0..head), |found| {
+        let seq = found.seq;
+        let next = found.record.as_ref().filter(|record| record.is_whole()).map(|record| record.chain);
+        match inspect(connection, found, previous, &mut blobs)? {
+            None => verdict.intact += 1,
+            Some((kind, note)) => verdict.damage.push(Damage::new(Some(seq), None, kind, note)),
+        }
+        previous = next;
+        Ok(())
+    })?;
+    let own = quick_check(connection)?;
+    verdict.damage.extend(own.into_iter().map(|note| Damage::new(None, None, DamageKind::Garbage, note)));
+    Ok(verdict)
+}
+
+/// What SQLite finds in its own pages.
+fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
+    let mut statement = connection.prepare(&format!("PRAGMA quick_check({FINDINGS})"))?;
+    let findings = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let findings = match findings.collect::<rusqlite::Result<Vec<_>>>() {
+        Err(error) if is_damage(&error) => vec![error.to_string()],
+        other => other?,
+    };
+    Ok(findings.into_iter().filter(|finding| finding != "ok").collect())
+}
+
+/// What is wrong with a record. Without a chain to compare with, it only has to be whole.
+fn inspect(
+    connection: &Connection,
+    found: Found,
+    previous: Option<Chain>,
+    blobs: &mut HashMap<BlobHash, bool>,
+) -> Result<Option<(DamageKind, String)>, Fault> {
+    let Some(record) = &found.record else {
+        return Ok(Some((DamageKind::Missing, "the record is not there".to_owned())));
+    };
+    if !record.is_whole() {
+        return Ok(Some((DamageKind::Checksum, "the record is not as it was written".to_owned())));
+    }
+    if previous.is_some_and(|previous| !record.follows(previous)) {
+        return Ok(Some((DamageKind::Chain, "the record does not follow the one before it".to_owned())));
+    }
+    let moved_out = content::moved_out(&record.body);
+    for address in content::mentions(&record.body) {
+        let needed = moved_out.contains(&address);
+        if !sound(connection, &address, needed, blobs)? {
+            let note = format!("blob {} is gone or not what its address says", address.0);
+            return Ok(Some((DamageKind::Blob, note)));
+        }
+    }
+    match rows::event(connection, found) {
+        Ok(_) => Ok(None),
+        Err(Fault::Refused(error)) => Ok(Some((DamageKind::Garbage, error.to_string()))),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// Whether a blob is what it should be. One that is only mentioned may never have been here.
+fn sound(
+    connection: &Connection,
+    address: &BlobHash,
+    needed: bool,
+    blobs: &mut HashMap<BlobHash, bool>,
+) -> Result<bool, Fault> {
+    if let Some(sound) = blobs.get(address) {
+        return Ok(*sound);
+    }
+    let sound = match rows::blob(connection, address) {
+        Ok(_) => true,
+        Err(Fault::Refused(StoreError::NotFound(_))) => !needed,
+        Err(Fault::Refused(_)) => false,
+        Err(failed) => return Err(failed),
+    };
+    // A blob that is not here says nothing to the next one, which may need it.
+    if needed || !sound {
+        blobs.insert(address.clone(), sound);
+    }
+    Ok(sound)
+}

@@ -1,0 +1,219 @@
+//! Connections: how they are opened, and the small pool of those that read.
+//!
+//! Owns every setting of a connection. Nothing here opens the database file or its `-shm` file by other means than
+//! SQLite: closing such a handle would drop the locks that SQLite holds for the whole process (POSIX advisory locks).
+//! Invariant: only the writer's connection writes; those of the pool cannot.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lariat_core::store::{Durability, StoreError};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::Semaphore;
+
+use super::fault::{Fault, is_busy};
+use super::schema;
+use crate::files;
+
+/// The first SQLite without the WAL-reset bug, which can lose commits when two connections checkpoint at once.
+const OLDEST_SQLITE: i32 = 3_051_003;
+
+/// How long a connection waits for another process that writes.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Readers at work at the same time. More would only wait for the same disk.
+const READERS: usize = 4;
+
+/// Statements kept ready per connection; there are fewer in all.
+const STATEMENTS: usize = 64;
+
+/// Size the WAL file is cut back to after a burst.
+const WAL_LIMIT_BYTES: i64 = 64 << 20;
+
+/// Where a database is.
+#[derive(Clone, Debug)]
+pub(super) enum Home {
+    /// In the memory of one connection.
+    Memory,
+    /// In a file.
+    File(PathBuf),
+}
+
+/// Whether a database that is not there is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// It is.
+    Create,
+    /// It is not: it was there before, and an empty one in its place would hide that.
+    Fail,
+}
+
+impl Home {
+    /// A file beside the database: its name with something appended, as SQLite does it.
+    pub(super) fn beside(&self, suffix: &str) -> Option<PathBuf> {
+        match self {
+            Self::Memory => None,
+            Self::File(path) => {
+                let mut name = OsString::from(path);
+                name.push(suffix);
+                Some(PathBuf::from(name))
+            }
+        }
+    }
+
+    /// The connection that writes.
+    pub(super) fn open(&self, durability: Durability, missing: Missing) -> Result<Connection, Fault> {
+        if rusqlite::version_number() < OLDEST_SQLITE {
+            let version = rusqlite::version();
+            return Err(unavailable(format!("SQLite {version} can lose commits; 3.51.3 is needed")));
+        }
+        let mut connection = match self {
+            Self::Memory => Connection::open_in_memory()?,
+            Self::File(path) => {
+                if missing == Missing::Create {
+                    let folder = path.parent().unwrap_or(Path::new("."));
+                    files::make_folder(folder)
+                        .map_err(|error| unavailable(format!("{folder:?}: {error}")))?;
+                }
+                connect(path, missing)?
+            }
+        };
+        configure(&connection)?;
+        if let Self::File(path) = self {
+            use_wal(&connection)?;
+            let level = if durability == Durability::Durable { "FULL" } else { "NORMAL" };
+            connection.pragma_update(None, "synchronous", level)?;
+            // Where `fsync` alone leaves data in the disk's own cache.
+            connection.pragma_update(None, "fullfsync", true)?;
+            connection.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
+            schema::migrate(&mut connection)?;
+            if missing == Missing::Create {
+                let folder = path.parent().unwrap_or(Path::new("."));
+                files::sync_folder(folder).map_err(|error| unavailable(format!("{folder:?}: {error}")))?;
+            }
+        } else {
+            schema::migrate(&mut connection)?;
+        }
+        Ok(connection)
+    }
+}
+
+fn unavailable(what: String) -> Fault {
+    Fault::Refused(StoreError::Unavailable(what))
+}
+
+fn connect(path: &Path, missing: Missing) -> Result<Connection, Fault> {
+    let create = if missing == Missing::Create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
+    Ok(Connection::open_with_flags(path, flags)?)
+}
+
+fn configure(connection: &Connection) -> Result<(), Fault> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    Ok(())
+}
+
+/// Two processes that make one new database both switch it, and SQLite does not wait there.
+fn use_wal(connection: &Connection) -> Result<(), Fault> {
+    const ATTEMPTS: usize = 20;
+    for attempt in 1.. {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode == "wal" => break,
+            Ok(mode) => {
+                return Err(unavailable(format!("the file system takes no WAL (journal mode {mode})")));
+            }
+            Err(error) if is_busy(&error) && attempt < ATTEMPTS => {
+                // This one does wait for whoever holds the file.
+                connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Closes a connection that may no longer be trusted with the file: nothing is moved from the WAL, nothing removed.
+pub(super) fn abandon(connection: Connection) {
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+}
+
+/// Connections that read, opened when needed.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<(u64, Connection)>>,
+    permits: Arc<Semaphore>,
+    generation: AtomicU64,
+}
+
+impl Readers {
+    /// Readers of a file.
+    pub(super) fn new(path: PathBuf) -> Arc<Self> {
+        let permits = Arc::new(Semaphore::new(READERS));
+        Arc::new(Self { path, idle: Mutex::default(), permits, generation: AtomicU64::new(0) })
+    }
+
+    /// Opens anew from now on: the file may be another one.
+    pub(super) fn renew(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.idle().clear();
+    }
+
+    /// Reads at one point in time, on a thread that may block.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        mut work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let readers = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let (generation, connection) = readers.connection()?;
+            let read = (|| {
+                let transaction = connection.unchecked_transaction()?;
+                work(&transaction)
+            })();
+            if !matches!(read, Err(Fault::Failed(_))) {
+                readers.keep(generation, connection);
+            }
+            read
+        });
+        match reading.await {
+            Ok(read) => Ok(read?),
+            Err(error) => Err(StoreError::Unavailable(format!("the reader ended: {error}"))),
+        }
+    }
+
+    fn connection(&self) -> Result<(u64, Connection), Fault> {
+        if let Some(kept) = self.idle().pop() {
+            return Ok(kept);
+        }
+        let generation = self.generation.load(Ordering::Acquire);
+        let connection = connect(&self.path, Missing::Fail)?;
+        configure(&connection)?;
+        connection.pragma_update(None, "query_only", true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Ok((generation, connection))
+    }
+
+    fn keep(&self, generation: u64, connection: Connection) {
+        let mut idle = self.idle();
+        if generation == self.generation.load(Ordering::Acquire) {
+            idle.push((generation, connection));
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Connection)>> {
+        // A list of connections is whole whatever happened to whoever held the lock.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

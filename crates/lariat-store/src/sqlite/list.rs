@@ -1,0 +1,141 @@
+//! Listing sessions, and the index that finds them by what was said.
+//!
+//! Owns the query over `sessions` and what is in `search`: for each stretch of a session's events that was indexed at
+//! once, the words of it as [`ListQuery::words`] cuts them, so that SQLite's own idea of a word has no say. The index is
+//! brought up to date by whoever searches; appends do not pay for it.
+//! Invariant: the `indexed` first events of a session are in `search`.
+
+use std::collections::BTreeSet;
+
+use lariat_core::archive::{ListQuery, SessionSummary, searchable};
+use lariat_core::id::SessionId;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
+
+use super::fault::Fault;
+use super::projection::limit_of;
+use super::rows::{self, SessionRow, int, uint};
+use super::settle;
+
+/// Events of a session indexed at once.
+const STRETCH: u64 = 1_000;
+
+/// Bytes of words in one transaction, about.
+const BYTES: usize = 1 << 20;
+
+/// Sessions that fit, newest first.
+pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
+    let mut sql = "SELECT id, parent, summary FROM sessions WHERE kept IS NULL AND folded > 0".to_owned();
+    let mut values: Vec<Value> = Vec::new();
+    let mut and = |condition: &str, new: Vec<Value>| {
+        sql.push_str(" AND ");
+        sql.push_str(condition);
+        values.extend(new);
+    };
+    if let Some(after) = &query.after {
+        let last_active = int(after.last_active_at.as_millis());
+        and("(last_active, id) < (?, ?)", vec![last_active.into(), text(&after.session_id)]);
+    }
+    if let Some(cwd) = &query.cwd {
+        and("cwd = ?", vec![cwd.clone().into()]);
+    }
+    if let Some(parent) = &query.parent {
+        and("parent = ?", vec![text(parent)]);
+    }
+    if let Some(since) = query.active_since {
+        and("last_active >= ?", vec![int(since.as_millis()).into()]);
+    }
+    if let Some(tag) = &query.tag {
+        let has = "EXISTS (SELECT 1 FROM json_each(summary, '$.tags') WHERE value = ?)";
+        and(has, vec![tag.clone().into()]);
+    }
+    for word in query.words() {
+        let found = "no IN (SELECT rowid >> 32 FROM search WHERE search MATCH ?)";
+        and(found, vec![format!("\"{word}\"").into()]);
+    }
+    sql.push_str(" ORDER BY last_active DESC, id DESC LIMIT ?");
+    values.push(limit_of(query.limit).into());
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_map(params_from_iter(values), settle::read)?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+fn text(session_id: &SessionId) -> Value {
+    Value::Text(session_id.as_str().to_owned())
+}
+
+/// The words of a stretch of events, to be written into the index.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    no: i64,
+    from: u64,
+    to: u64,
+    words: String,
+}
+
+/// Some of what is not indexed yet; nothing when all is.
+pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> {
+    let mut statement = connection
+        .prepare_cached("SELECT no, indexed, head FROM sessions WHERE kept IS NULL AND indexed < head")?;
+    let mut rows = statement.query([])?;
+    let (mut stretches, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let (no, from, head) = (row.get(0)?, uint(row.get(1)?), uint(row.get(2)?));
+        let to = head.min(from + STRETCH);
+        let session = SessionRow::at(connection, no)?;
+        let mut words = BTreeSet::new();
+        rows::walk(connection, &rows::segments(connection, &session, head)?, &(from..to), |found| {
+            match rows::event(connection, found) {
+                Ok(event) => words.extend(searchable(&event).map(words_of).unwrap_or_default()),
+                // What cannot be read cannot be found.
+                Err(Fault::Refused(_)) => {}
+                Err(failed) => return Err(failed),
+            }
+            Ok(())
+        })?;
+        let words: Vec<String> = words.into_iter().collect();
+        let words = words.join(" ");
+        bytes += words.len();
+        stretches.push(Stretch { no, from, to, words });
+        if bytes > BYTES {
+            break;
+        }
+    }
+    Ok(stretches)
+}
+
+fn words_of(text: String) -> Vec<String> {
+    let mut query = ListQuery::default();
+    query.text = Some(text);
+    query.words()
+}
+
+/// Writes words into the index, unless somebody else did.
+pub(super) fn index(connection: &Connection, stretches: &[Stretch]) -> Result<(), Fault> {
+    for Stretch { no, from, to, words } in stretches {
+        let mut advance =
+            connection.prepare_cached("UPDATE sessions SET indexed = ? WHERE no = ? AND indexed = ?")?;
+        if advance.execute([int(*to), *no, int(*from)])? == 1 && !words.is_empty() {
+            let mut insert = connection.prepare_cached("INSERT INTO search (rowid, words) VALUES (?, ?)")?;
+            insert.execute(params![(no << 32) + int(*from), words])?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a session out of the index.
+pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
+    connection
+        .prepare_cached("DELETE FROM search WHERE rowid >= ? AND rowid < ?")?
+        .execute([no << 32, (no + 1) << 32])?;
+    connection.prepare_cached("UPDATE sessions SET indexed = 0 WHERE no = ?")?.execute([no])?;
+    Ok(())
+}
+
+/// Empties the index, to be filled anew.
+pub(super) fn reset(connection: &Connection) -> Result<(), Fault> {
+    connection.execute_batch(
+        "INSERT INTO search (search) VALUES ('delete-all'); UPDATE sessions SET indexed = 0",
+    )?;
+    Ok(())
+}

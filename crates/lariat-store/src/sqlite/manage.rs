@@ -1,0 +1,210 @@
+//! Forks, deletion, garbage, snapshots.
+//!
+//! Owns what sharing means: a fork names the session that wrote the event before its first own one, and a deleted
+//! session says in `kept` how many of its events such forks still need. Invariant: `kept` is exact after every
+//! deletion, so that collecting garbage has nothing to find out.
+
+use std::time::Duration;
+
+use lariat_core::archive::{Freed, SessionSummary};
+use lariat_core::id::SessionId;
+use lariat_core::store::{Snapshot, StoreError};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::desk::{Desk, NewSession};
+use super::fault::{Fault, no_session};
+use super::list;
+use super::projection;
+use super::rows::{self, SessionRow, int, uint};
+use crate::record::Chain;
+
+/// Snapshots kept per session.
+const SNAPSHOTS: i64 = 4;
+
+/// Makes a session that shares the first `at_seq` events of another.
+pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &SessionId) -> Result<(), Fault> {
+    let connection = desk.connection;
+    let parent = SessionRow::existing(connection, from)?.ok_or_else(|| no_session(from))?;
+    let session = desk.session(from)?;
+    let (head, summary) = (session.head, session.summary.clone());
+    if at_seq > head {
+        return Err(StoreError::Conflict { expected: at_seq, actual: head }.into());
+    }
+    match SessionRow::of(connection, to)? {
+        Some(there) if there.kept.is_some() => return Err(no_session(to)),
+        Some(_) => return Err(StoreError::Conflict { expected: 0, actual: desk.head(to)? }.into()),
+        None => {}
+    }
+    let (fork_of, base) = match at_seq.checked_sub(1) {
+        Some(last) => shared(connection, &parent, last)?,
+        None => (None, root(connection, parent)?.base),
+    };
+    let mut summary = if summary.events <= at_seq { summary } else { SessionSummary::new(to.clone()) };
+    summary.session_id = to.clone();
+    summary.parent = Some(from.clone());
+    desk.create(&NewSession {
+        session_id: to,
+        epoch: 0,
+        fork_of,
+        fork_seq: at_seq,
+        base,
+        summary: &summary,
+    })?;
+    desk.grown.push((to.clone(), Some(at_seq)));
+    Ok(())
+}
+
+/// Who wrote this event of a session, and the chain after it.
+fn shared(connection: &Connection, session: &SessionRow, seq: u64) -> Result<(Option<i64>, Chain), Fault> {
+    let segments = rows::segments(connection, session, seq + 1)?;
+    let mut chain = None;
+    rows::walk(connection, &segments, &(seq..seq + 1), |found| {
+        chain = found.record.filter(crate::record::Sealed::is_whole).map(|record| record.chain);
+        Ok(())
+    })?;
+    let damaged = || StoreError::Damaged(format!("event {seq} is missing or not as it was written"));
+    Ok((segments.last().map(|segment| segment.no), chain.ok_or_else(damaged)?))
+}
+
+fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, Fault> {
+    while let Some(parent) = session.fork_of {
+        session = SessionRow::at(connection, parent)?;
+    }
+    Ok(session)
+}
+
+/// Deletes a session: it is gone, what forks need of it stays.
+pub(super) fn delete(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<(), Fault> {
+    let connection = desk.connection;
+    let session = desk.session(session_id)?;
+    let (no, head, chain) = (session.no, session.head, session.chain);
+    desk.forget(session_id);
+    let kept = needed(connection, no)?;
+    connection
+        .prepare_cached("UPDATE sessions SET kept = ?2, head = ?3, chain = ?4, unsettled = 0 WHERE no = ?1")?
+        .execute(params![no, int(kept), int(head), chain.as_bytes()])?;
+    release(connection, SessionRow::at(connection, no)?.fork_of)?;
+    desk.unlock(no);
+    desk.grown.push((session_id.clone(), None));
+    Ok(())
+}
+
+/// Tells deleted sessions above that a fork needs less of them.
+fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault> {
+    while let Some(no) = above {
+        let session = SessionRow::at(connection, no)?;
+        let kept = needed(connection, no)?;
+        if session.kept.is_none_or(|before| before == kept) {
+            break;
+        }
+        connection.prepare_cached("UPDATE sessions SET kept = ? WHERE no = ?")?.execute([int(kept), no])?;
+        above = session.fork_of;
+    }
+    Ok(())
+}
+
+/// How many events of a session its forks need: those that exist, and those that are needed themselves.
+fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT coalesce(max(min(fork_seq, coalesce(kept, fork_seq))), 0) FROM sessions WHERE fork_of = ?",
+    )?;
+    Ok(uint(statement.query_row([no], |row| row.get(0))?))
+}
+
+/// Removes what nobody can reach.
+pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Freed, Fault> {
+    let connection = desk.connection;
+    let mut freed = Freed::default();
+    let mut statement = connection
+        .prepare_cached("SELECT no FROM sessions WHERE kept IS NOT NULL AND head > kept ORDER BY no")?;
+    let deleted: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for no in deleted {
+        let session = SessionRow::at(connection, no)?;
+        let kept = session.kept.unwrap_or(session.head);
+        freed.bytes += purge(connection, &session, kept)?;
+        freed.sessions += u64::from(kept == 0);
+    }
+    let grace = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
+    // A blob that was brought within the grace may be mentioned soon.
+    let unmentioned = "created <= unixepoch() - ? AND hash NOT IN (SELECT hash FROM blob_refs)";
+    let (blobs, bytes): (i64, i64) = connection.query_row(
+        &format!("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM blobs WHERE {unmentioned}"),
+        [grace],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    connection.execute(&format!("DELETE FROM blobs WHERE {unmentioned}"), [grace])?;
+    freed.blobs = uint(blobs);
+    freed.bytes += uint(bytes);
+    Ok(freed)
+}
+
+/// Removes the events of a deleted session from a position on. The bytes of their bodies.
+pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) -> Result<u64, Fault> {
+    let (no, from) = (session.no, kept.max(session.fork_seq));
+    let mut bytes = 0;
+    for (place, count) in rows::places(connection, no, &(from..session.head))? {
+        let part = params![place, place + int(count), no];
+        let condition = "place >= ? AND place < ? AND no = ?";
+        let sum = format!("SELECT coalesce(sum(length(body)), 0) FROM events WHERE {condition}");
+        bytes += uint(connection.prepare_cached(&sum)?.query_row(part, |row| row.get(0))?);
+        connection.prepare_cached(&format!("DELETE FROM events WHERE {condition}"))?.execute(part)?;
+    }
+    for sql in [
+        "DELETE FROM runs WHERE no = ? AND seq >= ?",
+        "DELETE FROM blob_refs WHERE no = ? AND seq >= ?",
+        "DELETE FROM snapshots WHERE no = ? AND seq > ?",
+        "UPDATE sessions SET head = ?2 WHERE no = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([no, int(kept)])?;
+    }
+    if kept == 0 {
+        connection.prepare_cached("DELETE FROM quarantine WHERE no = ?")?.execute([no])?;
+    }
+    projection::remove(connection, no, kept)?;
+    list::unindex(connection, no)?;
+    Ok(bytes)
+}
+
+/// Keeps a snapshot, and the newest few.
+pub(super) fn put_snapshot(
+    desk: &mut Desk<'_>,
+    session_id: &SessionId,
+    snapshot: &Snapshot,
+) -> Result<(), Fault> {
+    let no = desk.session(session_id)?.no;
+    let connection = desk.connection;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO snapshots (no, seq, state) VALUES (?, ?, ?)")?
+        .execute(params![no, int(snapshot.seq), snapshot.state])?;
+    connection
+        .prepare_cached(
+            "DELETE FROM snapshots WHERE no = ?1 AND seq NOT IN (
+             SELECT seq FROM snapshots WHERE no = ?1 ORDER BY seq DESC LIMIT ?2)",
+        )?
+        .execute([no, SNAPSHOTS])?;
+    Ok(())
+}
+
+/// The newest snapshot of at most `seq` events, of a session or of what it shares.
+pub(super) fn snapshot(
+    connection: &Connection,
+    session_id: &SessionId,
+    seq: u64,
+) -> Result<Option<Snapshot>, Fault> {
+    let (mut best, mut at_most): (Option<Snapshot>, u64) = (None, seq);
+    let mut above = SessionRow::existing(connection, session_id)?;
+    while let Some(session) = above {
+        let mut statement = connection.prepare_cached(
+            "SELECT seq, state FROM snapshots WHERE no = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+        )?;
+        let found = statement
+            .query_row([session.no, int(at_most)], |row| Ok(Snapshot::new(uint(row.get(0)?), row.get(1)?)))
+            .optional()?;
+        if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|best| best.seq < found.seq)) {
+            best = Some(found);
+        }
+        at_most = at_most.min(session.fork_seq);
+        above = session.fork_of.map(|no| SessionRow::at(connection, no)).transpose()?;
+    }
+    Ok(best)
+}

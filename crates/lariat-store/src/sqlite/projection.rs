@@ -1,0 +1,214 @@
+//! Checkpoints, learnings and goals of all sessions: tables beside the journals, made of nothing but them.
+//!
+//! Owns which events are projected and the questions that are asked. A row stands for one event; what a question
+//! answers is folded over the rows of the events that somebody can still reach, in the order of their time. So a
+//! deleted session takes along what only it said. Invariant: [`rebuild`] makes the same rows from the journals.
+
+use lariat_core::event::{AgentEvent, EventRecord, Goal, Learning};
+use lariat_core::id::{MessageId, SessionId};
+use lariat_core::store::StoreError;
+use lariat_core::time::Timestamp;
+use memchr::memmem;
+use rusqlite::{Connection, params};
+
+use super::fault::{Fault, no_session};
+use super::rows::{self, Found, SessionRow, Tail, int, uint};
+use crate::record::{Chain, Sealed};
+
+/// A named point of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// Position of its event.
+    pub seq: u64,
+    /// When it was made.
+    pub at: Timestamp,
+    /// Its name.
+    pub label: String,
+    /// The last message before it.
+    pub message_id: Option<MessageId>,
+}
+
+/// Something that was learned, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Learned {
+    /// The session that said it last.
+    pub session_id: SessionId,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub learning: Learning,
+}
+
+/// A goal, and where it was set or changed last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GoalSet {
+    /// The session.
+    pub session_id: SessionId,
+    /// When.
+    pub at: Timestamp,
+    /// The goal.
+    pub goal: Goal,
+}
+
+/// Takes in an event.
+pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) -> Result<(), Fault> {
+    let (seq, at) = (int(record.seq), int(record.timestamp.as_millis()));
+    match &record.event {
+        AgentEvent::Checkpoint { label, message_id } => {
+            let message_id = message_id.map(|id| id.uuid().to_string());
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)")?
+                .execute(params![no, seq, at, label, message_id])?;
+        }
+        AgentEvent::Learned(learning) => {
+            learn(connection, (no, seq, at), &learning.learning_id, Some(json(learning)?))?;
+        }
+        AgentEvent::Unlearned { learning_id } => learn(connection, (no, seq, at), learning_id, None)?,
+        AgentEvent::GoalChanged(goal) => {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO goals VALUES (?, ?, ?, ?, ?)")?
+                .execute(params![no, seq, at, goal.goal_id, json(goal)?])?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn learn(
+    connection: &Connection,
+    (no, seq, at): (i64, i64, i64),
+    id: &str,
+    learning: Option<String>,
+) -> Result<(), Fault> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO learnings VALUES (?, ?, ?, ?, ?)")?
+        .execute(params![no, seq, at, id, learning])?;
+    Ok(())
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
+    serde_json::from_str(json).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
+}
+
+/// Forgets what was projected of a session from a position on.
+pub(super) fn remove(connection: &Connection, no: i64, from_seq: u64) -> Result<(), Fault> {
+    for sql in [
+        "DELETE FROM checkpoints WHERE no = ? AND seq >= ?",
+        "DELETE FROM learnings WHERE no = ? AND seq >= ?",
+        "DELETE FROM goals WHERE no = ? AND seq >= ?",
+    ] {
+        connection.prepare_cached(sql)?.execute([no, int(from_seq)])?;
+    }
+    Ok(())
+}
+
+/// Makes the tables anew from all events there are.
+pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
+    connection.execute_batch("DELETE FROM checkpoints; DELETE FROM learnings; DELETE FROM goals")?;
+    let kinds = ["Checkpoint", "Learned", "Unlearned", "GoalChanged"];
+    let finders: Vec<_> =
+        kinds.iter().map(|kind| memmem::Finder::new(&format!("\"type\":\"{kind}\"")).into_owned()).collect();
+    let mut statement = connection.prepare("SELECT no, seq, chain, crc, body FROM events ORDER BY place")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        // Damage is found and told by whoever checks the journal; here it says nothing.
+        let Ok(body) = row.get_ref(4)?.as_blob() else { continue };
+        if !finders.iter().any(|finder| finder.find(body).is_some()) {
+            continue;
+        }
+        let (no, seq): (i64, u64) = (row.get(0)?, uint(row.get(1)?));
+        let (Ok(chain), Ok(check)) = (row.get(2), row.get(3)) else { continue };
+        let record = Sealed { seq, chain: Chain::from_bytes(chain), check, body: body.to_vec() };
+        if let Ok(event) = rows::event(connection, Found { seq, place: None, record: Some(record) }) {
+            project(connection, no, &event)?;
+        }
+    }
+    Ok(())
+}
+
+/// The checkpoints of a session, those it shares with what it was forked from included, oldest first.
+pub(super) fn checkpoints(connection: &Connection, session_id: &SessionId) -> Result<Vec<Checkpoint>, Fault> {
+    let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
+    let head = Tail::of(connection, &session)?.head;
+    let mut found = Vec::new();
+    for segment in rows::segments(connection, &session, head)? {
+        let mut statement = connection.prepare_cached(
+            "SELECT seq, at, label, message_id FROM checkpoints WHERE no = ? AND seq >= ? AND seq < ? ORDER BY seq",
+        )?;
+        let rows =
+            statement.query_map([segment.no, int(segment.seqs.start), int(segment.seqs.end)], |row| {
+                let message_id: Option<String> = row.get(3)?;
+                Ok(Checkpoint {
+                    seq: uint(row.get(0)?),
+                    at: Timestamp::from_millis(uint(row.get(1)?)),
+                    label: row.get(2)?,
+                    message_id: message_id.and_then(|id| id.parse().ok()).map(MessageId::new),
+                })
+            })?;
+        for checkpoint in rows {
+            found.push(checkpoint?);
+        }
+    }
+    Ok(found)
+}
+
+/// What is known now, newest first; with a tag, and at most `limit` (0 for all).
+pub(super) fn learnings(
+    connection: &Connection,
+    tag: Option<&str>,
+    limit: usize,
+) -> Result<Vec<Learned>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT s.id, l.at, l.learning FROM learnings l JOIN sessions s ON s.no = l.no
+         WHERE l.learning IS NOT NULL AND (s.kept IS NULL OR l.seq < s.kept) AND NOT EXISTS (
+             SELECT 1 FROM learnings later JOIN sessions t ON t.no = later.no
+             WHERE later.learning_id = l.learning_id AND (t.kept IS NULL OR later.seq < t.kept)
+             AND (later.at, later.no, later.seq) > (l.at, l.no, l.seq))
+         AND (?1 IS NULL OR EXISTS (SELECT 1 FROM json_each(l.learning, '$.tags') WHERE value = ?1))
+         ORDER BY l.at DESC, l.no DESC, l.seq DESC LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![tag, limit_of(limit)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Learned {
+            session_id: SessionId::from(row.get::<_, String>(0)?),
+            at: Timestamp::from_millis(uint(row.get(1)?)),
+            learning: parsed(&row.get::<_, String>(2)?)?,
+        });
+    }
+    Ok(found)
+}
+
+/// All goals as they stand, newest change first.
+pub(super) fn goals(connection: &Connection) -> Result<Vec<GoalSet>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT s.id, g.at, g.goal FROM goals g JOIN sessions s ON s.no = g.no
+         WHERE (s.kept IS NULL OR g.seq < s.kept) AND NOT EXISTS (
+             SELECT 1 FROM goals later JOIN sessions t ON t.no = later.no
+             WHERE later.goal_id = g.goal_id AND (t.kept IS NULL OR later.seq < t.kept)
+             AND (later.at, later.no, later.seq) > (g.at, g.no, g.seq))
+         ORDER BY g.at DESC, g.no DESC, g.seq DESC",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(GoalSet {
+            session_id: SessionId::from(row.get::<_, String>(0)?),
+            at: Timestamp::from_millis(uint(row.get(1)?)),
+            goal: parsed(&row.get::<_, String>(2)?)?,
+        });
+    }
+    Ok(found)
+}
+
+/// SQLite's way to say how many: a negative number for all.
+pub(super) fn limit_of(limit: usize) -> i64 {
+    if limit == 0 { -1 } else { i64::try_from(limit).unwrap_or(-1) }
+}

@@ -1,0 +1,190 @@
+//! Making a damaged journal usable again.
+//!
+//! Owns how a journal is sealed anew: from the first damage on, every record is written again with a chain that fits,
+//! [`AgentEvent::EventLost`] where nothing could be read; what was there is kept in `quarantine`. Forks that share a
+//! repaired part are sealed anew, too. Invariant: a record that is whole and can be read is never given up.
+
+use lariat_core::archive::Verdict;
+use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
+use lariat_core::id::{EventId, SessionId};
+use lariat_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::append;
+use super::check;
+use super::desk::Desk;
+use super::fault::{Fault, is_damage, no_session};
+use super::list;
+use super::manage;
+use super::projection;
+use super::rows::{self, Found, SessionRow, Tail, int, uint};
+use super::settle;
+use crate::content;
+use crate::record::{Chain, Sealed};
+
+/// Repairs a journal. What was found before.
+pub(super) fn repair(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<Verdict, Fault> {
+    let connection = desk.connection;
+    let verdict = check::verify(connection, session_id)?;
+    let Some(first) = verdict.damage.iter().filter_map(|damage| damage.seq).min() else {
+        return Ok(verdict);
+    };
+    let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
+    // Whoever wrote the first damaged event; all others are forks of that one.
+    let segments = rows::segments(connection, &session, first + 1)?;
+    let Some(segment) = segments.last() else { return Ok(verdict) };
+    let mut before = SessionRow::at(connection, segment.no)?.base;
+    if first > segment.seqs.start {
+        rows::walk(connection, &segments, &(first - 1..first), |found| {
+            before = found.record.map_or(before, |record| record.chain);
+            Ok(())
+        })?;
+    }
+    desk.forget_all();
+    let mut waiting = vec![Stretch { no: segment.no, from: first, before }];
+    while let Some(stretch) = waiting.pop() {
+        waiting.extend(seal_anew(desk, &stretch)?);
+    }
+    Ok(verdict)
+}
+
+/// The own events of a session from a position on, and the chain before them.
+struct Stretch {
+    no: i64,
+    from: u64,
+    before: Chain,
+}
+
+/// Writes a stretch again. The stretches of forks that follow from it.
+fn seal_anew(desk: &mut Desk<'_>, stretch: &Stretch) -> Result<Vec<Stretch>, Fault> {
+    let (connection, no, from) = (desk.connection, stretch.no, stretch.from);
+    let session = SessionRow::at(connection, no)?;
+    let head = match session.kept {
+        Some(kept) => {
+            manage::purge(connection, &session, kept)?;
+            kept
+        }
+        None => Tail::of(connection, &session)?.head,
+    };
+    let seqs = from..head.max(from);
+    let mut forks = forks(connection, no, from)?;
+    clear(connection, no, from)?;
+    let (mut chain, mut at, mut first) = (stretch.before, Timestamp::from_millis(0), None);
+    let old = rows::places(connection, no, &seqs)?;
+    let own = [rows::Segment { no, seqs: seqs.clone() }];
+    rows::walk(connection, &own, &seqs, |found| {
+        let (seq, place) = (found.seq, found.place);
+        let (body, event) = match readable(connection, found)? {
+            Some(kept) => kept,
+            None => {
+                quarantine(connection, no, seq, place)?;
+                lost(seq, at)?
+            }
+        };
+        let record = Sealed::new(seq, chain, body);
+        (chain, at) = (record.chain, at.max(event.timestamp));
+        forks.iter_mut().filter(|fork| fork.from == seq + 1).for_each(|fork| fork.before = chain);
+        let place = desk.next_place()?;
+        first.get_or_insert(place);
+        append::insert(connection, place, no, &record)?;
+        let hashes: Vec<_> = content::mentions(&record.body).iter().filter_map(content::hash_of).collect();
+        append::mention(connection, no, seq, &hashes)?;
+        projection::project(connection, no, &event)
+    })?;
+    for (place, count) in old {
+        let mut delete =
+            connection.prepare_cached("DELETE FROM events WHERE place >= ? AND place < ? AND no = ?")?;
+        // What is on a page that SQLite cannot read stays there: no run leads to it any more.
+        unless_damaged(delete.execute([place, place + int(count), no]))?;
+    }
+    connection.prepare_cached("DELETE FROM runs WHERE no = ? AND seq >= ?")?.execute([no, int(from)])?;
+    if let Some(place) = first {
+        connection.prepare_cached("INSERT INTO runs VALUES (?, ?, ?)")?.execute([no, int(from), place])?;
+    }
+    let base = if from == session.fork_seq { stretch.before } else { session.base };
+    begin_anew(connection, &session, base, seqs.end, chain)?;
+    Ok(forks)
+}
+
+/// Takes away what was derived of a session's events.
+fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
+    projection::remove(connection, no, from)?;
+    list::unindex(connection, no)?;
+    connection.prepare_cached("DELETE FROM blob_refs WHERE no = ? AND seq >= ?")?.execute([no, int(from)])?;
+    connection.prepare_cached("DELETE FROM snapshots WHERE no = ? AND seq > ?")?.execute([no, int(from)])?;
+    Ok(())
+}
+
+/// The row of a session after its events changed: its summary is folded by whoever lists it next.
+fn begin_anew(
+    connection: &Connection,
+    session: &SessionRow,
+    base: Chain,
+    head: u64,
+    chain: Chain,
+) -> Result<(), Fault> {
+    let before = settle::summary(connection, session.no)?;
+    let summary = settle::empty(before.session_id, before.parent);
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET base = ?2, head = ?3, chain = ?4, unsettled = kept IS NULL, folded = 0,
+             summary = ?5 WHERE no = ?1",
+        )?
+        .execute(params![
+            session.no,
+            base.as_bytes(),
+            int(head),
+            chain.as_bytes(),
+            settle::written(&summary)?
+        ])?;
+    Ok(())
+}
+
+/// Forks whose own events follow what comes after this position.
+fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<Stretch>, Fault> {
+    let mut statement = connection
+        .prepare_cached("SELECT no, fork_seq, base FROM sessions WHERE fork_of = ? AND fork_seq > ?")?;
+    let forks = statement.query_map([no, int(from)], |row| {
+        Ok(Stretch { no: row.get(0)?, from: uint(row.get(1)?), before: Chain::from_bytes(row.get(2)?) })
+    })?;
+    Ok(forks.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A record that is whole and can be read, with the blobs it needs.
+fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Event)>, Fault> {
+    let body = found.record.as_ref().map(|record| record.body.clone());
+    match rows::event(connection, found) {
+        Ok(event) => Ok(body.map(|body| (body, Event::new(event)))),
+        Err(Fault::Refused(_)) => Ok(None),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// Puts aside what is in the place of a record.
+fn quarantine(connection: &Connection, no: i64, seq: u64, place: Option<i64>) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO quarantine (no, seq, chain, crc, body, note)
+         SELECT ?1, ?2, chain, crc, body, 'number ' || no || ', position ' || seq FROM events WHERE place = ?3",
+    )?;
+    unless_damaged(insert.execute(params![no, int(seq), place]))
+}
+
+fn unless_damaged(done: rusqlite::Result<usize>) -> Result<(), Fault> {
+    match done {
+        Err(error) if !is_damage(&error) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// What stands where a record was.
+fn lost(seq: u64, timestamp: Timestamp) -> Result<(Vec<u8>, Event), Fault> {
+    let event = EventRecord {
+        v: FORMAT_VERSION,
+        seq,
+        id: EventId::new(uuid::Uuid::new_v4()),
+        timestamp,
+        loop_id: None,
+        event: AgentEvent::EventLost { note: "the record was damaged or missing".to_owned() },
+    };
+    Ok((content::pack(&event)?.body, Event::new(event)))
+}

@@ -1,0 +1,328 @@
+//! Reading rows: sessions, where their events are, records, blobs.
+//!
+//! Owns how a position in a journal becomes a place in `events`: through the sessions it was forked from, and through
+//! their runs. All of it reads; a transaction around several calls makes them agree.
+//! Invariant: a record that is given out is the one of that session and position, or it is called missing.
+
+use std::ops::Range;
+
+use lariat_core::event::EventRecord;
+use lariat_core::id::SessionId;
+use lariat_core::store::{BlobHash, StoreError};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::fault::{Fault, is_damage};
+use crate::content;
+use crate::record::{self, Chain, Sealed};
+
+/// A number as SQLite keeps it. Positions never come near the limit.
+pub(super) fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number as SQLite kept it.
+pub(super) fn uint(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// What `sessions` says about a session.
+#[derive(Clone, Debug)]
+pub(super) struct SessionRow {
+    pub(super) no: i64,
+    pub(super) epoch: u64,
+    pub(super) fork_of: Option<i64>,
+    pub(super) fork_seq: u64,
+    pub(super) base: Chain,
+    /// `None` while it exists.
+    pub(super) kept: Option<u64>,
+    /// As of the last settling.
+    pub(super) head: u64,
+    /// As of the last settling.
+    pub(super) chain: Chain,
+    pub(super) unsettled: bool,
+    pub(super) folded: u64,
+}
+
+const BY_ID: &str = "SELECT no, epoch, fork_of, fork_seq, base, kept, head, chain, unsettled, folded
+     FROM sessions WHERE id = ?";
+const BY_NO: &str = "SELECT no, epoch, fork_of, fork_seq, base, kept, head, chain, unsettled, folded
+     FROM sessions WHERE no = ?";
+
+impl SessionRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            no: row.get(0)?,
+            epoch: uint(row.get(1)?),
+            fork_of: row.get(2)?,
+            fork_seq: uint(row.get(3)?),
+            base: Chain::from_bytes(row.get(4)?),
+            kept: row.get::<_, Option<i64>>(5)?.map(uint),
+            head: uint(row.get(6)?),
+            chain: Chain::from_bytes(row.get(7)?),
+            unsettled: row.get(8)?,
+            folded: uint(row.get(9)?),
+        })
+    }
+
+    /// The session of an id, also when it was deleted.
+    pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, Fault> {
+        let mut statement = connection.prepare_cached(BY_ID)?;
+        Ok(statement.query_row([session_id.as_str()], Self::read).optional()?)
+    }
+
+    /// The session of an id, if it exists.
+    pub(super) fn existing(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, Fault> {
+        Ok(Self::of(connection, session_id)?.filter(|row| row.kept.is_none()))
+    }
+
+    /// The session of a number.
+    pub(super) fn at(connection: &Connection, no: i64) -> Result<Self, Fault> {
+        let mut statement = connection.prepare_cached(BY_NO)?;
+        let row = statement.query_row([no], Self::read).optional()?;
+        row.ok_or_else(|| Fault::Refused(StoreError::Damaged(format!("session number {no} is missing"))))
+    }
+}
+
+/// Where a journal ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    /// Number of events.
+    pub(super) head: u64,
+    /// The chain after them.
+    pub(super) chain: Chain,
+    /// Where the last own event is.
+    pub(super) place: Option<i64>,
+}
+
+impl Tail {
+    /// Looks from where the session was settled last: events that are behind that point are few.
+    pub(super) fn of(connection: &Connection, session: &SessionRow) -> Result<Self, Fault> {
+        let mut tail = Self { head: session.head, chain: session.chain, place: None };
+        let mut last_run = connection
+            .prepare_cached("SELECT seq, place FROM runs WHERE no = ? ORDER BY seq DESC LIMIT 1")?;
+        let run = last_run.query_row([session.no], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        let Some((seq, place)) = run.optional()? else { return Ok(tail) };
+        let settled_own = int(session.head).saturating_sub(1).max(seq);
+        let mut rows = connection
+            .prepare_cached("SELECT place, no, seq, chain FROM events WHERE place >= ? ORDER BY place")?;
+        let mut rows = rows.query([place + (settled_own - seq)])?;
+        while let Some(row) = rows.next()? {
+            let (at, own): (i64, i64) = (row.get(0)?, row.get::<_, i64>(2)?);
+            if row.get::<_, i64>(1)? != session.no || own - seq != at - place {
+                break;
+            }
+            tail.place = Some(at);
+            if uint(own) >= tail.head {
+                tail.head = uint(own) + 1;
+                tail.chain = Chain::from_bytes(row.get(3)?);
+            }
+        }
+        Ok(tail)
+    }
+}
+
+/// Number of events of a session; 0 when there is none.
+pub(super) fn head(connection: &Connection, session_id: &SessionId) -> Result<u64, Fault> {
+    match SessionRow::existing(connection, session_id)? {
+        Some(session) => Ok(Tail::of(connection, &session)?.head),
+        None => Ok(0),
+    }
+}
+
+/// A stretch of a journal and the session that wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) no: i64,
+    pub(super) seqs: Range<u64>,
+}
+
+/// Which session wrote which part of the first `head` events, oldest first.
+pub(super) fn segments(
+    connection: &Connection,
+    session: &SessionRow,
+    head: u64,
+) -> Result<Vec<Segment>, Fault> {
+    let mut segments = Vec::new();
+    let (mut end, mut at) = (head, session.clone());
+    loop {
+        segments.push(Segment { no: at.no, seqs: at.fork_seq.min(end)..end });
+        end = end.min(at.fork_seq);
+        match at.fork_of {
+            Some(parent) if end > 0 => at = SessionRow::at(connection, parent)?,
+            _ => break,
+        }
+    }
+    segments.retain(|segment| !segment.seqs.is_empty());
+    segments.reverse();
+    Ok(segments)
+}
+
+/// A record as it was found, with the place where it should be.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) seq: u64,
+    /// `None` when no run says where it is.
+    pub(super) place: Option<i64>,
+    /// `None` when it is not there.
+    pub(super) record: Option<Sealed>,
+}
+
+/// Gives every position of a stretch of a journal, in order.
+pub(super) fn walk(
+    connection: &Connection,
+    segments: &[Segment],
+    seqs: &Range<u64>,
+    mut take: impl FnMut(Found) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    for segment in segments {
+        let wanted = segment.seqs.start.max(seqs.start)..segment.seqs.end.min(seqs.end);
+        if wanted.is_empty() {
+            continue;
+        }
+        let runs = runs(connection, segment.no, &wanted)?;
+        // Positions before the first run that is known.
+        let first = runs.first().map_or(wanted.end, |(seq, _)| *seq);
+        for seq in wanted.start..first.min(wanted.end) {
+            take(Found { seq, place: None, record: None })?;
+        }
+        let ends = runs.iter().skip(1).map(|(seq, _)| *seq).chain([wanted.end]);
+        for ((start, place), end) in runs.iter().zip(ends) {
+            let part = (*start).max(wanted.start)..end.min(wanted.end);
+            walk_run(connection, segment.no, place + int(part.start - start), part, &mut take)?;
+        }
+    }
+    Ok(())
+}
+
+/// The runs that hold these positions, first positions and places.
+fn runs(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(u64, i64)>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, place FROM runs WHERE no = ?1 AND seq < ?3
+         AND seq >= coalesce((SELECT max(seq) FROM runs WHERE no = ?1 AND seq <= ?2), 0) ORDER BY seq",
+    )?;
+    let rows = statement
+        .query_map(params![no, int(seqs.start), int(seqs.end)], |row| Ok((uint(row.get(0)?), row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Where the own events of a session at these positions are: first places, and how many follow.
+pub(super) fn places(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(i64, u64)>, Fault> {
+    let runs = runs(connection, no, seqs)?;
+    let ends = runs.iter().skip(1).map(|(seq, _)| *seq).chain([seqs.end]);
+    let parts = runs.iter().zip(ends).map(|((start, place), end)| {
+        let from = (*start).max(seqs.start);
+        (place + int(from - start), end.min(seqs.end).saturating_sub(from))
+    });
+    Ok(parts.collect())
+}
+
+fn walk_run(
+    connection: &Connection,
+    no: i64,
+    place: i64,
+    seqs: Range<u64>,
+    take: &mut impl FnMut(Found) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ? AND place < ? ORDER BY place",
+    )?;
+    let end = place + int(seqs.end - seqs.start);
+    let mut rows = statement.query([place, end])?;
+    let found = |at: i64, record| Found { seq: seqs.start + uint(at - place), place: Some(at), record };
+    let mut next = place;
+    loop {
+        let (at, record) = match rows.next() {
+            Ok(Some(row)) => {
+                let at = row.get(0)?;
+                (at, sealed(row, no, found(at, None).seq)?)
+            }
+            Ok(None) => break,
+            // A page that cannot be read: those behind it may be. They are asked for one by one.
+            Err(error) if is_damage(&error) => {
+                for at in next..end {
+                    take(found(at, single(connection, no, at, found(at, None).seq)?))?;
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for missing in next..at {
+            take(found(missing, None))?;
+        }
+        take(found(at, record))?;
+        next = at + 1;
+    }
+    for missing in next..end {
+        take(found(missing, None))?;
+    }
+    Ok(())
+}
+
+/// One record, if its page can be read.
+fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<Sealed>, Fault> {
+    let mut statement =
+        connection.prepare_cached("SELECT place, no, seq, chain, crc, body FROM events WHERE place = ?")?;
+    match statement.query_row([place], |row| sealed(row, no, seq)) {
+        Ok(record) => Ok(record),
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        Err(error) if is_damage(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The record in a row, if it is the one of this session and position. Whatever else is in the columns: what does not
+/// fit fails its checksum.
+fn sealed(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
+    if integer(row, 1)? != Some(no) || integer(row, 2)? != Some(int(seq)) {
+        return Ok(None);
+    }
+    let chain = Chain::from_bytes(bytes(row, 3)?.try_into().unwrap_or_default());
+    let check = integer(row, 4)?.and_then(|check| u32::try_from(check).ok());
+    let body = bytes(row, 5)?.to_vec();
+    // A checksum that is no number is as wrong as one that does not fit.
+    let check = check.unwrap_or_else(|| !record::checksum(seq, chain, &body));
+    Ok(Some(Sealed { seq, chain, check, body }))
+}
+
+fn integer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(row.get_ref(column)?.as_i64().ok())
+}
+
+fn bytes<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes,
+        _ => &[],
+    })
+}
+
+/// The event of a record that must be there and whole.
+pub(super) fn event(connection: &Connection, found: Found) -> Result<EventRecord, Fault> {
+    let Found { seq, record, .. } = found;
+    let damaged = |what: &str| Fault::Refused(StoreError::Damaged(format!("event {seq} {what}")));
+    let record = record.ok_or_else(|| damaged("is missing"))?;
+    if !record.is_whole() {
+        return Err(damaged("is not as it was written (checksum)"));
+    }
+    let unpacked = content::unpack(&record.body, |address| match blob(connection, address) {
+        Err(Fault::Refused(StoreError::NotFound(what))) => {
+            Err(StoreError::Damaged(format!("event {seq}: {what} is missing")))
+        }
+        other => Ok(other?),
+    })?;
+    Ok(record::event_of(seq, unpacked.as_deref().unwrap_or(&record.body))?)
+}
+
+/// The bytes of an address, which must be what it says.
+pub(super) fn blob(connection: &Connection, address: &BlobHash) -> Result<Vec<u8>, Fault> {
+    let missing = || Fault::Refused(StoreError::NotFound(format!("blob {}", address.0)));
+    let hash = content::hash_of(address).ok_or_else(missing)?;
+    let mut statement = connection.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?")?;
+    let bytes: Vec<u8> =
+        statement.query_row([hash], |row| Ok(bytes(row, 0)?.to_vec())).optional()?.ok_or_else(missing)?;
+    if content::address(&bytes) != *address {
+        let what = format!("blob {} is not what its address says", address.0);
+        return Err(Fault::Refused(StoreError::Damaged(what)));
+    }
+    Ok(bytes)
+}

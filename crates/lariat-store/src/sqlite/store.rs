@@ -1,0 +1,333 @@
+//! [`SqliteStore`]: the contract, each method a piece of work for the writer or for a reader.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::archive::{Freed, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
+use rusqlite::Connection;
+
+use super::append::{self, Batch};
+use super::database::{Home, Readers};
+use super::fault::{Fault, no_session};
+use super::rows::{self, SessionRow, Tail};
+use super::settle::Then;
+use super::watch::{Change, Watchers};
+use super::writer::Writer;
+use super::{Checkpoint, GoalSet, Learned, check, list, manage, projection, repair, settle};
+use crate::{StoreOptions, content};
+
+/// How often somebody who waits for a journal looks for what other processes wrote.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Journals in one SQLite database.
+///
+/// ```
+/// use lariat_core::id::SessionId;
+/// use lariat_core::store::{Append, SessionStore};
+/// use lariat_store::sqlite::SqliteStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), lariat_core::store::StoreError> {
+/// let store = SqliteStore::in_memory().await?;
+/// let session = SessionId::from("s");
+/// let epoch = store.claim(&session).await?;
+/// let ack = store.append(Append::new(&session, epoch, 0, &[])).await?;
+/// assert_eq!(ack.next_seq, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    /// None for a database in memory: only the writer's connection sees it.
+    readers: Option<Arc<Readers>>,
+    watchers: Arc<Watchers>,
+    durability: Durability,
+}
+
+impl SqliteStore {
+    /// Opens the database in a file, making it if needed, and brings it up to date.
+    ///
+    /// Dropping the store waits for what is being written and gives the sessions it claimed free.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or was written by a newer version of this program.
+    pub async fn open(path: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
+        let path = path.into();
+        let durability = options.durability.max(Durability::Fast);
+        let readers = Some(Readers::new(path.clone()));
+        Self::start(Home::File(path), StoreOptions { durability, ..options }, readers).await
+    }
+
+    /// An empty store in memory, for sessions nobody needs later.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub async fn in_memory() -> Result<Self, StoreError> {
+        Self::start(Home::Memory, StoreOptions::with_durability(Durability::Memory), None).await
+    }
+
+    async fn start(
+        home: Home,
+        options: StoreOptions,
+        readers: Option<Arc<Readers>>,
+    ) -> Result<Self, StoreError> {
+        let watchers = Arc::new(Watchers::default());
+        let (theirs, told) = (readers.clone(), Arc::clone(&watchers));
+        let opening = tokio::task::spawn_blocking(move || Writer::start(home, options, theirs, told));
+        let writer = opening.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
+        Ok(Self { writer, readers, watchers, durability: options.durability })
+    }
+
+    /// The checkpoints of a session, those it shares with what it was forked from included, oldest first.
+    ///
+    /// # Errors
+    /// When there is no such session, or the database fails.
+    pub async fn checkpoints(&self, session_id: &SessionId) -> Result<Vec<Checkpoint>, StoreError> {
+        let session_id = session_id.clone();
+        self.read(move |connection| projection::checkpoints(connection, &session_id)).await
+    }
+
+    /// What all sessions learned and did not unlearn, newest first: with a tag, if one is given, and at most `limit`
+    /// (0 for all).
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn learnings(&self, tag: Option<&str>, limit: usize) -> Result<Vec<Learned>, StoreError> {
+        let tag = tag.map(str::to_owned);
+        self.read(move |connection| projection::learnings(connection, tag.as_deref(), limit)).await
+    }
+
+    /// The goals of all sessions as they stand, newest change first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn goals(&self) -> Result<Vec<GoalSet>, StoreError> {
+        self.read(projection::goals).await
+    }
+
+    /// Makes everything anew that is only derived from the journals: checkpoints, learnings and goals at once,
+    /// summaries and the search index when they are next asked for.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rebuild_projections(&self) -> Result<(), StoreError> {
+        self.writer
+            .write(0, |desk| {
+                desk.whole(|desk| {
+                    projection::rebuild(desk.connection)?;
+                    settle::reset(desk)?;
+                    list::reset(desk.connection)
+                })
+            })
+            .await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.readers {
+            Some(readers) => readers.read(work).await,
+            None => self.writer.write(0, move |desk| work(desk.connection)).await,
+        }
+    }
+
+    async fn events(&self, session_id: &SessionId, from: u64, to: u64) -> Result<Vec<Event>, StoreError> {
+        let session_id = session_id.clone();
+        self.read(move |connection| {
+            let mut events = Vec::new();
+            let Some(session) = SessionRow::existing(connection, &session_id)? else { return Ok(events) };
+            let head = Tail::of(connection, &session)?.head;
+            let wanted = from.min(head)..to.min(head);
+            rows::walk(connection, &rows::segments(connection, &session, wanted.end)?, &wanted, |found| {
+                events.push(Event::new(rows::event(connection, found)?));
+                Ok(())
+            })?;
+            Ok(events)
+        })
+        .await
+    }
+
+    /// Brings the rows of sessions up to date: first with what the writer has in mind, then with what other processes,
+    /// or this one before it crashed, left behind.
+    async fn settle(&self) -> Result<(), StoreError> {
+        let mut settled = self.writer.write(0, |desk| desk.settle_all(Then::GoOn)).await?;
+        settled.sort_unstable();
+        let folded = self.read(move |connection| settle::fold_unsettled(connection, &settled)).await?;
+        if !folded.is_empty() {
+            self.writer.write(0, move |desk| desk.whole(|desk| settle::store(desk, &folded))).await?;
+        }
+        Ok(())
+    }
+
+    async fn index(&self) -> Result<(), StoreError> {
+        loop {
+            let stretches = self.read(list::unindexed).await?;
+            if stretches.is_empty() {
+                return Ok(());
+            }
+            self.writer.write(0, move |desk| list::index(desk.connection, &stretches)).await?;
+        }
+    }
+}
+
+impl SessionStore for SqliteStore {
+    fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.writer.write(0, move |desk| desk.claim(&session_id).map(Epoch)))
+    }
+
+    fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
+        Box::pin(async move {
+            let batch = Batch::new(&append)?;
+            let next_seq = self.writer.write(batch.bytes, move |desk| batch.append(desk)).await?;
+            Ok(Ack { next_seq, durability: self.durability })
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        from_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        Box::pin(self.events(session_id, from_seq, from_seq.saturating_add(limit as u64)))
+    }
+
+    fn head<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<u64, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.read(move |connection| rows::head(connection, &session_id)))
+    }
+
+    fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
+        Box::pin(async move {
+            append::check_size(bytes.len())?;
+            let (address, bytes) = (content::address(bytes), bytes.to_vec());
+            let put = move |desk: &mut super::desk::Desk<'_>| {
+                append::put_blob(desk.connection, &address, &bytes).map(|()| address.clone())
+            };
+            self.writer.write(0, put).await
+        })
+    }
+
+    fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>> {
+        let hash = hash.clone();
+        Box::pin(self.read(move |connection| rows::blob(connection, &hash)))
+    }
+
+    fn put_snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        snapshot: Snapshot,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.writer.write(0, move |desk| manage::put_snapshot(desk, &session_id, &snapshot)))
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.read(move |connection| manage::snapshot(connection, &session_id, seq)))
+    }
+}
+
+impl SessionArchive for SqliteStore {
+    fn read_back<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        before_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        Box::pin(async move {
+            let head = self.head(session_id).await?;
+            let before = before_seq.min(head);
+            let mut events = self.events(session_id, before.saturating_sub(limit as u64), before).await?;
+            events.reverse();
+            Ok(events)
+        })
+    }
+
+    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let mut changes = self.watchers.watch(session_id);
+            loop {
+                let id = session_id.clone();
+                let head = self.read(move |connection| match SessionRow::of(connection, &id)? {
+                    Some(session) if session.kept.is_some() => Err(no_session(&id)),
+                    Some(session) => Ok(Tail::of(connection, &session)?.head),
+                    None => Ok(0),
+                });
+                let head = head.await?;
+                if head > beyond {
+                    return Ok(head);
+                }
+                // Told or not: what counts is what is read next.
+                let _ = tokio::time::timeout(
+                    LOOK_AGAIN,
+                    changes.wait_for(|change| match change {
+                        Change::Unknown => false,
+                        Change::Head(head) => *head > beyond,
+                        Change::Gone => true,
+                    }),
+                )
+                .await;
+            }
+        })
+    }
+
+    fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.read(move |connection| {
+            settle::of(connection, &session_id)?.ok_or_else(|| no_session(&session_id))
+        }))
+    }
+
+    fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        Box::pin(async move {
+            self.settle().await?;
+            if !query.words().is_empty() {
+                self.index().await?;
+            }
+            let query = query.clone();
+            self.read(move |connection| list::list(connection, &query)).await
+        })
+    }
+
+    fn fork<'a>(
+        &'a self,
+        from: &'a SessionId,
+        at_seq: u64,
+        to: &'a SessionId,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let (from, to) = (from.clone(), to.clone());
+        Box::pin(self.writer.write(0, move |desk| manage::fork(desk, &from, at_seq, &to)))
+    }
+
+    fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| manage::delete(desk, &session_id))))
+    }
+
+    fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.read(move |connection| check::verify(connection, &session_id)))
+    }
+
+    fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| repair::repair(desk, &session_id))))
+    }
+
+    fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
+        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| manage::collect_garbage(desk, grace))))
+    }
+}

@@ -1,0 +1,4 @@
+//! Every store against one suite, and what is special about each.
+
+#[cfg(feature = "sqlite")]
+mod sqlite;

@@ -1,0 +1,125 @@
+//! Writes that fail, files that go away: nothing is acknowledged that is not there, and it goes on when it can.
+
+use std::sync::Arc;
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::event::Event;
+use lariat_core::store::{Append, Durability, SessionStore, StoreError};
+use lariat_testkit::conformance::{Script, said};
+
+use super::Folder;
+
+/// Does what the driver of a session does after an unclear append: looks what is there, and appends the rest.
+async fn append_again(store: &dyn SessionArchive, script: &mut Script, events: Vec<Event>) {
+    let first = script.written.len() as u64;
+    let there = store.read(&script.session_id, first, events.len()).await.unwrap();
+    assert!(there == events[..there.len()], "{there:?}");
+    let rest = &events[there.len()..];
+    let append = Append::new(&script.session_id, script.epoch, first + there.len() as u64, rest);
+    store.append(append).await.unwrap();
+    script.written.extend(events);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_write_is_not_acknowledged_and_the_next_one_works() {
+    for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
+        let folder = Folder::new(durability);
+        let store = folder.store().await;
+        let mut script = Script::claim(&store, "s", 1_000).await;
+        script.write(&store, [said("one")]).await;
+        let other = folder.beside();
+        other
+            .execute_batch(
+                "CREATE TRIGGER fails AFTER INSERT ON events WHEN NEW.seq = 2
+                 BEGIN SELECT RAISE(ROLLBACK, 'no space'); END",
+            )
+            .unwrap();
+        let events = script.make([said("two"), said("three")]);
+        for _ in 0..3 {
+            let append = Append::new(&script.session_id, script.epoch, 1, &events);
+            let failed = store.append(append).await;
+            assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+            script.check(&store).await;
+        }
+        other.execute_batch("DROP TRIGGER fails").unwrap();
+        append_again(&store, &mut script, events).await;
+        script.write(&store, [said("four")]).await;
+        script.check(&store).await;
+        assert_eq!(store.verify(&script.session_id).await.unwrap().damage, []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_session_that_cannot_be_written_does_not_spoil_it_for_the_others() {
+    let folder = Folder::new(Durability::Fast);
+    let store = Arc::new(folder.store().await);
+    let mut scripts = Vec::new();
+    for number in 0..20 {
+        scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
+    }
+    let other = folder.beside();
+    let trigger = "CREATE TRIGGER fails AFTER INSERT ON events
+         WHEN NEW.no = (SELECT no FROM sessions WHERE id = 's7') BEGIN SELECT RAISE(ROLLBACK, 'no'); END";
+    other.execute_batch(trigger).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut appends = Vec::new();
+    for mut script in scripts {
+        let store = Arc::clone(&store);
+        appends.push(tokio::spawn(async move {
+            let events = script.make([said("hello")]);
+            let done = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await;
+            (script.session_id, done)
+        }));
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    other.execute_batch("ROLLBACK").unwrap();
+    for append in appends {
+        let (id, done) = append.await.unwrap();
+        let head = store.head(&id).await.unwrap();
+        match id.as_str() {
+            "s7" => assert!(matches!(done, Err(StoreError::Unavailable(_))) && head == 0, "{done:?}"),
+            _ => assert_eq!((done.unwrap().next_seq, head), (1, 1)),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_moved_away_takes_nothing_and_goes_on_when_it_is_back() {
+    for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
+        let folder = Folder::new(durability);
+        let store = folder.store().await;
+        let mut script = Script::claim(&store, "s", 1_000).await;
+        script.write(&store, [said("one")]).await;
+        let away = folder.path.with_extension("away");
+        std::fs::rename(&folder.path, &away).unwrap();
+        let events = script.make([said("two"), said("three")]);
+        for _ in 0..3 {
+            let append = Append::new(&script.session_id, script.epoch, 1, &events);
+            let failed = store.append(append).await;
+            assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+        }
+        assert!(!folder.path.exists(), "no empty database was put in its place");
+        std::fs::rename(&away, &folder.path).unwrap();
+        append_again(&store, &mut script, events).await;
+        script.write(&store, [said("four")]).await;
+        script.check(&store).await;
+        drop(store);
+        script.check(&folder.store().await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_was_replaced_by_an_older_copy_is_noticed() {
+    let folder = Folder::new(Durability::Durable);
+    let store = folder.store().await;
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    script.write(&store, [said("one")]).await;
+    let copy = folder.path.join("copy");
+    folder.beside().execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
+    script.write(&store, [said("two")]).await;
+    std::fs::rename(&copy, folder.database()).unwrap();
+    let events = script.make([said("three")]);
+    let append = Append::new(&script.session_id, script.epoch, 2, &events);
+    let failed = store.append(append).await;
+    assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+}

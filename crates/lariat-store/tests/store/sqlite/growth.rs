@@ -1,0 +1,79 @@
+//! What an event costs in bytes, against SQLite with nothing around it.
+
+use std::sync::Arc;
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::store::Durability;
+use lariat_testkit::conformance::{Script, said};
+
+use super::Folder;
+
+/// Events per measurement: few enough that the WAL is not moved into the database meanwhile.
+const EVENTS: usize = 240;
+
+fn wal(folder: &Folder) -> u64 {
+    std::fs::metadata(folder.path.join("sessions.db-wal")).unwrap().len()
+}
+
+/// About 1 KB with everything around it.
+fn text(n: usize) -> String {
+    format!("{n:04} ").repeat(158)
+}
+
+/// Bytes per event that one table takes, one event per transaction, written to its end.
+fn bare(per_transaction: usize, body: usize) -> u64 {
+    let folder = Folder::new(Durability::Fast);
+    std::fs::create_dir_all(&folder.path).unwrap();
+    let connection = folder.beside();
+    let sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+         CREATE TABLE events (place INTEGER PRIMARY KEY, chain BLOB, crc INTEGER, body BLOB)";
+    connection.execute_batch(sql).unwrap();
+    let before = wal(&folder);
+    for _ in 0..EVENTS / per_transaction {
+        connection.execute_batch("BEGIN").unwrap();
+        for _ in 0..per_transaction {
+            let row = rusqlite::params![[7_u8; 16], 0x1234_5678, vec![7_u8; body]];
+            connection.execute("INSERT INTO events (chain, crc, body) VALUES (?, ?, ?)", row).unwrap();
+        }
+        connection.execute_batch("COMMIT").unwrap();
+    }
+    (wal(&folder) - before) / EVENTS as u64
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_writes_little_more_than_its_row() {
+    let folder = Folder::new(Durability::Durable);
+    let store = folder.store().await;
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    script.write(&store, [said("first")]).await;
+    let before = wal(&folder);
+    for n in 0..EVENTS {
+        script.write(&store, [said(&text(n))]).await;
+    }
+    let ours = (wal(&folder) - before) / EVENTS as u64;
+    let body = serde_json::to_vec(&*script.written[1]).unwrap().len();
+    let bare = bare(1, body);
+    println!("one session: {ours} bytes per event of {body} bytes, bare SQLite {bare}");
+    assert!(ours * 100 <= bare * 105, "{ours} against {bare}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_side_by_side_pay_one_more_page_at_most() {
+    let folder = Folder::new(Durability::Durable);
+    let store: Arc<dyn SessionArchive> = Arc::new(folder.store().await);
+    let mut scripts = Vec::new();
+    for number in 0..8 {
+        let mut script = Script::claim(&*store, &format!("s{number}"), number * 1_000).await;
+        script.write(&*store, [said("first")]).await;
+        scripts.push(script);
+    }
+    let before = wal(&folder);
+    for n in 0..EVENTS {
+        scripts[n % 8].write(&*store, [said(&text(n))]).await;
+    }
+    let ours = (wal(&folder) - before) / EVENTS as u64;
+    let body = serde_json::to_vec(&*scripts[0].written[1]).unwrap().len();
+    let bare = bare(1, body);
+    println!("eight sessions in turn: {ours} bytes per event of {body} bytes, bare SQLite {bare}");
+    assert!(ours <= bare + 4120 + 400, "{ours} against {bare}");
+}

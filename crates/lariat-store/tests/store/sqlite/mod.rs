@@ -1,0 +1,94 @@
+//! The SQLite store: the suite that all stores pass, in a file at each level and in memory; and what is its own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that fails panics, and has folders of its own"
+)]
+
+mod damage;
+mod failure;
+mod growth;
+mod processes;
+mod projections;
+mod searching;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lariat_core::BoxFuture;
+use lariat_core::archive::SessionArchive;
+use lariat_core::store::Durability;
+use lariat_store::StoreOptions;
+use lariat_store::sqlite::SqliteStore;
+use lariat_testkit::conformance::Place;
+
+/// A folder that is removed with what is in it.
+struct Folder {
+    path: PathBuf,
+    durability: Durability,
+}
+
+impl Folder {
+    fn new(durability: Durability) -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-sqlite-{}", uuid::Uuid::new_v4()));
+        Self { path, durability }
+    }
+
+    fn database(&self) -> PathBuf {
+        self.path.join("sessions.db")
+    }
+
+    async fn store(&self) -> SqliteStore {
+        let options = StoreOptions::with_durability(self.durability);
+        SqliteStore::open(self.database(), options).await.unwrap()
+    }
+
+    /// A connection beside the store, as of another process.
+    fn beside(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.database()).unwrap();
+        connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+        connection
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+impl Place for Folder {
+    fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
+        Box::pin(async { Arc::new(self.store().await) as Arc<dyn SessionArchive> })
+    }
+}
+
+struct Memory;
+
+impl Place for Memory {
+    fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
+        Box::pin(async { Arc::new(SqliteStore::in_memory().await.unwrap()) as Arc<dyn SessionArchive> })
+    }
+
+    fn keeps(&self) -> bool {
+        false
+    }
+}
+
+mod durable {
+    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Durable));
+}
+
+mod batched {
+    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Batched));
+}
+
+mod fast {
+    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Fast));
+}
+
+mod memory {
+    lariat_testkit::store_conformance!(super::Memory);
+}

@@ -1,0 +1,194 @@
+//! Several stores on one file, as several processes have it, and many sessions in one store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
+use lariat_core::id::SessionId;
+use lariat_core::store::{Append, Durability, Epoch, SessionStore, StoreError};
+use lariat_testkit::conformance::{Script, described, said};
+
+use super::Folder;
+
+/// Commits in the WAL file: frames that say how large the database is after them.
+fn commits(folder: &Folder) -> usize {
+    let wal = std::fs::read(folder.path.join("sessions.db-wal")).unwrap();
+    let page = u32::from_be_bytes(wal[8..12].try_into().unwrap()) as usize;
+    let salt = &wal[16..24];
+    let frames = wal[32..].chunks_exact(24 + page).take_while(|frame| &frame[8..16] == salt);
+    frames.filter(|frame| frame[4..8] != [0; 4]).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_committed_together_and_a_refusal_disturbs_nobody() {
+    let folder = Folder::new(Durability::Durable);
+    let store = Arc::new(folder.store().await);
+    let mut scripts = Vec::new();
+    for number in 0..40 {
+        scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
+    }
+    let before = commits(&folder);
+    let other = folder.beside();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut appends = Vec::new();
+    for (number, mut script) in scripts.into_iter().enumerate() {
+        let store = Arc::clone(&store);
+        appends.push(tokio::spawn(async move {
+            let events = script.make([said("all together")]);
+            let (id, mut epoch) = (script.session_id.clone(), script.epoch);
+            let mut expected = 0;
+            match number % 4 {
+                2 => epoch = Epoch(99),
+                3 => expected = 7,
+                _ => {}
+            }
+            let appended = store.append(Append::new(&id, epoch, expected, &events)).await;
+            let head = store.head(&id).await.unwrap();
+            match number % 4 {
+                2 => assert_eq!((appended, head), (Err(StoreError::Fenced { current: script.epoch }), 0)),
+                3 => assert_eq!((appended, head), (Err(StoreError::Conflict { expected: 7, actual: 0 }), 0)),
+                _ => assert_eq!((appended.unwrap().next_seq, head), (1, 1)),
+            }
+        }));
+    }
+    // Until each has been put into the queue: none can be answered while the other process writes.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    other.execute_batch("ROLLBACK").unwrap();
+    for append in appends {
+        append.await.unwrap();
+    }
+    let together = commits(&folder) - before;
+    assert!((1..=4).contains(&together), "{together} commits for 40 appends");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_open_in_another_process_is_busy_until_that_one_ends() {
+    let folder = Folder::new(Durability::Durable);
+    let (first, second) = (folder.store().await, folder.store().await);
+    let id = SessionId::from("s");
+    let epoch = first.claim(&id).await.unwrap();
+    let holder = format!("process {}", std::process::id());
+    assert_eq!(second.claim(&id).await, Err(StoreError::Busy { holder }));
+    assert_eq!(first.append(Append::new(&id, epoch, 0, &[])).await.unwrap().next_seq, 0);
+    second.claim(&SessionId::from("another")).await.unwrap();
+    drop(first);
+    let next = second.claim(&id).await.unwrap();
+    assert!(next > epoch);
+    second.delete(&id).await.unwrap();
+    let left: Vec<_> = locks(&folder);
+    assert_eq!(left.len(), 1, "the lock of what was deleted is free: {left:?}");
+}
+
+fn locks(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder.path.join("sessions.db.locks")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_another_process_replaced_or_deleted_writes_nothing() {
+    let folder = Folder::new(Durability::Fast);
+    let store = folder.store().await;
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    script.write(&store, [said("one")]).await;
+    let late = script.make([said("too late")]);
+    let append = async |epoch| store.append(Append::new(&script.session_id, epoch, 1, &late)).await;
+    folder.beside().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
+    let current = Epoch(script.epoch.0 + 1);
+    assert_eq!(append(script.epoch).await, Err(StoreError::Fenced { current }));
+    let other = folder.store().await;
+    other.delete(&script.session_id).await.unwrap();
+    assert!(matches!(append(current).await, Err(StoreError::NotFound(_))));
+    assert_eq!(store.head(&script.session_id).await, Ok(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_write_at_the_same_time_each_keep_their_order() {
+    let folder = Folder::new(Durability::Fast);
+    let stores = [Arc::new(folder.store().await), Arc::new(folder.store().await)];
+    let mut writers = Vec::new();
+    for writer in 0..8_u64 {
+        let store = Arc::clone(&stores[writer as usize % 2]);
+        writers.push(tokio::spawn(async move {
+            let mut script = Script::claim(&*store, &format!("s{writer}"), writer * 1_000).await;
+            for turn in 0..40 {
+                script.write(&*store, (0..1 + turn % 3).map(|n| said(&format!("{turn} {n}")))).await;
+            }
+            script
+        }));
+    }
+    let mut expected = Vec::new();
+    for writer in writers {
+        let script = writer.await.unwrap();
+        for store in &stores {
+            script.check(&**store).await;
+            assert_eq!(store.verify(&script.session_id).await.unwrap().damage, []);
+        }
+        expected.push(SessionSummary::of(script.session_id.clone(), &script.written));
+    }
+    expected.sort_by_key(|summary| std::cmp::Reverse(summary.cursor()));
+    for store in &stores {
+        assert_eq!(store.list(&ListQuery::default()).await.unwrap(), expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_process_left_unsettled_is_listed_and_found_by_the_next() {
+    let folder = Folder::new(Durability::Fast);
+    let crashed = folder.store().await;
+    let mut script = Script::claim(&crashed, "s", 1_000).await;
+    script.write(&crashed, [said("first words")]).await;
+    script.write(&crashed, (0..700).map(|n| said(&format!("word{n}")))).await;
+    script.write(&crashed, [described(Some("last title"), Some("/w"), None)]).await;
+    script.write(&crashed, [said("zebra")]).await;
+    // It is alive, but the other one cannot know what it has in mind.
+    let store = folder.store().await;
+    let expected = SessionSummary::of(script.session_id.clone(), &script.written);
+    assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
+    let mut query = ListQuery::default();
+    assert_eq!(store.list(&query).await.unwrap(), [expected]);
+    script.write(&crashed, [said("yak")]).await;
+    query.text = Some("zebra word699 yak".to_owned());
+    let expected = SessionSummary::of(script.session_id.clone(), &script.written);
+    assert_eq!(store.list(&query).await.unwrap(), [expected]);
+    script.write(&crashed, [said("goes on")]).await;
+    script.check(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_who_waits_sees_what_another_process_writes_and_deletes() {
+    let folder = Folder::new(Durability::Fast);
+    let (ours, theirs) = (Arc::new(folder.store().await), folder.store().await);
+    let mut script = Script::claim(&theirs, "s", 1_000).await;
+    let waiting = |beyond| {
+        let (store, id) = (Arc::clone(&ours), script.session_id.clone());
+        tokio::spawn(async move { store.grown(&id, beyond).await })
+    };
+    let (one, two) = (waiting(0), waiting(1));
+    script.write(&theirs, [said("one")]).await;
+    assert_eq!(one.await.unwrap(), Ok(1));
+    theirs.delete(&script.session_id).await.unwrap();
+    let gone = two.await.unwrap();
+    assert!(matches!(gone, Err(StoreError::NotFound(_))), "{gone:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
+    let folder = Folder::new(Durability::Fast);
+    let store = folder.store().await;
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    for _ in 0..50 {
+        let events = script.make([said("one"), said("two")]);
+        let head = script.written.len() as u64;
+        let mut append = store.append(Append::new(&script.session_id, script.epoch, head, &events));
+        let polled = futures_util::FutureExt::now_or_never(&mut append);
+        drop(append);
+        if polled.is_some_and(|done| done.is_err()) {
+            continue;
+        }
+        // The writer does what came first before what comes later.
+        let after = store.append(Append::new(&script.session_id, script.epoch, head + 2, &[])).await;
+        assert_eq!(after.unwrap().next_seq, head + 2);
+        script.written.extend(events);
+    }
+    script.check(&store).await;
+}

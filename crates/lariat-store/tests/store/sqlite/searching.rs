@@ -1,0 +1,77 @@
+//! Words as people write them.
+
+use lariat_core::archive::{ListQuery, SessionArchive};
+use lariat_core::id::SessionId;
+use lariat_core::store::Durability;
+use lariat_testkit::conformance::{Script, described, said};
+
+use super::Folder;
+
+async fn found(store: &dyn SessionArchive, text: &str) -> Vec<String> {
+    let mut query = ListQuery::default();
+    query.text = Some(text.to_owned());
+    let listed = store.list(&query).await.unwrap();
+    listed.into_iter().map(|summary| summary.session_id.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn words_of_all_scripts_are_found_whole_and_in_any_case() {
+    let folder = Folder::new(Durability::Fast);
+    let store = folder.store().await;
+    let texts = [
+        ("german", "Die STRASSE, straße, Größe: ÄÖÜ"),
+        ("greek", "ΟΔΥΣΣΕΥΣ και Πηνελόπη"),
+        ("cyrillic", "Ёлка; ПРИВЕТ мир"),
+        ("japanese", "日本語。テスト"),
+        ("arabic", "مرحبا، بالعالم"),
+        ("marks", "cafe\u{301} r\u{e9}sum\u{e9}"),
+        ("code", "snake_case fooBar2 x=1;y=22"),
+        ("emoji", "done \u{1F98A} well"),
+    ];
+    for (number, (name, text)) in texts.iter().enumerate() {
+        Script::claim(&store, name, number as u64 * 1_000).await.write(&store, [said(text)]).await;
+    }
+    for (text, expected) in [
+        ("größe äöü", "german"),
+        ("STRAßE", "german"),
+        ("οδυσσευς", "greek"),
+        ("ΠΗΝΕΛΌΠΗ", "greek"),
+        ("ёлка", "cyrillic"),
+        ("Привет МИР", "cyrillic"),
+        ("日本語", "japanese"),
+        ("テスト", "japanese"),
+        ("بالعالم", "arabic"),
+        ("RÉSUMÉ", "marks"),
+        ("snake", "code"),
+        ("foobar2 22", "code"),
+        ("\u{1F98A} WELL", "emoji"),
+    ] {
+        assert_eq!(found(&store, text).await, [expected], "{text}");
+    }
+    for text in ["groß", "resume", "οδυσσευ", "日本", "snakecase", "foo", "AND", "NEAR", "2"] {
+        assert_eq!(found(&store, text).await, [""; 0], "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_is_found_by_what_it_shares_and_a_deleted_session_by_nothing() {
+    let folder = Folder::new(Durability::Fast);
+    let store = folder.store().await;
+    let mut parent = Script::claim(&store, "parent", 1_000).await;
+    parent.write(&store, [said("apple"), said("pear")]).await;
+    assert_eq!(found(&store, "apple").await, ["parent"]);
+    store.fork(&parent.session_id, 1, &SessionId::from("fork")).await.unwrap();
+    let mut fork = Script::claim(&store, "fork", 9_000_000).await;
+    fork.catch_up(&store).await;
+    fork.write(&store, [described(Some("Plum"), None, None)]).await;
+    assert_eq!(found(&store, "apple").await, ["fork", "parent"]);
+    assert_eq!(found(&store, "apple plum").await, ["fork"]);
+    assert_eq!(found(&store, "pear").await, ["parent"]);
+    store.delete(&parent.session_id).await.unwrap();
+    assert_eq!(found(&store, "apple").await, ["fork"]);
+    store.collect_garbage(std::time::Duration::ZERO).await.unwrap();
+    assert_eq!(found(&store, "apple").await, ["fork"]);
+    store.rebuild_projections().await.unwrap();
+    assert_eq!(found(&store, "apple plum").await, ["fork"]);
+    assert_eq!(found(&store, "pear").await, [""; 0]);
+}
