@@ -12,6 +12,7 @@
 
 pub mod content;
 mod files;
+pub mod jsonl;
 pub mod record;
 
 /// How hard a store tries before it acknowledges.
