@@ -38,20 +38,103 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 /// Puts a whole file in place: others see the old one or the new one, and after this returned the new one, also after
 /// a power loss.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = folder.join(format!(".{name}.{}", uuid::Uuid::new_v4().simple()));
-    let written = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    put_by(path, |file| {
         file.write_all(bytes)?;
-        file.sync_data()?;
-        std::fs::rename(&temporary, path)?;
-        sync_folder(folder)
-    })();
+        file.sync_data()
+    })?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Puts a whole file in place that may be lost in a power loss, the old one included: for what can be made again.
+pub(crate) fn put_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    put_by(path, |file| file.write_all(bytes))
+}
+
+fn put_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let temporary = temporary(path);
+    let written = create(&temporary)
+        .and_then(|mut file| write(&mut file))
+        .and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
     written
+}
+
+/// A name beside a file that nothing else has. Names with a dot in front are never a finished file.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}", uuid::Uuid::new_v4().simple()))
+}
+
+/// Makes a file that was not there.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// Opens a file that is there for reading and writing.
+pub(crate) fn open_again(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// Gives a file a second name; where that is not possible, a copy.
+pub(crate) fn keep_as(path: &Path, kept: &Path) -> io::Result<()> {
+    if std::fs::hard_link(path, kept).is_err() {
+        let mut copy = create(kept)?;
+        io::copy(&mut open(path)?, &mut copy)?;
+        copy.sync_data()?;
+    }
+    kept.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Makes a file durable that somebody else put in place, and young again.
+pub(crate) fn settle(path: &Path, level: Settled) -> io::Result<()> {
+    let file = open_again(path)?;
+    file.set_modified(std::time::SystemTime::now())?;
+    if level == Settled::Durable {
+        file.sync_all()?;
+        path.parent().map_or(Ok(()), sync_folder)?;
+    }
+    Ok(())
+}
+
+/// Whether a power loss may take a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It may.
+    Cache,
+    /// It may not.
+    Durable,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Length in bytes.
+    pub(crate) length: u64,
+    /// Time of the last change, in nanoseconds.
+    pub(crate) changed: i64,
+    /// Number of the file in its file system: another one after it was replaced.
+    pub(crate) inode: u64,
+}
+
+/// The state of a file; `None` when there is none.
+pub(crate) fn state(path: &Path) -> io::Result<Option<State>> {
+    match std::fs::metadata(path) {
+        Ok(data) => Ok(Some(State {
+            length: data.len(),
+            changed: data.mtime().wrapping_mul(1_000_000_000).wrapping_add(data.mtime_nsec()),
+            inode: data.ino(),
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// How long ago a file was changed; zero when there is none or the clock went backwards.
+pub(crate) fn age(path: &Path) -> std::time::Duration {
+    let changed = std::fs::metadata(path).and_then(|data| data.modified());
+    changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
 }
 
 /// The whole of a file; `None` when there is none.

@@ -12,6 +12,7 @@
 
 pub mod content;
 mod files;
+pub mod jsonl;
 pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -1,0 +1,269 @@
+//! What is wrong with a journal, and where: a fold over its pieces.
+//!
+//! Owns the rules by which records follow each other, and the words in which damage is reported. Reads bytes once, from
+//! the beginning to the end, and changes nothing.
+//! Invariant: bytes that differ from what was written, other than a cut between two records, are reported; that cut is
+//! when the caller knows how many events there should be.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use lariat_core::archive::{Damage, DamageKind, Verdict};
+
+use super::line::{Header, Line};
+use super::scan::{Found, Gap, Newline, Piece, Pieces};
+use crate::record::Chain;
+
+/// Looks through a journal. `known` is what is known about it from elsewhere: the session, where it was forked if its
+/// own header cannot be read, and how many events it should have at least.
+///
+/// # Errors
+/// When the source fails.
+pub fn examine(source: impl Read, known: &Known) -> io::Result<Verdict> {
+    Ok(survey(source, known, |_, _, _| {})?.verdict)
+}
+
+/// What is known about a journal without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// What its first line should say.
+    pub header: Header,
+    /// How many events it has at least, those before the fork included.
+    pub events: u64,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// The journal's own header, or the one that was known.
+    pub(super) header: Header,
+    pub(super) verdict: Verdict,
+}
+
+/// Looks through a journal and shows every record that is whole, in the order of the file.
+pub(super) fn survey(
+    source: impl Read,
+    known: &Known,
+    mut visit: impl FnMut(&Piece, &Line, &[u8]),
+) -> io::Result<Survey> {
+    let mut pieces = Pieces::new(source, 0);
+    let mut piece = pieces.next()?;
+    let own = match &piece {
+        Some(Piece { offset: 0, found: Found::Header(header, _), .. })
+            if header.session == known.header.session =>
+        {
+            Some(header.clone())
+        }
+        _ => None,
+    };
+    let mut audit = Audit::new(own.as_ref().unwrap_or(&known.header));
+    if own.is_none() {
+        audit.report(None, 0, DamageKind::Checksum, "the header is not as it was written".to_owned());
+    }
+    while let Some(found) = piece {
+        audit.take(&found, pieces.body());
+        if let Found::Record(line, _) = &found.found {
+            visit(&found, line, pieces.body());
+        }
+        piece = pieces.next()?;
+    }
+    let header = own.unwrap_or_else(|| known.header.clone());
+    Ok(Survey { header, verdict: audit.finish(known.events) })
+}
+
+/// Goes through the pieces of a journal.
+struct Audit {
+    start: u64,
+    /// The position that should come next, and the chain before it.
+    next: u64,
+    chain: Chain,
+    /// Positions of records that are whole.
+    seen: Positions,
+    /// Positions whose loss is explained by a gap.
+    explained: Positions,
+    /// What was neither record nor header since the last record.
+    gaps: Vec<(u64, u64, Gap)>,
+    /// A line without its newline ends here.
+    fused: Option<(u64, Option<u64>)>,
+    end: u64,
+    damage: Vec<Damage>,
+}
+
+impl Audit {
+    fn new(header: &Header) -> Self {
+        let start = header.start();
+        Self {
+            start,
+            next: start,
+            chain: header.chain(),
+            seen: Positions::default(),
+            explained: Positions::default(),
+            gaps: Vec::new(),
+            fused: None,
+            end: 0,
+            damage: Vec::new(),
+        }
+    }
+
+    fn report(&mut self, seq: Option<u64>, offset: u64, kind: DamageKind, note: String) {
+        self.damage.push(Damage::new(seq, Some(offset), kind, note));
+    }
+
+    fn take(&mut self, piece: &Piece, body: &[u8]) {
+        if let Some((offset, seq)) = self.fused.take() {
+            let note = "the newline of this line is missing, something else follows it".to_owned();
+            self.report(seq, offset, DamageKind::Garbage, note);
+        }
+        self.end = piece.end();
+        match &piece.found {
+            Found::Gap(gap) => self.gaps.push((piece.offset, piece.length, *gap)),
+            Found::Header(_, newline) => {
+                if piece.offset > 0 {
+                    let note = "a header that is not at the beginning".to_owned();
+                    self.report(None, piece.offset, DamageKind::Garbage, note);
+                }
+                self.fused = (*newline == Newline::Missing).then_some((piece.offset, None));
+            }
+            Found::Record(line, newline) => {
+                self.place(piece.offset, line, body);
+                self.fused = (*newline == Newline::Missing).then_some((piece.offset, Some(line.seq)));
+            }
+        }
+    }
+
+    fn place(&mut self, offset: u64, line: &Line, body: &[u8]) {
+        let seq = line.seq;
+        if seq < self.next {
+            self.explain_gaps(0);
+            let note = match seq {
+                _ if seq < self.start => format!("event {seq} is from before the fork"),
+                _ if self.seen.contains(seq) => format!("event {seq} is here again"),
+                _ => format!("event {seq} is out of place"),
+            };
+            self.report(Some(seq), offset, DamageKind::Chain, note);
+            if seq >= self.start {
+                self.seen.add(seq);
+            }
+            return;
+        }
+        let lost = seq - self.next;
+        let had_gaps = !self.gaps.is_empty();
+        self.explain_gaps(lost);
+        if lost > 0 && !had_gaps {
+            let note = format!("event {seq} is where event {} should be", self.next);
+            self.report(Some(seq), offset, DamageKind::Chain, note);
+        } else if lost == 0 && line.chain != self.chain.then(body) {
+            let note = format!("event {seq} does not follow what is before it");
+            self.report(Some(seq), offset, DamageKind::Chain, note);
+        }
+        self.seen.add(seq);
+        self.next = seq.saturating_add(1);
+        self.chain = line.chain;
+    }
+
+    /// Reports the gaps before a record, which stand where so many events were.
+    fn explain_gaps(&mut self, lost: u64) {
+        let mut lost = lost;
+        let mut next = self.next;
+        let gaps = std::mem::take(&mut self.gaps);
+        let last = gaps.len().saturating_sub(1);
+        for (index, (offset, length, gap)) in gaps.into_iter().enumerate() {
+            // One event each, as a broken line is; the last one stands for all that is left.
+            let here = if index == last { lost } else { lost.min(1) };
+            let (kind, what) = gap.damage();
+            let events = match here {
+                0 => String::new(),
+                1 => format!(", where event {next} should be"),
+                _ => format!(", where events {next} to {} should be", next + here - 1),
+            };
+            let note = format!("{length} bytes that are {what}{events}");
+            self.report((here > 0).then_some(next), offset, kind, note);
+            self.explained.add_all(next..next + here);
+            next += here;
+            lost -= here;
+        }
+    }
+
+    fn finish(mut self, events: u64) -> Verdict {
+        let events = events.max(self.next);
+        self.explain_gaps(events - self.next);
+        if let Some((offset, seq)) = self.fused {
+            self.report(seq, offset, DamageKind::Torn, "the newline of the last line is missing".to_owned());
+        }
+        for hole in self.seen.holes(self.start..events) {
+            for missing in self.explained.holes(hole) {
+                let note = match missing.end - missing.start {
+                    1 => format!("event {} is missing", missing.start),
+                    _ => format!("events {} to {} are missing", missing.start, missing.end - 1),
+                };
+                self.damage.push(Damage::new(Some(missing.start), Some(self.end), DamageKind::Missing, note));
+            }
+        }
+        let mut verdict = Verdict::default();
+        verdict.intact = self.seen.count();
+        verdict.damage = self.damage;
+        verdict
+    }
+}
+
+/// A set of positions that mostly follow each other.
+#[derive(Debug, Default)]
+pub(super) struct Positions(Vec<Range<u64>>);
+
+impl Positions {
+    pub(super) fn add(&mut self, position: u64) {
+        self.add_all(position..position.saturating_add(1));
+    }
+
+    fn add_all(&mut self, new: Range<u64>) {
+        if new.is_empty() {
+            return;
+        }
+        // The usual case: right behind what is there.
+        if let Some(last) = self.0.last_mut().filter(|last| last.end == new.start) {
+            last.end = new.end;
+            return;
+        }
+        let from = self.0.partition_point(|range| range.end < new.start);
+        let to = self.0.partition_point(|range| range.start <= new.end);
+        let touched = self.0.get(from..to).unwrap_or_default();
+        let start = touched.first().map_or(new.start, |range| range.start.min(new.start));
+        let end = touched.last().map_or(new.end, |range| range.end.max(new.end));
+        self.0.splice(from..to, [start..end]);
+    }
+
+    fn contains(&self, position: u64) -> bool {
+        let at = self.0.partition_point(|range| range.end <= position);
+        self.0.get(at).is_some_and(|range| range.contains(&position))
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// How many are in a range.
+    pub(super) fn count_between(&self, start: u64, end: u64) -> u64 {
+        let inside = |range: &Range<u64>| range.end.min(end).saturating_sub(range.start.max(start));
+        self.0.iter().map(inside).sum()
+    }
+
+    /// What of a range is not in the set.
+    fn holes(&self, whole: Range<u64>) -> Vec<Range<u64>> {
+        let (mut holes, mut from) = (Vec::new(), whole.start);
+        let first = self.0.partition_point(|range| range.end <= whole.start);
+        for range in self.0.iter().skip(first).take_while(|range| range.start < whole.end) {
+            if range.start > from {
+                holes.push(from..range.start);
+            }
+            from = from.max(range.end);
+        }
+        if from < whole.end {
+            holes.push(from..whole.end);
+        }
+        holes
+    }
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

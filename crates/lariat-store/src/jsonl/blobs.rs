@@ -1,0 +1,89 @@
+//! Blobs as files, named by their hash: `blobs/ab/abcd…`.
+//!
+//! Owns writing, reading and listing them. Invariants: a blob is in place as a whole or not at all; what is read is
+//! what the address says; a blob that somebody brings again is young again, so that nobody collects it meanwhile.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lariat_core::event::EventRecord;
+use lariat_core::store::{BlobHash, StoreError};
+
+use super::unavailable;
+use crate::content::{address, address_of, hash_of, unpack};
+use crate::files::{self, Settled};
+use crate::record::event_of;
+
+/// The blobs of a store.
+#[derive(Clone, Debug)]
+pub(super) struct Blobs {
+    folder: PathBuf,
+    level: Settled,
+}
+
+impl Blobs {
+    pub(super) const fn new(folder: PathBuf, level: Settled) -> Self {
+        Self { folder, level }
+    }
+
+    fn path(&self, hash: &[u8; 32]) -> PathBuf {
+        let digits = blake3::Hash::from_bytes(*hash).to_hex();
+        self.folder.join(digits.get(..2).unwrap_or_default()).join(digits.as_str())
+    }
+
+    /// Keeps bytes.
+    pub(super) fn put(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
+        let hash = *blake3::hash(bytes).as_bytes();
+        let path = self.path(&hash);
+        self.put_at(&path, bytes).map_err(|error| unavailable(&path, &error))?;
+        Ok(address_of(&hash))
+    }
+
+    fn put_at(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if files::read(path)?.is_some_and(|kept| kept == bytes) {
+            // Whoever put it there may not have gone so far as we have to.
+            return files::settle(path, self.level);
+        }
+        path.parent().map_or(Ok(()), files::make_folder)?;
+        match self.level {
+            Settled::Durable => files::put(path, bytes),
+            Settled::Cache => files::put_cache(path, bytes),
+        }
+    }
+
+    /// Bytes kept earlier.
+    pub(super) fn read(&self, hash: &BlobHash) -> Result<Vec<u8>, StoreError> {
+        let missing = || StoreError::NotFound(format!("blob {}", hash.0));
+        let path = self.path(&hash_of(hash).ok_or_else(missing)?);
+        let bytes = files::read(&path).map_err(|error| unavailable(&path, &error))?.ok_or_else(missing)?;
+        if address(&bytes) != *hash {
+            return Err(StoreError::Damaged(format!("blob {} is not what it was", hash.0)));
+        }
+        Ok(bytes)
+    }
+
+    /// The event of a stored body, with the text that was moved out of it.
+    pub(super) fn event(&self, seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
+        let whole = unpack(body, |hash| match self.read(hash) {
+            Err(StoreError::NotFound(what)) => Err(StoreError::Damaged(format!(
+                "event {seq}: the text that was moved out of it is gone: {what}"
+            ))),
+            other => other,
+        })?;
+        event_of(seq, whole.as_deref().unwrap_or(body))
+    }
+
+    /// All blobs that are there.
+    pub(super) fn list(&self) -> io::Result<Vec<([u8; 32], PathBuf)>> {
+        let mut found = Vec::new();
+        for folder in files::list(&self.folder)? {
+            for path in files::list(&folder)? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if let Ok(hash) = blake3::Hash::from_hex(name.as_bytes()) {
+                    found.push((*hash.as_bytes(), path));
+                }
+            }
+        }
+        Ok(found)
+    }
+}

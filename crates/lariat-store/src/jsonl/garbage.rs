@@ -1,0 +1,152 @@
+//! Removing for good what nobody can reach.
+//!
+//! Owns which deleted sessions and which blobs are still needed. What a journal mentions is found by looking through
+//! its bytes, damaged and set-aside ones included: no index is trusted with what can be lost.
+//! Invariant: a blob is removed only when it is old enough and no file of a session that stays names it.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lariat_core::archive::Freed;
+use lariat_core::store::StoreError;
+
+use super::name::{self, Name};
+use super::scan::{Found, Pieces};
+use super::section::Section;
+use super::shelf::{Claimed, Shelf, locked};
+use super::{checked, unavailable};
+use crate::content::{hash_of, mentions};
+use crate::files;
+
+/// Bytes looked through at once.
+const CHUNK: usize = 1024 * 1024;
+/// An address that begins in one chunk may end in the next: bytes that are looked at twice.
+const OVERLAP: usize = 128;
+
+impl Shelf {
+    /// Removes what nobody can reach, if it is older than `grace`.
+    pub(super) fn collect_garbage(&self, grace: Duration) -> Result<Freed, StoreError> {
+        let failed = |error: io::Error| unavailable(&self.root, &error);
+        // Listed before the journals are read: what comes later is not on the list.
+        let blobs = self.blobs.list().map_err(failed)?;
+        let blobs: Vec<_> = blobs.into_iter().filter(|(_, path)| files::age(path) >= grace).collect();
+        let mut freed = Freed::default();
+        self.collect_sessions(&mut freed).map_err(failed)?;
+        let mentioned = self.mentioned().map_err(failed)?;
+        for (hash, path) in blobs {
+            if !mentioned.contains(&hash) && files::age(&path) >= grace {
+                freed.bytes += remove(&path).map_err(failed)?;
+                freed.blobs += 1;
+            }
+        }
+        Ok(freed)
+    }
+
+    /// Removes deleted sessions that no fork needs.
+    fn collect_sessions(&self, freed: &mut Freed) -> io::Result<()> {
+        let (mut parents, mut deleted, mut needed) = (HashMap::new(), Vec::new(), Vec::new());
+        for path in files::list(&name::sessions(&self.root))? {
+            let Some(name) = Name::of_journal(&self.root, &path) else { continue };
+            let is_deleted = files::state(&name.tombstone())?.is_some();
+            match parent_of(&self.root, &name)? {
+                Parent::Unknown if !is_deleted => return Ok(()),
+                Parent::Unknown | Parent::None => {}
+                Parent::Named(parent) => drop(parents.insert(name.stem().to_owned(), parent)),
+            }
+            if is_deleted {
+                deleted.push(name);
+            } else {
+                needed.push(name.stem().to_owned());
+            }
+        }
+        let mut kept: HashSet<String> = HashSet::new();
+        while let Some(name) = needed.pop() {
+            // Damage can make a circle of forks.
+            needed.extend(parents.get(&name).filter(|parent| !kept.contains(*parent)).cloned());
+            kept.insert(name);
+        }
+        for name in deleted.into_iter().filter(|name| !kept.contains(name.stem())) {
+            freed.bytes += self.remove_session(&name)?;
+            freed.sessions += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a session. Its tombstone stays.
+    fn remove_session(&self, name: &Name) -> io::Result<u64> {
+        let mut bytes = 0;
+        for path in files::list(&name.snapshots())? {
+            bytes += remove(&path)?;
+        }
+        for path in files::list(&name::sessions(&self.root))? {
+            let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+            let aside = file.strip_prefix(name.stem()).unwrap_or_default();
+            if aside.starts_with(".torn-") || aside.starts_with(".damaged-") {
+                bytes += remove(&path)?;
+            }
+        }
+        // The journal last: without it nothing here is found again.
+        for path in [name.index(), name.epoch(), name.journal()] {
+            bytes += remove(&path)?;
+        }
+        locked(&self.sessions).retain(|_, session| session.name != *name || locked(&session.known).own);
+        Ok(bytes)
+    }
+
+    /// Every blob that a file of a session names.
+    fn mentioned(&self) -> io::Result<HashSet<[u8; 32]>> {
+        let mut found = HashSet::new();
+        for path in files::list(&name::sessions(&self.root))? {
+            match files::open(&path) {
+                Ok(file) => look_through(file, &mut found)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn look_through(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Result<()> {
+    let mut window = Vec::new();
+    loop {
+        let kept = window.len().min(OVERLAP);
+        window.drain(..window.len() - kept);
+        let read = (&mut file).take(CHUNK as u64).read_to_end(&mut window)?;
+        found.extend(mentions(&window).iter().filter_map(hash_of));
+        if read == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// What a session was forked from.
+enum Parent {
+    None,
+    /// The session with this file name.
+    Named(String),
+    /// Neither the journal nor what is beside it can tell.
+    Unknown,
+}
+
+fn parent_of(root: &Path, name: &Name) -> io::Result<Parent> {
+    let file = files::open(&name.journal())?;
+    let length = file.metadata()?.len();
+    let header = match Pieces::new(Section::new(&file, 0, length), 0).next()?.map(|piece| piece.found) {
+        Some(Found::Header(header, _)) => Some(header),
+        _ => checked::read::<Claimed>(&name.epoch())?.map(|claimed| claimed.header),
+    };
+    Ok(match header.map(|header| header.fork) {
+        Some(Some(fork)) => Parent::Named(Name::of(root, &fork.session).stem().to_owned()),
+        Some(None) => Parent::None,
+        None => Parent::Unknown,
+    })
+}
+
+fn remove(path: &PathBuf) -> io::Result<u64> {
+    let bytes = files::state(path)?.map_or(0, |state| state.length);
+    files::remove(path)?;
+    Ok(bytes)
+}

@@ -1,0 +1,241 @@
+//! The form of a journal's lines.
+//!
+//! A record is one line of JSON: `{"#":"LLLLLLLL CCCCCCCC H…","v":1,"seq":…}`. The field `#` is the seal: the length of
+//! the event's JSON in bytes, its checksum and the chain (8, 8 and 32 hexadecimal digits); without that field the line
+//! is the event. The checksum of a record that continues the batch of the one before is written as its complement: a
+//! batch is written as one, so what is broken before such a record was not acknowledged when the power went.
+//! Invariant: the beginning of a seal occurs nowhere inside an event, so a reader that lost its place finds it again.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use lariat_core::id::SessionId;
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Chain, Sealed, checksum};
+
+/// How every record begins.
+pub(super) const OPENING: &[u8] = b"{\"#\":\"";
+/// The same bytes inside an event, where they would be an object of the user with that very field. Equal JSON; nothing
+/// that writes JSON for us spells it like this by itself.
+const HIDDEN: &[u8] = b"{\"\\u0023\":\"";
+/// Bytes from the beginning of a line to the event's own JSON, whose `{` is left out.
+pub(super) const SEAL: usize = 58;
+/// The longest event, in bytes. Large text is moved out to blobs, so real events are far below.
+pub(super) const MAX_BODY: usize = 64 * 1024 * 1024;
+
+/// How every header begins.
+pub(super) const HEADER_OPENING: &[u8] = b"{\"lariat\":";
+const HEADER_CHECK: &[u8] = b",\"check\":\"";
+/// The longest header, in bytes.
+pub(super) const MAX_HEADER: usize = 1024 * 1024;
+const VERSION: u32 = 1;
+
+/// Whether a record was written together with the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Batch {
+    /// It is the first of its batch: everything before it had been acknowledged.
+    Begins,
+    /// It is not.
+    Continues,
+}
+
+/// What a line says about its record before the record is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seal {
+    /// Bytes of the event's JSON as it is written.
+    pub(super) length: usize,
+    check: u32,
+    chain: Chain,
+}
+
+/// A record that is as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Position in the journal.
+    pub(super) seq: u64,
+    /// The chain up to and including it.
+    pub(super) chain: Chain,
+    /// How it was written.
+    pub(super) batch: Batch,
+}
+
+/// Writes a record as a line.
+pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
+    let body = replaced(&record.body, OPENING, HIDDEN);
+    let check = match batch {
+        Batch::Begins => record.check,
+        Batch::Continues => !record.check,
+    };
+    // Writing to memory does not fail.
+    let _ = write!(line, "{{\"#\":\"{:08x} {check:08x} {}\",", body.len(), record.chain);
+    line.extend_from_slice(body.get(1..).unwrap_or_default());
+    line.push(b'\n');
+}
+
+/// The seal that bytes begin with.
+pub(super) fn seal_of(bytes: &[u8]) -> Option<Seal> {
+    let seal = bytes.get(..SEAL)?.strip_prefix(OPENING)?.strip_suffix(b"\",")?;
+    let (length, rest) = seal.split_at_checked(8)?;
+    let (check, rest) = rest.strip_prefix(b" ")?.split_at_checked(8)?;
+    let length = usize::try_from(number(length)?).ok().filter(|length| (2..=MAX_BODY).contains(length))?;
+    Some(Seal { length, check: number(check)?, chain: Chain::from_hex(rest.strip_prefix(b" ")?)? })
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    let lower = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    let digits = std::str::from_utf8(digits).ok().filter(|_| lower)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+impl Seal {
+    /// Bytes of the whole line, without the newline.
+    pub(super) const fn line_length(&self) -> usize {
+        SEAL + self.length - 1
+    }
+
+    /// Opens the record with this seal: puts the event's JSON into `body`. `None` when it is not as it was written.
+    pub(super) fn open(&self, written: &[u8], body: &mut Vec<u8>) -> Option<Line> {
+        body.clear();
+        body.push(b'{');
+        body.extend_from_slice(written);
+        if let Cow::Owned(shown) = replaced(body, HIDDEN, OPENING) {
+            *body = shown;
+        }
+        let seq = seq_of(body)?;
+        let check = checksum(seq, self.chain, body);
+        let batch = match self.check {
+            written if written == check => Batch::Begins,
+            written if written == !check => Batch::Continues,
+            _ => return None,
+        };
+        Some(Line { seq, chain: self.chain, batch })
+    }
+}
+
+/// The position that an event's JSON states.
+fn seq_of(body: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Place {
+        seq: u64,
+    }
+    // As events without moved-out text are written; anything else is left to the parser.
+    let plain = body.strip_prefix(b"{\"v\":1,\"seq\":").and_then(|rest| {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        std::str::from_utf8(rest.get(..digits)?).ok()?.parse().ok()
+    });
+    plain.or_else(|| serde_json::from_slice::<Place>(body).ok().map(|place| place.seq))
+}
+
+fn replaced<'a>(bytes: &'a [u8], from: &[u8], to: &[u8]) -> Cow<'a, [u8]> {
+    let mut found = memmem::find_iter(bytes, from).peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(bytes);
+    }
+    let (mut changed, mut done) = (Vec::with_capacity(bytes.len() + to.len()), 0);
+    for at in found {
+        changed.extend_from_slice(bytes.get(done..at).unwrap_or_default());
+        changed.extend_from_slice(to);
+        done = at + from.len();
+    }
+    changed.extend_from_slice(bytes.get(done..).unwrap_or_default());
+    Cow::Owned(changed)
+}
+
+/// Where a journal goes on from another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Fork {
+    /// The other session.
+    pub session: SessionId,
+    /// How many of its events are shared.
+    pub seq: u64,
+    /// The chain of those.
+    #[serde(with = "chain_digits")]
+    pub chain: Chain,
+}
+
+impl Fork {
+    /// The first `seq` events of a session, whose chain is this.
+    pub const fn new(session: SessionId, seq: u64, chain: Chain) -> Self {
+        Self { session, seq, chain }
+    }
+}
+
+/// What a journal's first line says: whose events these are, and what is before them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Header {
+    lariat: u32,
+    /// The session.
+    pub session: SessionId,
+    /// Where it was forked.
+    pub fork: Option<Fork>,
+}
+
+impl Header {
+    /// The header of a session.
+    pub const fn new(session: SessionId, fork: Option<Fork>) -> Self {
+        Self { lariat: VERSION, session, fork }
+    }
+
+    /// Position of the first event that is the journal's own.
+    pub fn start(&self) -> u64 {
+        self.fork.as_ref().map_or(0, |fork| fork.seq)
+    }
+
+    /// The chain before that event.
+    pub fn chain(&self) -> Chain {
+        self.fork.as_ref().map_or_else(|| Chain::start(&self.session), |fork| fork.chain)
+    }
+
+    /// The line, with its newline.
+    pub fn line(&self) -> Vec<u8> {
+        // Text and numbers: there is nothing in it that JSON could not say.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.pop();
+        let check = crc32fast::hash(&line);
+        line.extend_from_slice(HEADER_CHECK);
+        let _ = writeln!(line, "{check:08x}\"}}");
+        line
+    }
+
+    /// The header that bytes begin with, and its length without the newline.
+    pub(super) fn of(bytes: &[u8]) -> Option<(Self, usize)> {
+        let bytes = bytes.get(..bytes.len().min(MAX_HEADER))?;
+        if !bytes.starts_with(HEADER_OPENING) {
+            return None;
+        }
+        let end = memmem::find(bytes, HEADER_CHECK)?;
+        let (content, rest) = bytes.split_at_checked(end)?;
+        let digits = rest.get(HEADER_CHECK.len()..HEADER_CHECK.len() + 8)?;
+        let closed = rest.get(HEADER_CHECK.len() + 8..HEADER_CHECK.len() + 10)? == b"\"}";
+        if !closed || number(digits)? != crc32fast::hash(content) {
+            return None;
+        }
+        let length = end + HEADER_CHECK.len() + 10;
+        let header: Self = serde_json::from_slice(bytes.get(..length)?).ok()?;
+        (header.lariat == VERSION).then_some((header, length))
+    }
+}
+
+/// A chain as its digits.
+pub(super) mod chain_digits {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    use crate::record::Chain;
+
+    pub(crate) fn serialize<S: Serializer>(chain: &Chain, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(chain)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Chain, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        Chain::from_hex(digits.as_bytes()).ok_or_else(|| de::Error::custom("not a chain"))
+    }
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! Listing and searching sessions.
+//!
+//! Owns the catalog: the summary of each session with the state of the file it was made of, in memory and, as a cache,
+//! in one file, so that a listing looks at each journal's length and time and opens only what changed.
+//! Invariant: a summary is listed only for the state of the file that is there now.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lariat_core::archive::{ListQuery, SessionSummary, searchable};
+use lariat_core::id::SessionId;
+use lariat_core::store::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::name::{self, JOURNAL, Name};
+use super::scan::{Found, Pieces};
+use super::section::Section;
+use super::shelf::{PAGE, Shelf, locked};
+use super::tip::Tip;
+use super::{checked, unavailable};
+use crate::files;
+
+/// The catalog is written again when one in so many of its entries is new.
+const STALE_SHARE: usize = 16;
+
+/// The summaries of the sessions that were listed.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    /// By the name of the journal.
+    entries: Option<HashMap<String, Entry>>,
+    /// Entries that the file does not have.
+    unsaved: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    state: (u64, i64, u64),
+    /// `None` when there is nothing to show.
+    summary: Option<Arc<SessionSummary>>,
+}
+
+impl Shelf {
+    /// Sessions that fit, newest first.
+    pub(super) fn list(&self, query: &ListQuery) -> Result<Vec<SessionSummary>, StoreError> {
+        let mut fitting: Vec<Arc<SessionSummary>> = self
+            .summaries()?
+            .into_iter()
+            .filter(|summary| summary.events > 0 && query.fits(summary))
+            .collect();
+        fitting.sort_unstable_by(|one, other| {
+            (other.last_active_at, &other.session_id).cmp(&(one.last_active_at, &one.session_id))
+        });
+        let words = query.words();
+        let limit = if query.limit == 0 { usize::MAX } else { query.limit };
+        let mut listed = Vec::new();
+        for summary in fitting {
+            if listed.len() >= limit {
+                break;
+            }
+            if words.is_empty() || self.says(&summary.session_id, words.clone())? {
+                listed.push(SessionSummary::clone(&summary));
+            }
+        }
+        Ok(listed)
+    }
+
+    fn summaries(&self) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
+        let folder = name::sessions(&self.root);
+        let failed = |error: std::io::Error| unavailable(&folder, &error);
+        let mut catalog = locked(&self.catalog);
+        let mut before = match catalog.entries.take() {
+            Some(entries) => entries,
+            None => self.saved().unwrap_or_default(),
+        };
+        let paths = files::list(&folder).map_err(failed)?;
+        let deleted: std::collections::HashSet<&str> =
+            paths.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".deleted")).collect();
+        let own = self.own_tips();
+        let mut entries = HashMap::with_capacity(before.len());
+        for path in &paths {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(JOURNAL)) else {
+                continue;
+            };
+            if deleted.contains(name) || name.starts_with('.') {
+                continue;
+            }
+            let Some(state) = files::state(path).map_err(failed)? else { continue };
+            let state = (state.length, state.changed, state.inode);
+            let known = before.remove(name).filter(|entry| entry.state == state);
+            let entry = match known {
+                Some(entry) => entry,
+                None => {
+                    catalog.unsaved += 1;
+                    let summary = match own.get(name) {
+                        Some(tip) => Some(tip.summary.clone()),
+                        None => self.summary_of(path)?,
+                    };
+                    Entry { name: name.to_owned(), state, summary: summary.map(Arc::new) }
+                }
+            };
+            entries.insert(name.to_owned(), entry);
+        }
+        if catalog.unsaved * STALE_SHARE > entries.len() {
+            self.save(&entries);
+            catalog.unsaved = 0;
+        }
+        let summaries = entries.values().filter_map(|entry| entry.summary.clone()).collect();
+        catalog.entries = Some(entries);
+        Ok(summaries)
+    }
+
+    /// What is known of the sessions that this store writes to, by name.
+    fn own_tips(&self) -> HashMap<String, Arc<Tip>> {
+        let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
+        let own = sessions.iter().filter_map(|session| {
+            let known = locked(&session.known);
+            let tip = known.tip.clone().filter(|_| known.own)?;
+            Some((session.name.stem().to_owned(), tip))
+        });
+        own.collect()
+    }
+
+    /// The summary of a journal that nothing is known about.
+    fn summary_of(&self, path: &std::path::Path) -> Result<Option<SessionSummary>, StoreError> {
+        let failed = |error: std::io::Error| unavailable(path, &error);
+        let Some(name) = Name::of_journal(&self.root, path) else { return Ok(None) };
+        let Some(state) = files::state(path).map_err(failed)? else { return Ok(None) };
+        let file = files::open(path).map_err(failed)?;
+        let Some(id) = self.id_of(&name, &file, state.length).map_err(failed)? else { return Ok(None) };
+        Ok(Some(self.load(&id, &name, &file, state)?.summary))
+    }
+
+    /// Whose journal this is: as it says itself, or what is beside it.
+    fn id_of(&self, name: &Name, file: &std::fs::File, length: u64) -> std::io::Result<Option<SessionId>> {
+        let first = Pieces::new(Section::new(file, 0, length), 0).next()?;
+        if let Some(Found::Header(header, _)) = first.map(|piece| piece.found) {
+            return Ok(Some(header.session));
+        }
+        let claimed: Option<super::shelf::Claimed> = checked::read(&name.epoch())?;
+        Ok(claimed.map(|claimed| claimed.header.session))
+    }
+
+    fn saved(&self) -> Option<HashMap<String, Entry>> {
+        let entries: Vec<Entry> = checked::read(&name::catalog(&self.root)).ok()??;
+        Some(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect())
+    }
+
+    fn save(&self, entries: &HashMap<String, Entry>) {
+        let entries: Vec<&Entry> = entries.values().collect();
+        // A cache: without it the next listing is slower.
+        let _ = files::put_cache(&name::catalog(&self.root), &checked::bytes(&entries));
+    }
+
+    /// Whether all words occur in what was said in a session. What is damaged is passed over: it is for finding.
+    fn says(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
+        let Some(tip) = self.tip(id)? else { return Ok(false) };
+        let mut from = 0;
+        while from < tip.head && !words.is_empty() {
+            let mut page = self.read(id, from, PAGE);
+            if let Err(StoreError::Damaged(_)) = page {
+                page = self.readable(id, from);
+            }
+            for text in page?.iter().filter_map(|event| searchable(event)) {
+                let text = text.to_lowercase();
+                words.retain(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_none());
+            }
+            from += PAGE as u64;
+        }
+        Ok(words.is_empty())
+    }
+
+    /// The events of a page that can be read.
+    fn readable(&self, id: &SessionId, from: u64) -> Result<Vec<lariat_core::event::Event>, StoreError> {
+        let mut events = Vec::new();
+        for seq in from..from + PAGE as u64 {
+            match self.read(id, seq, 1) {
+                Ok(event) => events.extend(event),
+                Err(StoreError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(events)
+    }
+}

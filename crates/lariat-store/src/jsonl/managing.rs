@@ -1,0 +1,165 @@
+//! Forking and deleting, and the snapshots of a session.
+//!
+//! Owns what these leave in files. A fork is a journal whose header names another one; a deleted session has a
+//! tombstone, which stays when everything else is collected. Everything here blocks.
+//! Invariant: a fork's header is durable before the fork exists for anybody, a tombstone before anybody is told.
+
+use std::sync::Arc;
+
+use lariat_core::archive::SessionSummary;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Epoch, Snapshot, StoreError};
+
+use super::line::{Fork, Header};
+use super::scan::{Found, Pieces};
+use super::section::Section;
+use super::shelf::{Claimed, Known, Shelf, is_deleted, locked};
+use super::tip::Tip;
+use super::writing::take_lock;
+use super::{checked, not_found, unavailable};
+use crate::files;
+use crate::record::Chain;
+
+/// Snapshots of a session that are kept.
+const SNAPSHOTS: usize = 4;
+
+impl Shelf {
+    /// What a listing shows of a session.
+    pub(super) fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
+        Ok(self.tip(id)?.ok_or_else(|| not_found(id))?.summary.clone())
+    }
+
+    /// Makes a session that shares the first events of another.
+    pub(super) fn fork(&self, from: &SessionId, at: u64, to: &SessionId) -> Result<(), StoreError> {
+        let parent = self.tip(from)?.ok_or_else(|| not_found(from))?;
+        if at > parent.head {
+            return Err(StoreError::Conflict { expected: at, actual: parent.head });
+        }
+        let session = self.session(to);
+        if is_deleted(&session.name)? {
+            return Err(not_found(to));
+        }
+        if let Some(there) = self.look(&session)? {
+            return Err(StoreError::Conflict { expected: 0, actual: there.head });
+        }
+        let slot = locked(&session.writer);
+        let lock = take_lock(&session)?;
+        if let Some(there) = self.look(&session)? {
+            return Err(StoreError::Conflict { expected: 0, actual: there.head });
+        }
+        let header = Header::new(to.clone(), Some(Fork::new(from.clone(), at, self.chain_at(&parent, at)?)));
+        if at == parent.head {
+            // Nothing to fold: the parent's summary is the fork's, under another name.
+            let mut summary = parent.summary.clone();
+            (summary.session_id, summary.parent) = (to.clone(), Some(from.clone()));
+            let tip = Tip::new(header.clone(), summary);
+            let _ = files::put_cache(&session.name.index(), &tip.index());
+        }
+        let path = session.name.epoch();
+        let claimed = Claimed { epoch: Epoch(0), header: header.clone() };
+        files::put(&path, &checked::bytes(&claimed)).map_err(|error| unavailable(&path, &error))?;
+        let made = self.create(&session, header)?;
+        session.grew.send_replace(made.head);
+        drop((lock, slot));
+        // Deleted by another process meanwhile: what it collects, it collects without knowing of the fork.
+        if self.tip(from)?.is_none() {
+            let path = session.name.journal();
+            files::remove(&path).map_err(|error| unavailable(&path, &error))?;
+            return Err(not_found(from));
+        }
+        Ok(())
+    }
+
+    /// The chain of the first `at` events of a journal.
+    pub(super) fn chain_at(&self, tip: &Arc<Tip>, at: u64) -> Result<Chain, StoreError> {
+        let mut tip = Arc::clone(tip);
+        while let Some(fork) = tip.header.fork.clone().filter(|fork| at < fork.seq) {
+            tip = self.ancestor(&fork)?;
+        }
+        if at == tip.head && tip.damage.is_none() {
+            return Ok(tip.chain);
+        }
+        let Some(last) = at.checked_sub(1).filter(|_| at > tip.header.start()) else {
+            return Ok(tip.header.chain());
+        };
+        let path = self.session(&tip.header.session).name.journal();
+        let failed = |error: std::io::Error| unavailable(&path, &error);
+        let file = files::open(&path).map_err(failed)?;
+        let from = tip.before(last);
+        let mut pieces = Pieces::new(Section::new(&file, from, tip.end), from);
+        while let Some(piece) = pieces.next().map_err(failed)? {
+            match piece.found {
+                Found::Record(line, _) if line.seq == last => return Ok(line.chain),
+                Found::Record(line, _) if line.seq > last => break,
+                _ => {}
+            }
+        }
+        Err(StoreError::Damaged(format!("session {}, event {last}: missing", tip.header.session)))
+    }
+
+    /// Deletes a session.
+    pub(super) fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
+        let session = self.session(id);
+        let mut slot = locked(&session.writer);
+        self.tip(id)?.ok_or_else(|| not_found(id))?;
+        let lock = if slot.is_none() { Some(take_lock(&session)?) } else { None };
+        let path = session.name.tombstone();
+        files::put(&path, &checked::bytes(id)).map_err(|error| unavailable(&path, &error))?;
+        *locked(&session.known) = Known::default();
+        *slot = None;
+        drop(lock);
+        session.grew.send_replace(0);
+        Ok(())
+    }
+
+    /// Keeps a snapshot, and forgets the oldest.
+    pub(super) fn put_snapshot(&self, id: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.tip(id)?.ok_or_else(|| not_found(id))?;
+        let folder = self.session(id).name.snapshots();
+        let failed = |error: std::io::Error| unavailable(&folder, &error);
+        files::make_folder(&folder).map_err(failed)?;
+        let mut bytes = blake3::hash(&snapshot.state).as_bytes().to_vec();
+        bytes.extend_from_slice(&snapshot.state);
+        // Can be made again from the journal.
+        files::put_cache(&folder.join(snapshot.seq.to_string()), &bytes).map_err(failed)?;
+        let kept = self.snapshots(id).map_err(failed)?;
+        for seq in kept.iter().rev().skip(SNAPSHOTS) {
+            files::remove(&folder.join(seq.to_string())).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// How many events each snapshot of a session covers, fewest first.
+    fn snapshots(&self, id: &SessionId) -> std::io::Result<Vec<u64>> {
+        let paths = files::list(&self.session(id).name.snapshots())?;
+        let covered = |path: &std::path::PathBuf| path.file_name()?.to_str()?.parse().ok();
+        let mut covered: Vec<u64> = paths.iter().filter_map(covered).collect();
+        covered.sort_unstable();
+        Ok(covered)
+    }
+
+    /// The newest snapshot of at most `seq` events, of the session or of what it was forked from.
+    pub(super) fn snapshot(&self, id: &SessionId, seq: u64) -> Result<Option<Snapshot>, StoreError> {
+        let Some(mut tip) = self.tip(id)? else { return Ok(None) };
+        let mut at_most = seq;
+        loop {
+            let session = self.session(&tip.header.session);
+            let folder = session.name.snapshots();
+            let failed = |error: std::io::Error| unavailable(&folder, &error);
+            let covered = self.snapshots(&session.id).map_err(failed)?;
+            for covered in covered.into_iter().rev().filter(|covered| *covered <= at_most) {
+                let bytes = files::read(&folder.join(covered.to_string())).map_err(failed)?;
+                let whole = bytes.as_deref().and_then(|bytes| {
+                    let (hash, state) = bytes.split_at_checked(blake3::OUT_LEN)?;
+                    (blake3::hash(state).as_bytes() == hash).then(|| state.to_vec())
+                });
+                if let Some(state) = whole {
+                    return Ok(Some(Snapshot::new(covered, state)));
+                }
+            }
+            let Some(fork) = tip.header.fork.clone() else { return Ok(None) };
+            at_most = at_most.min(fork.seq);
+            tip = self.ancestor(&fork)?;
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A new journal out of a damaged one.
+//!
+//! Owns which record stands at each position: the one that is whole; of several, the one that fits the chain; where
+//! there is none, an event that says so. Records are sealed anew, since what follows a lost one cannot fit its chain.
+//! Invariant: the event of every record that is whole is in the new journal, or a better-fitting one of its position.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+
+use lariat_core::archive::Verdict;
+use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
+use lariat_core::id::EventId;
+use lariat_core::time::Timestamp;
+use serde::Deserialize;
+
+use super::audit::{Known, Survey, survey};
+use super::line::{Batch, Header, SEAL, seal_of, write};
+use super::scan::{Found, Newline};
+use crate::record::{Chain, Sealed};
+
+/// Positions in a row that may be filled with "lost". More are not damage but a record that does not belong here.
+const MAX_LOST: u64 = 1_000_000;
+
+/// Why a journal was not mended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MendError {
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A record is so far behind the one before that it cannot belong to this journal.
+    #[error("event {0} is too far behind the events before it to belong to this journal")]
+    Foreign(u64),
+    /// An event that was there before is not in the new journal. Nothing was changed.
+    #[error("event {0} would be lost")]
+    WouldLose(u64),
+}
+
+/// A record in the damaged file.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    seq: u64,
+    chain: Chain,
+    offset: u64,
+    length: u64,
+}
+
+/// Writes what can be saved of a journal to `out`, as a new one that is sound; returns what was found.
+///
+/// # Errors
+/// When reading or writing fails, or the records do not belong together.
+pub fn mend(mut source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
+    source.seek(SeekFrom::Start(0))?;
+    let header = survey(&mut source, known, |_, _, _| {})?.header;
+    mend_without(source, known, &header, &BTreeMap::new(), out)
+}
+
+/// The same, under a header that is given, and with events at some positions given up although their records are
+/// whole: for the reason that stands there.
+pub(super) fn mend_without(
+    mut source: impl Read + Seek,
+    known: &Known,
+    new_header: &Header,
+    given_up: &BTreeMap<u64, String>,
+    mut out: impl Write,
+) -> Result<Verdict, MendError> {
+    source.seek(SeekFrom::Start(0))?;
+    let mut entries: Vec<Entry> = Vec::new();
+    let Survey { header, verdict } = survey(&mut source, known, |piece, line, _| {
+        let newline = u64::from(matches!(piece.found, Found::Record(_, Newline::There)));
+        let length = piece.length - newline;
+        entries.push(Entry { seq: line.seq, chain: line.chain, offset: piece.offset, length });
+    })?;
+    source.seek(SeekFrom::Start(0))?;
+    let mut lines = Lines::new(source);
+    let chosen = choose(entries, &header, &mut lines)?;
+    let reasons = verdict.damage.iter().filter_map(|damage| Some((damage.seq?, damage.note.as_str())));
+    let reasons: BTreeMap<u64, &str> = reasons.collect();
+    let mut journal = Journal::begin(&mut out, new_header)?;
+    for entry in chosen {
+        if entry.seq - journal.next > MAX_LOST {
+            return Err(MendError::Foreign(entry.seq));
+        }
+        let body = lines.body(&entry)?;
+        journal.lose_until(entry.seq, &reasons, &body)?;
+        match given_up.get(&entry.seq) {
+            Some(reason) => journal.lose(reason, &body)?,
+            None => journal.add(body)?,
+        }
+    }
+    if known.events.saturating_sub(journal.next) > MAX_LOST {
+        return Err(MendError::Foreign(known.events));
+    }
+    journal.lose_until(known.events, &reasons, &[])?;
+    out.flush()?;
+    Ok(verdict)
+}
+
+/// One record for each position, in order.
+fn choose<R: Read + Seek>(
+    mut entries: Vec<Entry>,
+    header: &Header,
+    lines: &mut Lines<R>,
+) -> io::Result<Vec<Entry>> {
+    entries.retain(|entry| entry.seq >= header.start());
+    entries.sort_by_key(|entry| (entry.seq, entry.offset));
+    // The same chain means the same event, and the same ones before it.
+    entries.dedup_by_key(|entry| (entry.seq, entry.chain));
+    let groups: Vec<&[Entry]> = entries.chunk_by(|one, other| one.seq == other.seq).collect();
+    let mut chosen: Vec<Entry> = Vec::with_capacity(groups.len());
+    for (index, group) in groups.iter().enumerate() {
+        let next = groups.get(index + 1).copied().unwrap_or_default();
+        let entry = match group {
+            [only] => Some(*only),
+            several => fitting(several, chosen.last(), header, next, lines)?,
+        };
+        chosen.extend(entry);
+    }
+    Ok(chosen)
+}
+
+/// Of several records for one position, the one that fits what is before, or what is after; else the first.
+fn fitting<R: Read + Seek>(
+    several: &[Entry],
+    before: Option<&Entry>,
+    header: &Header,
+    next: &[Entry],
+    lines: &mut Lines<R>,
+) -> io::Result<Option<Entry>> {
+    for entry in several {
+        let previous = match before {
+            Some(before) if before.seq + 1 == entry.seq => before.chain,
+            None if entry.seq == header.start() => header.chain(),
+            _ => continue,
+        };
+        if entry.chain == previous.then(&lines.body(entry)?) {
+            return Ok(Some(*entry));
+        }
+    }
+    for after in next {
+        let body = lines.body(after)?;
+        let fits = |entry: &&Entry| entry.seq + 1 == after.seq && after.chain == entry.chain.then(&body);
+        if let Some(entry) = several.iter().find(fits) {
+            return Ok(Some(*entry));
+        }
+    }
+    Ok(several.first().copied())
+}
+
+/// The records of a file by their places, read in any order and fastest in the order of the file.
+struct Lines<R> {
+    source: BufReader<R>,
+    at: u64,
+    line: Vec<u8>,
+}
+
+impl<R: Read + Seek> Lines<R> {
+    fn new(source: R) -> Self {
+        Self { source: BufReader::with_capacity(256 * 1024, source), at: 0, line: Vec::new() }
+    }
+
+    fn body(&mut self, entry: &Entry) -> io::Result<Vec<u8>> {
+        self.source.seek_relative(entry.offset.cast_signed() - self.at.cast_signed())?;
+        self.at = entry.offset + entry.length;
+        self.line.clear();
+        (&mut self.source).take(entry.length).read_to_end(&mut self.line)?;
+        let mut body = Vec::new();
+        let written = self.line.get(SEAL..).unwrap_or_default();
+        match seal_of(&self.line).and_then(|seal| seal.open(written, &mut body)) {
+            Some(line) if line.seq == entry.seq => Ok(body),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the file changed while it was read")),
+        }
+    }
+}
+
+/// A journal that is written from its beginning.
+struct Journal<'a, W> {
+    out: &'a mut W,
+    header: &'a Header,
+    next: u64,
+    chain: Chain,
+    /// The event that was written last; empty before the first.
+    last: Vec<u8>,
+    line: Vec<u8>,
+}
+
+impl<'a, W: Write> Journal<'a, W> {
+    fn begin(out: &'a mut W, header: &'a Header) -> io::Result<Self> {
+        out.write_all(&header.line())?;
+        let (next, chain) = (header.start(), header.chain());
+        Ok(Self { out, header, next, chain, last: Vec::new(), line: Vec::new() })
+    }
+
+    fn add(&mut self, body: Vec<u8>) -> io::Result<()> {
+        let record = Sealed::new(self.next, self.chain, body);
+        self.line.clear();
+        // Each by itself: all of it is synced before it is anybody's journal.
+        write(&mut self.line, &record, Batch::Begins);
+        self.out.write_all(&self.line)?;
+        self.next += 1;
+        self.chain = record.chain;
+        self.last = record.body;
+        Ok(())
+    }
+
+    /// Writes that events are lost, up to a position. Each has the time of the last one before, or of `next`.
+    fn lose_until(&mut self, end: u64, reasons: &BTreeMap<u64, &str>, next: &[u8]) -> io::Result<()> {
+        let mut reason = "missing";
+        while self.next < end {
+            reason = reasons.get(&self.next).copied().unwrap_or(reason);
+            self.lose(reason, next)?;
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, reason: &str, next: &[u8]) -> io::Result<()> {
+        let timestamp = time_of(if self.last.is_empty() { next } else { &self.last });
+        // The same damage gives the same journal.
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.header.session.as_str().as_bytes()).update(&self.next.to_le_bytes());
+        let mut random = [0; 10];
+        hasher.finalize_xof().fill(&mut random);
+        let id = uuid::Builder::from_unix_timestamp_millis(timestamp.as_millis(), &random).into_uuid();
+        let event = EventRecord {
+            v: FORMAT_VERSION,
+            seq: self.next,
+            id: EventId::new(id),
+            timestamp,
+            loop_id: None,
+            event: AgentEvent::EventLost { note: reason.to_owned() },
+        };
+        self.add(serde_json::to_vec(&event)?)
+    }
+}
+
+fn time_of(body: &[u8]) -> Timestamp {
+    #[derive(Deserialize)]
+    struct Time {
+        timestamp: Timestamp,
+    }
+    serde_json::from_slice::<Time>(body).map_or_else(|_| Timestamp::default(), |time| time.timestamp)
+}

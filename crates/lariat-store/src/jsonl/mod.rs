@@ -1,0 +1,241 @@
+//! Journals as files that `grep` reads: one line of JSON per event.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `sessions/<id>.jsonl` | the journal: a header, then one sealed line per event ([`line`]) |
+//! | `sessions/<id>.deleted` | the session was deleted |
+//! | `sessions/<id>.torn-<n>`, `.damaged-<n>` | what was set aside: an end not written to its end, a journal before its repair |
+//! | `index/<id>.idx`, `.epoch`, `.lock` | what the journal folds to, its writer's epoch, its writer's lock |
+//! | `snapshots/<id>/<n>` | folds that callers keep |
+//! | `blobs/ab/<hash>` | large text, and what tools keep |
+//! | `catalog` | all summaries, for listing |
+//!
+//! Bytes are understood by pure functions ([`scan`], [`audit`], [`mend`]); files are a thin layer on them. File work
+//! runs on tokio's blocking threads. Invariant: one writer per session among all processes of the machine, by a lock
+//! that dies with its holder; what was acknowledged is never cut off, overwritten or fused with something else.
+
+mod audit;
+mod blobs;
+mod checked;
+mod garbage;
+mod line;
+mod list;
+mod managing;
+mod mend;
+mod name;
+mod repair;
+mod scan;
+mod section;
+mod shelf;
+mod syncer;
+mod tip;
+mod writer;
+mod writing;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::archive::{Freed, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
+
+pub use audit::{Known, examine};
+pub use line::{Fork, Header};
+pub use mend::{MendError, mend};
+
+use crate::StoreOptions;
+use shelf::Shelf;
+
+/// How often a journal that another process may write to is looked at by whoever waits for it.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Sessions in a folder, one file each.
+///
+/// ```
+/// use lariat_core::id::SessionId;
+/// use lariat_core::store::{Append, SessionStore};
+/// use lariat_store::StoreOptions;
+/// use lariat_store::jsonl::JsonlStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), lariat_core::store::StoreError> {
+/// # let folder = std::env::temp_dir().join(format!("lariat-jsonl-doc-{}", std::process::id()));
+/// let store = JsonlStore::open(&folder, StoreOptions::default()).await?;
+/// let session = SessionId::from("s");
+/// let epoch = store.claim(&session).await?;
+/// let ack = store.append(Append::new(&session, epoch, 0, &[])).await?;
+/// assert_eq!(ack.next_seq, 0);
+/// # drop(store);
+/// # std::fs::remove_dir_all(&folder).ok();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct JsonlStore {
+    shelf: Arc<Shelf>,
+}
+
+impl JsonlStore {
+    /// Opens the store in a folder, which is made if needed.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub async fn open(root: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
+        let root = root.into();
+        let shelf =
+            blocking(move || Shelf::new(root.clone(), options).map_err(|error| unavailable(&root, &error)));
+        Ok(Self { shelf: Arc::new(shelf.await?) })
+    }
+
+    /// Does something with the files on a thread that may wait for them.
+    fn with<'a, T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shelf) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        let shelf = Arc::clone(&self.shelf);
+        Box::pin(blocking(move || work(&shelf)))
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        Err(StoreError::Unavailable(format!("the work on files ended early: {error}")))
+    })
+}
+
+fn unavailable(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Unavailable(format!("{}: {error}", path.display()))
+}
+
+fn not_found(session_id: &SessionId) -> StoreError {
+    StoreError::NotFound(format!("session {session_id}"))
+}
+
+impl SessionStore for JsonlStore {
+    fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.claim(&id))
+    }
+
+    fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
+        let Append { session_id, epoch, expected_seq, events, .. } = append;
+        let (id, events) = (session_id.clone(), events.to_vec());
+        self.with(move |shelf| shelf.append(&id, epoch, expected_seq, &events))
+    }
+
+    fn read<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        from_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.read(&id, from_seq, limit))
+    }
+
+    fn head<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<u64, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| Ok(shelf.tip(&id)?.map_or(0, |tip| tip.head)))
+    }
+
+    fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
+        let bytes = bytes.to_vec();
+        self.with(move |shelf| shelf.blobs.put(&bytes))
+    }
+
+    fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>> {
+        let hash = hash.clone();
+        self.with(move |shelf| shelf.blobs.read(&hash))
+    }
+
+    fn put_snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        snapshot: Snapshot,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.put_snapshot(&id, &snapshot))
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.snapshot(&id, seq))
+    }
+}
+
+impl SessionArchive for JsonlStore {
+    fn read_back<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        before_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.read_back(&id, before_seq, limit))
+    }
+
+    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            // Before looking: what grows while we look is not missed.
+            let mut grew = self.shelf.session(session_id).grew.subscribe();
+            loop {
+                let head = self.head(session_id).await?;
+                if head > beyond {
+                    return Ok(head);
+                }
+                // Another process may write to it; this one says so at once.
+                let _ = tokio::time::timeout(LOOK_EVERY, grew.changed()).await;
+            }
+        })
+    }
+
+    fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.summary(&id))
+    }
+
+    fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        let query = query.clone();
+        self.with(move |shelf| shelf.list(&query))
+    }
+
+    fn fork<'a>(
+        &'a self,
+        from: &'a SessionId,
+        at_seq: u64,
+        to: &'a SessionId,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let (from, to) = (from.clone(), to.clone());
+        self.with(move |shelf| shelf.fork(&from, at_seq, &to))
+    }
+
+    fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.delete(&id))
+    }
+
+    fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.verify(&id))
+    }
+
+    fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.repair(&id))
+    }
+
+    fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
+        self.with(move |shelf| shelf.collect_garbage(grace))
+    }
+}

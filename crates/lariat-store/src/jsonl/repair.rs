@@ -1,0 +1,308 @@
+//! Verifying and repairing the files of a session: the thin layer between the pure functions and the disk.
+//!
+//! Owns how a repaired journal replaces a damaged one: it is written beside it, synced, looked through, and put in its
+//! place in one step; the damaged file stays under another name. What a fork shares is looked at, and repaired, too.
+//! Invariant: a journal is replaced only by one that is sound and has every event that could be read.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+
+use lariat_core::archive::{Damage, DamageKind, Verdict};
+use lariat_core::id::SessionId;
+use lariat_core::store::{BlobHash, StoreError};
+
+use super::audit::{self, examine, survey};
+use super::line::{Fork, Header};
+use super::mend::{MendError, mend_without};
+use super::name::Aside;
+use super::section::Section;
+use super::shelf::{MAX_DEPTH, Session, Shelf, is_deleted, known_header, locked};
+use super::tip::Tip;
+use super::writer::free_name;
+use super::writing::{When, take_lock};
+use super::{checked, not_found, unavailable};
+use crate::content::{mentions, moved_out};
+use crate::files;
+use crate::record::Chain;
+
+/// What a look through one file found.
+struct Checked {
+    /// Damage in the part that was asked for, and how many records of it are whole.
+    verdict: Verdict,
+    /// Events that are whole and cannot be read, and why: text that was moved out of them is gone.
+    unreadable: BTreeMap<u64, String>,
+    /// The header that the file should have.
+    header: Header,
+    /// How many events it should have at least.
+    events: u64,
+    /// The chain of the part that was asked for.
+    chain: Chain,
+}
+
+impl Shelf {
+    /// Checks a session, with what it shares.
+    pub(super) fn verify(&self, id: &SessionId) -> Result<Verdict, StoreError> {
+        self.tip(id)?.ok_or_else(|| not_found(id))?;
+        let mut verdict = Verdict::default();
+        for (session, shared) in self.lineage(id)? {
+            if self.look(&session)?.is_none() {
+                let note = format!("session {}, which this is a fork of, is gone", session.id);
+                verdict.damage.push(Damage::new(Some(0), None, DamageKind::Missing, note));
+                break;
+            }
+            let mut found = self.check_file(&session, shared.as_ref())?;
+            verdict.intact += found.verdict.intact;
+            if let Some(fork) = &shared {
+                for damage in &mut found.verdict.damage {
+                    damage.note = format!("in session {}: {}", session.id, damage.note);
+                }
+                if fork.chain != found.chain {
+                    found.verdict.damage.push(changed_past(fork));
+                }
+            }
+            verdict.damage.append(&mut found.verdict.damage);
+        }
+        Ok(verdict)
+    }
+
+    /// The files that a session's events are in, newest first, and what is shared of each but the first.
+    fn lineage(&self, id: &SessionId) -> Result<Vec<(Arc<Session>, Option<Fork>)>, StoreError> {
+        let mut line: Vec<(Arc<Session>, Option<Fork>)> = vec![(self.session(id), None)];
+        let mut above = self.header_of(&self.session(id))?.fork;
+        while let Some(fork) = above.take().filter(|_| line.len() < MAX_DEPTH) {
+            let session = self.session(&fork.session);
+            // One that is gone is the last: what is above it is not known.
+            let higher = self.look(&session)?.and_then(|tip| tip.header.fork.clone());
+            above = match higher {
+                // Forked below what it has itself: all of that is further up.
+                Some(higher) if fork.seq <= higher.seq => {
+                    Some(Fork::new(higher.session, fork.seq, fork.chain))
+                }
+                higher => {
+                    line.push((session, Some(fork)));
+                    higher
+                }
+            };
+        }
+        Ok(line)
+    }
+
+    /// Looks through one file: all of it, or what a fork shares of it.
+    fn check_file(&self, session: &Session, shared: Option<&Fork>) -> Result<Checked, StoreError> {
+        let path = session.name.journal();
+        let failed = |error: io::Error| unavailable(&path, &error);
+        let tip = self.look(session)?.ok_or_else(|| not_found(&session.id))?;
+        let file = files::open(&path).map_err(failed)?;
+        let own = locked(&session.known).own;
+        let length = if own { tip.end } else { file.metadata().map_err(failed)?.len() };
+        let limit = shared.map_or(u64::MAX, |fork| fork.seq);
+        let events = tip.synced.max(if own { tip.head } else { 0 }).max(shared.map_or(0, |fork| fork.seq));
+        let known = audit::Known { header: known_header(&session.id, &session.name)?, events };
+        let mut blobs =
+            BlobCheck { shelf: self, seen: HashMap::new(), damage: Vec::new(), unreadable: BTreeMap::new() };
+        let mut end = 0;
+        let mut chain = None;
+        let mut intact = audit::Positions::default();
+        let mut problem = None;
+        let found = survey(Section::new(&file, 0, length), &known, |piece, line, body| {
+            if line.seq >= limit {
+                return;
+            }
+            intact.add(line.seq);
+            end = end.max(piece.end());
+            if line.seq + 1 == limit {
+                chain = Some(line.chain);
+            }
+            if let Err(error) = blobs.check(line.seq, piece.offset, body) {
+                problem.get_or_insert(error);
+            }
+        });
+        let survey = found.map_err(failed)?;
+        if let Some(error) = problem {
+            return Err(error);
+        }
+        let (start, base) = (survey.header.start(), survey.header.chain());
+        let mut verdict = survey.verdict;
+        if shared.is_some() {
+            let inside = |damage: &Damage| match damage.seq {
+                Some(seq) => seq < limit,
+                None => damage.offset.is_some_and(|offset| offset < end),
+            };
+            verdict.damage.retain(inside);
+            verdict.intact = intact.count_between(start, limit);
+        }
+        verdict.damage.append(&mut blobs.damage);
+        let chain = if limit <= start { base } else { chain.unwrap_or(tip.chain) };
+        Ok(Checked { verdict, unreadable: blobs.unreadable, header: survey.header, events, chain })
+    }
+
+    /// Repairs a session, with what it shares. Returns what was found before.
+    pub(super) fn repair(&self, id: &SessionId) -> Result<Verdict, StoreError> {
+        let session = self.session(id);
+        if is_deleted(&session.name)? {
+            return Err(not_found(id));
+        }
+        self.restore_lost_file(&session)?;
+        let verdict = self.verify(id)?;
+        if verdict.is_sound() {
+            return Ok(verdict);
+        }
+        let line = self.lineage(id)?;
+        // From the oldest on: what is shared decides the chain of what follows.
+        let mut before: Option<Chain> = None;
+        for (session, shared) in line.iter().rev() {
+            before = Some(self.repair_file(session, shared.as_ref(), before)?);
+        }
+        Ok(verdict)
+    }
+
+    fn header_of(&self, session: &Session) -> Result<Header, StoreError> {
+        Ok(self.look(session)?.ok_or_else(|| not_found(&session.id))?.header.clone())
+    }
+
+    /// A journal whose file is gone and whose index is not: an empty one takes its place, to be filled by the repair.
+    fn restore_lost_file(&self, session: &Session) -> Result<(), StoreError> {
+        let path = session.name.journal();
+        let failed = |error: io::Error| unavailable(&path, &error);
+        if files::state(&path).map_err(failed)?.is_some() {
+            return Ok(());
+        }
+        let indexed: Option<Tip> = checked::read(&session.name.index()).map_err(failed)?;
+        match indexed {
+            Some(tip) if tip.synced > tip.header.start() => {
+                files::put(&path, &tip.header.line()).map_err(failed)
+            }
+            _ => Err(not_found(&session.id)),
+        }
+    }
+
+    /// Repairs one file, if it is damaged or what is before it has another chain now. Returns the chain of the part
+    /// that was asked for.
+    fn repair_file(
+        &self,
+        session: &Session,
+        shared: Option<&Fork>,
+        before: Option<Chain>,
+    ) -> Result<Chain, StoreError> {
+        let mut slot = locked(&session.writer);
+        let _lock = if slot.is_none() { Some(take_lock(session)?) } else { None };
+        let whole = self.check_file(session, None)?;
+        let mut header = whole.header.clone();
+        if let (Some(fork), Some(before)) = (header.fork.as_mut(), before) {
+            fork.chain = before;
+        }
+        let part_of = |shelf: &Self| Ok(shelf.check_file(session, shared)?.chain);
+        let at_least = shared.map_or(0, |fork| fork.seq).max(whole.events);
+        let short = self.look(session)?.is_some_and(|tip| tip.head < at_least);
+        if whole.verdict.is_sound() && header == whole.header && !short {
+            return part_of(self);
+        }
+        let path = session.name.journal();
+        let failed = |error: io::Error| unavailable(&path, &error);
+        let known = audit::Known { header: whole.header, events: at_least };
+        let temporary = files::temporary(&path);
+        let result = write_mended(&path, &temporary, &known, &header, &whole.unreadable);
+        if let Err(error) = result {
+            let _ = files::remove(&temporary);
+            return Err(match error {
+                MendError::Io(error) => failed(error),
+                refused => StoreError::Damaged(format!("session {}: {refused}", session.id)),
+            });
+        }
+        let kept = free_name(&session.name, Aside::Damaged).map_err(failed)?;
+        files::keep_as(&path, &kept).map_err(failed)?;
+        files::remove(&session.name.index()).map_err(failed)?;
+        files::rename(&temporary, &path).map_err(failed)?;
+        let own = {
+            let mut known = locked(&session.known);
+            known.tip = None;
+            std::mem::take(&mut known.own)
+        };
+        let tip = self.look(session)?.ok_or_else(|| not_found(&session.id))?;
+        if let Some(writer) = slot.as_mut() {
+            writer.replaced(&tip);
+            locked(&session.known).own = own;
+            let _ = writer.ensure_open(&tip).and_then(|()| self.index(session, writer, When::Always));
+        } else {
+            let mut tip = Arc::unwrap_or_clone(tip);
+            tip.synced = tip.head;
+            let _ = files::put_cache(&session.name.index(), &tip.index());
+        }
+        part_of(self)
+    }
+}
+
+/// Writes the mended journal to a new file, synced, and makes sure that it is better than the old one.
+fn write_mended(
+    path: &Path,
+    new: &Path,
+    known: &audit::Known,
+    header: &Header,
+    unreadable: &BTreeMap<u64, String>,
+) -> Result<(), MendError> {
+    let mut out = BufWriter::with_capacity(256 * 1024, files::create(new)?);
+    let before = mend_without(files::open(path)?, known, header, unreadable, &mut out)?;
+    let file: File = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_data()?;
+    let length = file.metadata()?.len();
+    let known = audit::Known { header: header.clone(), events: known.events };
+    let after = examine(Section::new(&file, 0, length), &known)?;
+    if !after.is_sound() || after.intact < before.intact {
+        return Err(MendError::WouldLose(after.intact));
+    }
+    Ok(())
+}
+
+fn changed_past(fork: &Fork) -> Damage {
+    let note = "what the fork shares is not what it was when it was forked";
+    Damage::new(fork.seq.checked_sub(1), None, DamageKind::Chain, note)
+}
+
+/// Checks the blobs that events mention, each once.
+struct BlobCheck<'a> {
+    shelf: &'a Shelf,
+    /// What is wrong with a blob, if anything.
+    seen: HashMap<BlobHash, Option<String>>,
+    damage: Vec<Damage>,
+    unreadable: BTreeMap<u64, String>,
+}
+
+impl BlobCheck<'_> {
+    fn check(&mut self, seq: u64, offset: u64, body: &[u8]) -> Result<(), StoreError> {
+        let mentioned = mentions(body);
+        if mentioned.is_empty() {
+            return Ok(());
+        }
+        let needed = moved_out(body);
+        for hash in mentioned {
+            let Some(wrong) = self.wrong(&hash)? else { continue };
+            let is_needed = needed.contains(&hash);
+            let path_gone = wrong.starts_with("not found");
+            if path_gone && !is_needed {
+                // Text that looks like an address and never was one of ours is not told from a blob that is gone.
+                continue;
+            }
+            if is_needed {
+                self.unreadable.insert(seq, wrong.clone());
+            }
+            self.damage.push(Damage::new(Some(seq), Some(offset), DamageKind::Blob, wrong));
+        }
+        Ok(())
+    }
+
+    fn wrong(&mut self, hash: &BlobHash) -> Result<Option<String>, StoreError> {
+        if let Some(known) = self.seen.get(hash) {
+            return Ok(known.clone());
+        }
+        let wrong = match self.shelf.blobs.read(hash) {
+            Ok(_) => None,
+            Err(error @ StoreError::Unavailable(_)) => return Err(error),
+            Err(error) => Some(error.to_string()),
+        };
+        self.seen.insert(hash.clone(), wrong.clone());
+        Ok(wrong)
+    }
+}

@@ -1,0 +1,382 @@
+//! The sessions of a store as they are known, and reading them.
+//!
+//! Owns the table of sessions that were looked at, and how a fork's events are put together from its ancestors' files.
+//! Everything here blocks; nothing here writes to a journal. A session that this store writes to is known without
+//! looking; any other is looked at again each time, by length and time of its file.
+//! Invariant: what is returned was acknowledged by its writer, or will be if its writer lives.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lariat_core::archive::{Damage, DamageKind, SessionSummary};
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Durability, Epoch, StoreError};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::blobs::Blobs;
+use super::line::{Fork, Header};
+use super::list::Catalog;
+use super::name::{self, Name};
+use super::scan::{Found, Newline, Pieces};
+use super::section::Section;
+use super::syncer::Syncer;
+use super::tip::Tip;
+use super::writer::Writer;
+use super::{checked, unavailable};
+use crate::StoreOptions;
+use crate::files::{self, Settled};
+
+/// Ancestors that a fork may have. More are a circle, which only damage can make.
+pub(super) const MAX_DEPTH: usize = 100_000;
+
+/// Events that are read at once where many are folded.
+pub(super) const PAGE: usize = 256;
+
+/// A store's folder.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    pub(super) root: PathBuf,
+    pub(super) options: StoreOptions,
+    pub(super) blobs: Blobs,
+    pub(super) sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    pub(super) catalog: Mutex<Catalog>,
+    /// Syncs batched appends; `None` when nothing is batched.
+    pub(super) syncer: Option<Syncer>,
+}
+
+/// A session that was looked at.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) name: Name,
+    /// Set while this store writes to it. Held while something is written; taken before `known`.
+    pub(super) writer: Mutex<Option<Writer>>,
+    pub(super) known: Mutex<Known>,
+    /// Number of events, for whoever waits for more.
+    pub(super) grew: watch::Sender<u64>,
+}
+
+/// What is known about a session.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) tip: Option<Arc<Tip>>,
+    /// This store writes to it: nobody else changes it.
+    pub(super) own: bool,
+}
+
+/// What a claim leaves beside the journal, durable: a second copy of its header, and the epoch.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Claimed {
+    pub(super) epoch: Epoch,
+    pub(super) header: Header,
+}
+
+/// Locks; what a panic elsewhere left behind is whole, since every change below a lock is made at its end.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shelf {
+    /// A store in this folder, which is made if needed.
+    pub(super) fn new(root: PathBuf, options: StoreOptions) -> std::io::Result<Self> {
+        for folder in [name::sessions(&root), name::sides(&root), name::blobs(&root)] {
+            files::make_folder(&folder)?;
+        }
+        let level = match options.durability {
+            Durability::Durable | Durability::Batched => Settled::Durable,
+            Durability::Fast | Durability::Memory => Settled::Cache,
+        };
+        let blobs = Blobs::new(name::blobs(&root), level);
+        let syncer = (options.durability == Durability::Batched).then(|| Syncer::start(options.batch_window));
+        Ok(Self { blobs, sessions: Mutex::default(), catalog: Mutex::default(), syncer, root, options })
+    }
+
+    /// The level that appends meet.
+    pub(super) const fn level(&self) -> Durability {
+        match self.options.durability {
+            Durability::Memory => Durability::Fast,
+            level => level,
+        }
+    }
+
+    /// A session, whether it exists or not.
+    pub(super) fn session(&self, id: &SessionId) -> Arc<Session> {
+        let mut sessions = locked(&self.sessions);
+        let make = || {
+            Arc::new(Session {
+                id: id.clone(),
+                name: Name::of(&self.root, id),
+                writer: Mutex::default(),
+                known: Mutex::default(),
+                grew: watch::Sender::new(0),
+            })
+        };
+        Arc::clone(sessions.entry(id.clone()).or_insert_with(make))
+    }
+
+    /// What is known about a session now; `None` when it does not exist or was deleted.
+    pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<Tip>>, StoreError> {
+        let session = self.session(id);
+        if locked(&session.known).own {
+            return Ok(locked(&session.known).tip.clone());
+        }
+        if is_deleted(&session.name)? {
+            return Ok(None);
+        }
+        self.look(&session)
+    }
+
+    /// The same, also when it was deleted: a fork may need it.
+    pub(super) fn look(&self, session: &Session) -> Result<Option<Arc<Tip>>, StoreError> {
+        let path = session.name.journal();
+        let mut known = locked(&session.known);
+        if known.own {
+            return Ok(known.tip.clone());
+        }
+        let failed = |error: std::io::Error| unavailable(&path, &error);
+        let Some(state) = files::state(&path).map_err(failed)? else {
+            known.tip = None;
+            return Ok(None);
+        };
+        if let Some(tip) = known.tip.as_ref().filter(|tip| tip.state == state) {
+            return Ok(Some(Arc::clone(tip)));
+        }
+        let grown = known.tip.take().filter(|tip| {
+            tip.damage.is_none() && tip.state.inode == state.inode && tip.state.length <= state.length
+        });
+        let file = files::open(&path).map_err(failed)?;
+        let tip = match grown {
+            Some(tip) if tip.is_in(&file).map_err(failed)? => {
+                Arc::unwrap_or_clone(tip).extend(&file, state, &self.blobs).map_err(failed)?
+            }
+            _ => self.load(&session.id, &session.name, &file, state)?,
+        };
+        let tip = Arc::new(tip);
+        known.tip = Some(Arc::clone(&tip));
+        Ok(Some(tip))
+    }
+
+    /// Reads a journal, as far as its index does not know it.
+    pub(super) fn load(
+        &self,
+        id: &SessionId,
+        name: &Name,
+        file: &std::fs::File,
+        state: files::State,
+    ) -> Result<Tip, StoreError> {
+        let path = name.journal();
+        let failed = |error: std::io::Error| unavailable(&path, &error);
+        let first = Pieces::new(Section::new(file, 0, state.length), 0).next().map_err(failed)?;
+        let own = first.and_then(|piece| match piece.found {
+            Found::Header(header, Newline::There) if header.session == *id => Some(header),
+            _ => None,
+        });
+        let Some(header) = own else {
+            return self.load_without_header(id, name, file, state);
+        };
+        let indexed = Tip::indexed(name, &header).map_err(failed)?;
+        let tip = match indexed {
+            Some(tip) if tip.is_in(file).map_err(failed)? => tip,
+            indexed => {
+                let mut tip = Tip::new(header.clone(), self.shared_summary(id, &header)?);
+                if let Some(indexed) = indexed {
+                    (tip.synced, tip.epoch) = (indexed.synced, indexed.epoch);
+                }
+                tip
+            }
+        };
+        tip.extend(file, state, &self.blobs).map_err(failed)
+    }
+
+    fn load_without_header(
+        &self,
+        id: &SessionId,
+        name: &Name,
+        file: &std::fs::File,
+        state: files::State,
+    ) -> Result<Tip, StoreError> {
+        let header = known_header(id, name)?;
+        let mut tip = Tip::new(header.clone(), self.shared_summary(id, &header)?);
+        tip.end = 0;
+        let mut tip =
+            tip.extend(file, state, &self.blobs).map_err(|error| unavailable(&name.journal(), &error))?;
+        let note = "the header is not as it was written";
+        tip.damage = Some(Damage::new(None, Some(0), DamageKind::Checksum, note));
+        Ok(tip)
+    }
+
+    /// The fold of what a fork shares, from the nearest fold that is known.
+    pub(super) fn shared_summary(
+        &self,
+        id: &SessionId,
+        header: &Header,
+    ) -> Result<SessionSummary, StoreError> {
+        let mut summary = SessionSummary::new(id.clone());
+        let Some(fork) = &header.fork else { return Ok(summary) };
+        let mut older = Some(fork.clone());
+        while let Some(from) = older.take() {
+            match self.ancestor(&from) {
+                Ok(tip) => match tip.folded(fork.seq) {
+                    Some(fold) => summary = fold.clone(),
+                    None => older = tip.header.fork.clone(),
+                },
+                Err(StoreError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        while summary.events < fork.seq {
+            let limit = usize::try_from(fork.seq - summary.events).unwrap_or(PAGE).min(PAGE);
+            match self.read_shared(fork, summary.events, limit) {
+                Ok(events) if !events.is_empty() => events.iter().for_each(|event| summary.apply(event)),
+                // A summary is for showing; what is damaged is told to whoever reads it.
+                Ok(_) | Err(StoreError::Damaged(_)) => summary.events = fork.seq,
+                Err(error) => return Err(error),
+            }
+        }
+        summary.session_id = id.clone();
+        summary.parent = Some(fork.session.clone());
+        Ok(summary)
+    }
+
+    /// Events of a session from a position on.
+    pub(super) fn read(&self, id: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        let Some(tip) = self.tip(id)? else { return Ok(Vec::new()) };
+        let wanted = from.saturating_add(limit as u64);
+        if wanted > tip.head && tip.synced > tip.head {
+            let what = format!("session {id}: events {} to {} are missing", tip.head, tip.synced - 1);
+            return Err(StoreError::Damaged(what));
+        }
+        let end = wanted.min(tip.head);
+        self.read_range(id.clone(), tip, from..end)
+    }
+
+    /// Events before a position, newest first.
+    pub(super) fn read_back(
+        &self,
+        id: &SessionId,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        let Some(tip) = self.tip(id)? else { return Ok(Vec::new()) };
+        let end = before.min(tip.head);
+        let mut events = self.read_range(id.clone(), tip, end.saturating_sub(limit as u64)..end)?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// Events that a fork shares, from a position on.
+    fn read_shared(&self, fork: &Fork, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        let tip = self.ancestor(fork)?;
+        let end = from.saturating_add(limit as u64).min(fork.seq);
+        self.read_range(fork.session.clone(), tip, from..end)
+    }
+
+    /// The tip of what a fork came from, which must have what is shared.
+    pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<Tip>, StoreError> {
+        let tip = self.look(&self.session(&fork.session))?;
+        let gone =
+            || StoreError::Damaged(format!("session {}, which this is a fork of, is gone", fork.session));
+        let tip = tip.ok_or_else(gone)?;
+        if tip.head < fork.seq {
+            let note = "which this is a fork of, has fewer events than the fork shares";
+            return Err(StoreError::Damaged(format!("session {}, {note}", fork.session)));
+        }
+        Ok(tip)
+    }
+
+    /// Events of a range, each from the file that it is in: own ones last.
+    fn read_range(&self, id: SessionId, tip: Arc<Tip>, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
+        let (mut parts, mut end) = (Vec::new(), range.end);
+        let (mut id, mut tip) = (id, tip);
+        while range.start < end {
+            let own = tip.header.start().max(range.start);
+            let fork = tip.header.fork.clone();
+            if own < end {
+                parts.push((id, Arc::clone(&tip), own..end));
+                end = own;
+            }
+            let Some(fork) = fork.filter(|_| range.start < end) else { break };
+            if parts.len() > MAX_DEPTH {
+                return Err(StoreError::Damaged("a fork has no end of ancestors".to_owned()));
+            }
+            tip = self.ancestor(&fork)?;
+            id = fork.session;
+        }
+        let mut events = Vec::new();
+        for (id, tip, range) in parts.into_iter().rev() {
+            self.read_file(&id, &tip, range, &mut events)?;
+        }
+        Ok(events)
+    }
+
+    /// Events that are in a session's own file.
+    fn read_file(
+        &self,
+        id: &SessionId,
+        tip: &Tip,
+        range: Range<u64>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), StoreError> {
+        let path = Name::of(&self.root, id).journal();
+        let failed = |error: std::io::Error| unavailable(&path, &error);
+        let file = files::open(&path).map_err(failed)?;
+        let from = tip.before(range.start);
+        let mut pieces = Pieces::new(Section::new(&file, from, tip.end), from);
+        let mut next = range.start;
+        let damaged = |next: u64, offset: u64, what: &str| {
+            StoreError::Damaged(format!("session {id}, event {next}, byte {offset}: {what}"))
+        };
+        while next < range.end {
+            let Some(piece) = pieces.next().map_err(failed)? else {
+                let what = match &tip.damage {
+                    Some(damage) => damage.note.as_str(),
+                    None => "missing",
+                };
+                return Err(damaged(next, tip.end, what));
+            };
+            match piece.found {
+                // Before what was asked for.
+                Found::Record(line, _) if line.seq < range.start => {}
+                Found::Record(line, _) if line.seq == next => {
+                    let event = self.blobs.event(next, pieces.body());
+                    let located = |error| match error {
+                        StoreError::Damaged(what) => damaged(next, piece.offset, &what),
+                        other => other,
+                    };
+                    events.push(Arc::new(event.map_err(located)?));
+                    next += 1;
+                }
+                Found::Record(..) => {
+                    return Err(damaged(next, piece.offset, "another event is in its place"));
+                }
+                // A gap before what was asked for is not asked for, unless that is in it: then the next record tells.
+                Found::Gap(gap) if next > range.start => {
+                    return Err(damaged(next, piece.offset, gap.damage().1));
+                }
+                Found::Header(..) if piece.offset > 0 && next > range.start => {
+                    return Err(damaged(next, piece.offset, "a header in the middle"));
+                }
+                Found::Gap(_) | Found::Header(..) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a session was deleted.
+pub(super) fn is_deleted(name: &Name) -> Result<bool, StoreError> {
+    let path = name.tombstone();
+    Ok(files::state(&path).map_err(|error| unavailable(&path, &error))?.is_some())
+}
+
+/// The header of a session as it is known beside its journal.
+pub(super) fn known_header(id: &SessionId, name: &Name) -> Result<Header, StoreError> {
+    let path = name.epoch();
+    let claimed: Option<Claimed> = checked::read(&path).map_err(|error| unavailable(&path, &error))?;
+    let header = claimed.map(|claimed| claimed.header).filter(|header| header.session == *id);
+    Ok(header.unwrap_or_else(|| Header::new(id.clone(), None)))
+}

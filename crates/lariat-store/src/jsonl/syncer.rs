@@ -1,0 +1,102 @@
+//! The thread that syncs batched appends, each within the window.
+//!
+//! Owns the list of sessions with something to sync; a session is on it at most once per window, so it is bounded by
+//! the sessions that this store writes to. Appends go on while a sync runs. A session whose sync failed stays on the
+//! list until its file is opened and written again. Invariant: the thread ends with the store, after a last round.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::shelf::{Session, locked};
+
+/// The thread and what it shares.
+#[derive(Debug)]
+pub(super) struct Syncer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    work: Mutex<Work>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Work {
+    dirty: Vec<Arc<Session>>,
+    stop: bool,
+}
+
+impl Syncer {
+    /// Starts the thread.
+    pub(super) fn start(window: Duration) -> Self {
+        let shared = Arc::new(Shared::default());
+        let ours = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || ours.run(window));
+        Self { shared, thread: Some(thread) }
+    }
+
+    /// Has a session synced within the window.
+    pub(super) fn add(&self, session: &Arc<Session>) {
+        let mut work = locked(&self.shared.work);
+        if !work.dirty.iter().any(|listed| Arc::ptr_eq(listed, session)) {
+            work.dirty.push(Arc::clone(session));
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        locked(&self.shared.work).stop = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic there was reported there; what it did not sync, the store syncs when it closes.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self, window: Duration) {
+        loop {
+            let idle = |work: &mut Work| work.dirty.is_empty() && !work.stop;
+            let work = self.changed.wait_while(locked(&self.work), idle);
+            let work = work.unwrap_or_else(std::sync::PoisonError::into_inner);
+            // Others join meanwhile; only the end of the store cuts it short.
+            let waited = self.changed.wait_timeout_while(work, window, |work| !work.stop);
+            let (mut work, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (dirty, stop) = (std::mem::take(&mut work.dirty), work.stop);
+            drop(work);
+            let failed: Vec<Arc<Session>> =
+                dirty.into_iter().filter(|session| sync(session).is_err()).collect();
+            if stop {
+                return;
+            }
+            locked(&self.work).dirty.extend(failed);
+        }
+    }
+}
+
+fn sync(session: &Session) -> std::io::Result<()> {
+    let pending = locked(&session.writer).as_ref().and_then(super::writer::Writer::pending);
+    if let Some((file, end)) = pending {
+        let synced = file.sync_data();
+        let failed = synced.is_err();
+        if let Some(writer) = locked(&session.writer).as_mut() {
+            writer.synced(&file, end, synced);
+        }
+        if failed {
+            return Err(std::io::ErrorKind::Other.into());
+        }
+        return Ok(());
+    }
+    let mut slot = locked(&session.writer);
+    let tip = locked(&session.known).tip.clone();
+    match (slot.as_mut(), tip) {
+        (Some(writer), Some(tip)) if writer.must_recover() => writer.ensure_open(&tip),
+        _ => Ok(()),
+    }
+}

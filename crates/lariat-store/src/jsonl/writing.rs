@@ -1,0 +1,243 @@
+//! Claiming and appending.
+//!
+//! Owns the order of steps that makes them safe: lock, then look, then set aside what is torn, then make the new epoch
+//! durable; blobs, then records, then sync, then the acknowledgement. Everything here blocks.
+//! Invariant: a session has a writer in this store only while the store holds its lock.
+
+use std::io;
+use std::sync::Arc;
+
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Ack, Durability, Epoch, StoreError};
+
+use super::line::{self, Batch, Header, MAX_BODY};
+use super::shelf::{Claimed, Known, Session, Shelf, is_deleted, locked};
+use super::tip::Tip;
+use super::writer::Writer;
+use super::{checked, not_found, unavailable};
+use crate::content::pack;
+use crate::files::{self, Lock, Locked};
+use crate::record::Sealed;
+
+impl Shelf {
+    /// Makes this store the writer of a session.
+    pub(super) fn claim(&self, id: &SessionId) -> Result<Epoch, StoreError> {
+        let session = self.session(id);
+        let mut slot = locked(&session.writer);
+        if slot.is_none() {
+            *slot = Some(self.take_over(&session)?);
+        }
+        let epoch = self.next_epoch(&session)?;
+        slot.as_mut().ok_or_else(|| not_found(id))?.epoch = epoch;
+        Ok(epoch)
+    }
+
+    fn take_over(&self, session: &Session) -> Result<Writer, StoreError> {
+        if is_deleted(&session.name)? {
+            return Err(not_found(&session.id));
+        }
+        let lock = take_lock(session)?;
+        if is_deleted(&session.name)? {
+            return Err(not_found(&session.id));
+        }
+        let tip = match self.look(session)? {
+            Some(tip) => tip,
+            None => self.create(session, Header::new(session.id.clone(), None))?,
+        };
+        if let Some(damage) = &tip.damage {
+            let offset = damage.offset.unwrap_or_default();
+            let place = damage.seq.map_or_else(String::new, |seq| format!(", event {seq}"));
+            let what = format!("session {}{place}, byte {offset}: {}; repair it", session.id, damage.note);
+            return Err(StoreError::Damaged(what));
+        }
+        let opened = Writer::open(lock, session.name.clone(), self.level(), &tip);
+        let writer = opened.map_err(|error| failed(session, &error))?;
+        // The lock is ours, and all of it is synced.
+        let mut tip = Arc::unwrap_or_clone(tip);
+        tip.synced = tip.head;
+        session.grew.send_replace(tip.head);
+        *locked(&session.known) = Known { tip: Some(Arc::new(tip)), own: true };
+        Ok(writer)
+    }
+
+    /// Makes a journal that was not there.
+    pub(super) fn create(&self, session: &Session, header: Header) -> Result<Arc<Tip>, StoreError> {
+        let path = session.name.journal();
+        let lost: Option<Tip> =
+            checked::read(&session.name.index()).map_err(|error| unavailable(&path, &error))?;
+        if let Some(lost) = lost.filter(|lost| lost.synced > lost.header.start()) {
+            let what =
+                format!("session {}: its file with {} events is gone; repair it", session.id, lost.synced);
+            return Err(StoreError::Damaged(what));
+        }
+        files::put(&path, &header.line()).map_err(|error| unavailable(&path, &error))?;
+        self.look(session)?.ok_or_else(|| not_found(&session.id))
+    }
+
+    fn next_epoch(&self, session: &Session) -> Result<Epoch, StoreError> {
+        let path = session.name.epoch();
+        let failed = |error: io::Error| unavailable(&path, &error);
+        let Some(tip) = locked(&session.known).tip.clone() else { return Err(not_found(&session.id)) };
+        let last: Option<Claimed> = checked::read(&path).map_err(failed)?;
+        let last = last.map_or(tip.epoch, |claimed| claimed.epoch.max(tip.epoch));
+        let epoch = Epoch(last.0 + 1);
+        let claimed = Claimed { epoch, header: tip.header.clone() };
+        files::put(&path, &checked::bytes(&claimed)).map_err(failed)?;
+        Ok(epoch)
+    }
+
+    /// Appends a batch.
+    pub(super) fn append(
+        &self,
+        id: &SessionId,
+        epoch: Epoch,
+        expected: u64,
+        events: &[Event],
+    ) -> Result<Ack, StoreError> {
+        let session = self.session(id);
+        let mut slot = locked(&session.writer);
+        let tip = locked(&session.known).tip.clone();
+        let (Some(writer), Some(tip)) = (slot.as_mut(), tip) else { return Err(self.refusal(&session)) };
+        if epoch != writer.epoch {
+            return Err(StoreError::Fenced { current: writer.epoch });
+        }
+        if expected != tip.head {
+            return Err(StoreError::Conflict { expected, actual: tip.head });
+        }
+        let misplaced = events.iter().zip(tip.head..).find(|(event, position)| event.seq != *position);
+        if let Some((event, position)) = misplaced {
+            return Err(StoreError::Conflict { expected: event.seq, actual: position });
+        }
+        let durability = self.level();
+        if events.is_empty() {
+            return Ok(Ack { next_seq: tip.head, durability });
+        }
+        let (bytes, records) = self.sealed(&tip, events)?;
+        writer.write(bytes, &tip).map_err(|error| failed(&session, &error))?;
+        drop(tip);
+        let next_seq = {
+            let mut known = locked(&session.known);
+            let Some(tip) = known.tip.as_mut().map(Arc::make_mut) else { return Err(not_found(id)) };
+            for ((record, length), event) in records.iter().zip(events) {
+                tip.add(record, *length, event);
+            }
+            if durability == Durability::Durable {
+                tip.synced = tip.head;
+            }
+            tip.head
+        };
+        session.grew.send_replace(next_seq);
+        if let Some(syncer) = &self.syncer {
+            syncer.add(&session);
+        }
+        // A cache: without it the next one who opens the journal reads more of it.
+        let _ = self.index(&session, writer, When::Due);
+        Ok(Ack { next_seq, durability })
+    }
+
+    /// The lines of a batch, and each record with the length of its line. Text that is moved out is kept.
+    fn sealed(&self, tip: &Tip, events: &[Event]) -> Result<(Vec<u8>, Vec<(Sealed, u64)>), StoreError> {
+        let (mut chain, mut batch) = (tip.chain, Batch::Begins);
+        let (mut bytes, mut records) = (Vec::new(), Vec::with_capacity(events.len()));
+        for event in events {
+            let packed = pack(event)?;
+            if packed.body.len() > MAX_BODY {
+                let what =
+                    format!("event {} has {} bytes, the most is {MAX_BODY}", event.seq, packed.body.len());
+                return Err(StoreError::Damaged(what));
+            }
+            for (_, blob) in &packed.blobs {
+                self.blobs.put(blob)?;
+            }
+            let record = Sealed::new(event.seq, chain, packed.body);
+            let before = bytes.len();
+            line::write(&mut bytes, &record, batch);
+            (chain, batch) = (record.chain, Batch::Continues);
+            records.push((record, (bytes.len() - before) as u64));
+        }
+        Ok((bytes, records))
+    }
+
+    /// Why somebody who is not the writer cannot append.
+    fn refusal(&self, session: &Session) -> StoreError {
+        let current = || -> Result<Option<Epoch>, StoreError> {
+            if is_deleted(&session.name)? || self.look(session)?.is_none() {
+                return Ok(None);
+            }
+            let path = session.name.epoch();
+            let claimed: Option<Claimed> =
+                checked::read(&path).map_err(|error| unavailable(&path, &error))?;
+            Ok(Some(claimed.map_or(Epoch(0), |claimed| claimed.epoch)))
+        };
+        match current() {
+            Ok(Some(current)) => StoreError::Fenced { current },
+            Ok(None) => not_found(&session.id),
+            Err(error) => error,
+        }
+    }
+
+    /// Writes the index of a session that this store writes to.
+    pub(super) fn index(&self, session: &Session, writer: &mut Writer, when: When) -> io::Result<()> {
+        let mut known = locked(&session.known);
+        let Some(tip) = known.tip.as_mut() else { return Ok(()) };
+        if tip.damage.is_some() || (when == When::Due && !tip.is_far_behind(writer.indexed)) {
+            return Ok(());
+        }
+        if self.level() == Durability::Batched {
+            writer.sync()?;
+        }
+        let tip = Arc::make_mut(tip);
+        tip.epoch = writer.epoch;
+        if self.level() != Durability::Fast {
+            tip.synced = tip.head;
+        }
+        writer.indexed = tip.end;
+        files::put_cache(&session.name.index(), &tip.index())
+    }
+
+    /// Leaves all sessions: syncs what was promised to be, and writes their indexes.
+    pub(super) fn close(&mut self) {
+        self.syncer = None;
+        for session in std::mem::take(&mut *locked(&self.sessions)).into_values() {
+            let Some(mut writer) = locked(&session.writer).take() else { continue };
+            let tip = locked(&session.known).tip.clone();
+            if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched) {
+                let _ = writer.ensure_open(&tip).and_then(|()| writer.sync());
+            }
+            let _ = self.index(&session, &mut writer, When::Always);
+        }
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// When an index is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// When the old one is far behind.
+    Due,
+    /// In any case.
+    Always,
+}
+
+/// The lock of a session, or who has it.
+pub(super) fn take_lock(session: &Session) -> Result<Lock, StoreError> {
+    let path = session.name.lock();
+    Lock::take(&path).map_err(|locked| match locked {
+        Locked::By(holder) => StoreError::Busy { holder },
+        Locked::Failed(error) => unavailable(&path, &error),
+    })
+}
+
+/// What a failed write means.
+fn failed(session: &Session, error: &io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::InvalidData => StoreError::Damaged(format!("session {}: {error}", session.id)),
+        _ => unavailable(&session.name.journal(), error),
+    }
+}
