@@ -12,6 +12,8 @@
 
 pub mod content;
 mod files;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod record;
 
 /// How hard a store tries before it acknowledges.
