@@ -56,7 +56,7 @@ pub(super) async fn list(
     }
     if let Some(tag) = &asked.tag {
         // The first is for the index, which leaves out sessions without tags.
-        listing.condition("tags <> '{}' AND tags @> ARRAY[?]", key(tag));
+        listing.condition("tags <> '{}' AND tags @> ARRAY[?::bytea]", key(tag));
     }
     for word in asked.words() {
         let found = "no IN (SELECT session FROM lariat.search WHERE words @@ ?::text::tsquery)";
