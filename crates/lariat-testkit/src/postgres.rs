@@ -29,7 +29,7 @@ const CONNECTIONS: &str = "500";
 /// input), and the command that stops the server. The signals that end a test run do not end it before its work is done.
 const KEEPER: &str = r#"trap '' TERM INT HUP; folder=$1; process=$2; shift 2
 if [ -z "$process" ]; then cat; else while kill -0 "$process" 2>/dev/null; do sleep 1; done; fi
-"$@"; rm -rf "$folder""#;
+"$@"; rm -rf "$folder" "$folder.lock""#;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 

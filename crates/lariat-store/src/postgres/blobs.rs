@@ -11,13 +11,25 @@ use lariat_core::store::{BlobHash, StoreError};
 use super::link::{column, execute, query, query_opt};
 use crate::content;
 
-/// Touched anew, so that a blob is young again when somebody brings it again.
-const PUT: &str = "INSERT INTO lariat.blobs AS b (hash, bytes, touched) VALUES ($1, $2, clock_timestamp()) \
-    ON CONFLICT (hash) DO UPDATE SET touched = clock_timestamp() RETURNING set_config('synchronous_commit', $3, true)";
+/// A blob that somebody brings again is young again, and whole again if it was damaged.
+macro_rules! again {
+    () => {
+        "ON CONFLICT (hash) DO UPDATE SET touched = clock_timestamp(), \
+         bytes = CASE WHEN b.bytes = excluded.bytes THEN b.bytes ELSE excluded.bytes END"
+    };
+}
 
-const PUT_MANY: &str = "INSERT INTO lariat.blobs (hash, bytes, touched) \
-    SELECT hash, bytes, clock_timestamp() FROM unnest($1::bytea[], $2::bytea[]) AS b (hash, bytes) \
-    ON CONFLICT (hash) DO UPDATE SET touched = clock_timestamp()";
+const PUT: &str = concat!(
+    "INSERT INTO lariat.blobs AS b (hash, bytes, touched) VALUES ($1, $2, clock_timestamp()) ",
+    again!(),
+    " RETURNING set_config('synchronous_commit', $3, true)"
+);
+
+const PUT_MANY: &str = concat!(
+    "INSERT INTO lariat.blobs AS b (hash, bytes, touched) \
+     SELECT hash, bytes, clock_timestamp() FROM unnest($1::bytea[], $2::bytea[]) AS n (hash, bytes) ",
+    again!()
+);
 
 const REFER: &str =
     "INSERT INTO lariat.blob_refs (session, hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING";

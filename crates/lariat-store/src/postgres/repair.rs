@@ -5,7 +5,7 @@
 //! `quarantine`. Invariant: one transaction; the sessions are locked, so nobody writes to them meanwhile.
 
 use deadpool_postgres::{Client, Transaction};
-use lariat_core::archive::Verdict;
+use lariat_core::archive::{DamageKind, Verdict};
 use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::StoreError;
@@ -121,9 +121,12 @@ impl<'a> Rewriting<'a> {
                         self.changed.push(again);
                     }
                 }
-                Judged::Lost(_, note) => {
+                Judged::Lost(kind, note) => {
                     aside.push(number(record.seq));
-                    self.lost(note)?;
+                    // Not by its address: a note that mentions a blob asks for it to be kept, and to be whole.
+                    let blob =
+                        (kind == DamageKind::Blob).then(|| "a blob of it is gone or changed".to_owned());
+                    self.lost(blob.unwrap_or(note))?;
                 }
             }
         }

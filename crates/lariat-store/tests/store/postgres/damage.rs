@@ -159,3 +159,15 @@ async fn a_damaged_session_does_not_stop_searching_and_collecting() {
     assert_eq!(store.list(&query).await.unwrap().len(), 0);
     assert_eq!(store.collect_garbage(Duration::ZERO).await.unwrap().blobs, 0);
 }
+
+#[tokio::test]
+async fn a_damaged_blob_is_refused_and_whole_again_when_it_is_brought_again() {
+    let database = Database::new();
+    let store = database.connect().await;
+    let hash = store.put_blob(b"a picture").await.unwrap();
+    database.sql("UPDATE lariat.blobs SET bytes = 'a forgery'");
+    let read = store.blob(&hash).await;
+    assert!(matches!(&read, Err(StoreError::Damaged(words)) if words.contains(&hash.0)), "{read:?}");
+    store.put_blob(b"a picture").await.unwrap();
+    assert_eq!(store.blob(&hash).await.unwrap(), b"a picture");
+}
