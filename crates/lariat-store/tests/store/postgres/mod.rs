@@ -1,5 +1,7 @@
 //! PostgreSQL: a real server, started for these tests.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
+
 mod crash;
 mod damage;
 mod nodes;
