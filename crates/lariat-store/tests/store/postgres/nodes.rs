@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::archive::SessionArchive;
-use lariat_core::event::AgentEvent;
+use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, SessionStore, StoreError};
 use lariat_store::StoreOptions;
+use lariat_store::postgres::PostgresStore;
 use lariat_testkit::conformance::{Script, said};
+use lariat_testkit::postgres::Server;
 
 use super::Database;
 
@@ -178,4 +180,50 @@ async fn an_append_whose_caller_left_is_finished_before_the_next_begins() {
         script.write(&*store, [said("goes on")]).await;
     }
     script.check(&*store).await;
+}
+
+/// An attempt that was given up as lost (its connection broke, say) may still be on its way in the server when the next
+/// one is sent. Here it is another node with the same epoch that waits before us.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
+    let server = Server::start();
+    let address = server.database();
+    let connect =
+        async || PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
+    let (earlier, now) = (connect().await, connect().await);
+    let mut script = Script::claim(&earlier, "s", 1_000).await;
+    script.write(&earlier, [said("before")]).await;
+    let events = script.make([said("one"), said("two")]);
+    let other = script.make([said("something else"), said("entirely")]);
+    let (id, epoch) = (script.session_id.clone(), script.epoch);
+    let append = |store: PostgresStore, events: Vec<Event>| {
+        let id = id.clone();
+        tokio::spawn(async move { (store.append(Append::new(&id, epoch, 1, &events)).await, store) })
+    };
+    // Holds the session until both wait for it.
+    let hold = "DO $$ BEGIN PERFORM FROM lariat.sessions FOR UPDATE; \
+        WHILE (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) < 2 LOOP \
+        PERFORM pg_sleep(0.001); END LOOP; END $$";
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    let holder = tokio::task::block_in_place(|| {
+        let held = "SELECT count(*) FROM pg_locks WHERE relation = 'lariat.sessions'::regclass AND mode = 'RowShareLock'";
+        std::thread::scope(|scope| {
+            let holder = scope.spawn(|| server.sql(&address, hold));
+            while server.sql(&address, held).trim() == "0" {}
+            let first = append(earlier, events.clone());
+            while server.sql(&address, waiting).trim() == "0" {}
+            let second = append(now, events.clone());
+            holder.join().unwrap();
+            (first, second)
+        })
+    });
+    let ((first, _), (second, now)) = (holder.0.await.unwrap(), holder.1.await.unwrap());
+    assert_eq!((first.unwrap().next_seq, second.unwrap().next_seq), (3, 3));
+    script.written.extend(events);
+    script.check(&now).await;
+    // Other events at the same place are a conflict, as ever.
+    let refused = now.append(Append::new(&id, epoch, 1, &other)).await;
+    assert_eq!(refused, Err(StoreError::Conflict { expected: 1, actual: 3 }));
+    let repeated = now.append(Append::new(&id, epoch, 1, &script.written[1..])).await;
+    assert_eq!(repeated, Err(StoreError::Conflict { expected: 1, actual: 3 }));
 }
