@@ -13,6 +13,8 @@
 pub mod content;
 mod files;
 pub mod jsonl;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

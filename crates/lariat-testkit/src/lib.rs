@@ -10,6 +10,7 @@ pub mod executor;
 pub mod journal;
 pub mod model;
 pub mod policy;
+pub mod postgres;
 pub mod random;
 #[cfg(feature = "wire")]
 pub mod server;

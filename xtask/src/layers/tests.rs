@@ -77,6 +77,12 @@ fn a_dev_dependency_on_an_unlisted_crate_fails() {
 }
 
 #[test]
+fn a_crate_may_test_itself_with_more_features() {
+    let packages = [package("lariat-core", &[("lariat-core", json!("dev"))])];
+    assert_eq!(check(ROWS, &packages), Vec::<String>::new());
+}
+
+#[test]
 fn a_crate_without_a_row_fails_once() {
     let packages = [package("lariat-lasso", &[("lariat-core", Value::Null)]), package("lariat-core", &[])];
     let fault = only(check(ROWS, &packages));

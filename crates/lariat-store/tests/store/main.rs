@@ -1,5 +1,5 @@
 //! Every store against one suite, and what is special about each.
 
 mod jsonl;
-#[cfg(feature = "sqlite")]
+mod postgres;
 mod sqlite;

@@ -1,0 +1,222 @@
+//! A batch as it is written: sealed records, what they mention, and the session's row after them.
+//!
+//! Owns the statements of an append. Most are one statement; a batch that brings blobs or rows of projections, or is
+//! very large, is a transaction that begins with the same condition.
+//! Invariant: every way to write a batch holds only for the expected epoch, position and chain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deadpool_postgres::{Client, Transaction};
+use lariat_core::archive::{SessionSummary, searchable};
+use lariat_core::event::Event;
+use lariat_core::store::StoreError;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::Type;
+
+use super::link::{execute, failed, number};
+use super::projections::Projected;
+use super::standing::{Standing, key, summary_json};
+use super::{blobs, link};
+use crate::content;
+use crate::record::{Chain, Sealed};
+
+/// From this many events on, `COPY` is worth its two more round trips.
+const BULK: usize = 1_000;
+
+/// Moves the session on, if it is where the writer believes it is. The level of durability is set for this
+/// transaction only, whatever the server's or the pool's default is.
+macro_rules! fence {
+    () => {
+        "UPDATE lariat.sessions SET head = $5, chain = $6, summary = $7::text::json, last_active = $8, cwd = $9, \
+         parent = $10, tags = $11, stale = stale OR $12 \
+         WHERE no = $1 AND epoch = $2 AND head = $3 AND chain = $4 AND NOT deleted \
+         RETURNING no, set_config('synchronous_commit', $13, true)"
+    };
+}
+
+const FENCE: &str = fence!();
+
+const APPEND: &str = concat!(
+    "WITH s AS (",
+    fence!(),
+    ") INSERT INTO lariat.events (session, seq, crc, chain, body) \
+     SELECT s.no, $3 + e.n - 1, e.crc, e.chain, e.body \
+     FROM s, unnest($14::integer[], $15::bytea[], $16::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)"
+);
+
+const INSERT: &str = "INSERT INTO lariat.events (session, seq, crc, chain, body) \
+    SELECT $1, $2 + e.n - 1, e.crc, e.chain, e.body \
+    FROM unnest($3::integer[], $4::bytea[], $5::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)";
+
+const COPY: &str = "COPY lariat.events (session, seq, crc, chain, body) FROM STDIN (FORMAT binary)";
+
+/// Whether a batch was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// And will be there, at the level that was asked for.
+    Yes,
+    /// The session was not where the writer believed it was. Nothing was changed.
+    Refused,
+}
+
+/// Events, ready to be written after a standing.
+pub(super) struct Batch {
+    records: Vec<Sealed>,
+    blobs: BTreeMap<[u8; 32], Vec<u8>>,
+    mentions: BTreeSet<[u8; 32]>,
+    projected: Projected,
+    has_text: bool,
+    summary: SessionSummary,
+    chain: Chain,
+}
+
+impl Batch {
+    /// Seals events that follow a standing.
+    pub(super) fn seal(after: &Standing, events: &[Event]) -> Result<Self, StoreError> {
+        let mut batch = Self {
+            records: Vec::with_capacity(events.len()),
+            blobs: BTreeMap::new(),
+            mentions: BTreeSet::new(),
+            projected: Projected::default(),
+            has_text: false,
+            summary: after.summary.clone(),
+            chain: after.chain,
+        };
+        for event in events {
+            let packed = content::pack(event)?;
+            batch.mentions.extend(content::mentions(&packed.body).iter().filter_map(content::hash_of));
+            let moved = packed.blobs.into_iter();
+            batch.blobs.extend(moved.filter_map(|(hash, bytes)| Some((content::hash_of(&hash)?, bytes))));
+            let record = Sealed::new(event.seq, batch.chain, packed.body);
+            batch.chain = record.chain;
+            batch.records.push(record);
+            batch.has_text |= searchable(event).is_some();
+            batch.projected.take(event);
+            batch.summary.apply(event);
+        }
+        Ok(batch)
+    }
+
+    /// Where the session stands after it.
+    pub(super) fn after(self, before: &Standing) -> Standing {
+        let head = before.head + self.records.len() as u64;
+        Standing { head, chain: self.chain, summary: self.summary, ..*before }
+    }
+
+    /// Whether this is the end of it: the same events after the same past.
+    pub(super) fn ends_as(&self, before: &Standing, now: &Standing) -> bool {
+        now.head == before.head + self.records.len() as u64 && now.chain == self.chain
+    }
+
+    /// Writes it, durable to `level` (a value of `synchronous_commit`).
+    pub(super) async fn write(
+        &self,
+        client: &mut Client,
+        before: &Standing,
+        level: &str,
+    ) -> Result<Written, StoreError> {
+        let row = Row::new(self, before)?;
+        if self.is_plain() {
+            let (crcs, chains, bodies) = columns(&self.records);
+            let mut values = row.values(before, &level);
+            values.extend([link::value(&crcs), link::value(&chains), link::value(&bodies)]);
+            let count = execute(client, APPEND, &values).await?;
+            return Ok(if count == 0 { Written::Refused } else { Written::Yes });
+        }
+        let transaction = client.transaction().await.map_err(failed)?;
+        if execute(&transaction, FENCE, &row.values(before, &level)).await? == 0 {
+            transaction.rollback().await.map_err(failed)?;
+            return Ok(Written::Refused);
+        }
+        blobs::refer(&transaction, before.no, &self.blobs, &self.mentions).await?;
+        self.insert(&transaction, before).await?;
+        self.projected.insert(&transaction, before.no).await?;
+        transaction.commit().await.map_err(failed)?;
+        Ok(Written::Yes)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.blobs.is_empty()
+            && self.mentions.is_empty()
+            && self.projected.is_empty()
+            && self.records.len() < BULK
+    }
+
+    async fn insert(&self, transaction: &Transaction<'_>, before: &Standing) -> Result<(), StoreError> {
+        if self.records.len() < BULK {
+            let (crcs, chains, bodies) = columns(&self.records);
+            let values: link::Values<'_> = &[&before.no, &number(before.head), &crcs, &chains, &bodies];
+            return execute(transaction, INSERT, values).await.map(drop);
+        }
+        let sink = transaction.copy_in(COPY).await.map_err(failed)?;
+        let types = [Type::INT8, Type::INT8, Type::INT4, Type::BYTEA, Type::BYTEA];
+        let mut writer = std::pin::pin!(BinaryCopyInWriter::new(sink, &types));
+        for record in &self.records {
+            let (seq, crc) = (number(record.seq), record.check.cast_signed());
+            let values: link::Values<'_> =
+                &[&before.no, &seq, &crc, &record.chain.as_bytes().as_slice(), &record.body];
+            writer.as_mut().write(values).await.map_err(failed)?;
+        }
+        writer.finish().await.map(drop).map_err(failed)
+    }
+}
+
+/// Records as the arrays that `unnest` takes.
+pub(super) fn columns(records: &[Sealed]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) {
+    let crcs = records.iter().map(|record| record.check.cast_signed()).collect();
+    let chains = records.iter().map(|record| record.chain.as_bytes().as_slice()).collect();
+    let bodies = records.iter().map(|record| record.body.as_slice()).collect();
+    (crcs, chains, bodies)
+}
+
+/// What an append makes of the session's row, in the forms of its columns.
+struct Row {
+    epoch: i64,
+    old_head: i64,
+    old_chain: Vec<u8>,
+    head: i64,
+    chain: Vec<u8>,
+    summary: String,
+    last_active: i64,
+    cwd: Option<Vec<u8>>,
+    parent: Option<Vec<u8>>,
+    tags: Vec<Vec<u8>>,
+    has_text: bool,
+}
+
+impl Row {
+    fn new(batch: &Batch, before: &Standing) -> Result<Self, StoreError> {
+        let summary = &batch.summary;
+        Ok(Self {
+            epoch: number(before.epoch.0),
+            old_head: number(before.head),
+            old_chain: before.chain.as_bytes().to_vec(),
+            head: number(before.head + batch.records.len() as u64),
+            chain: batch.chain.as_bytes().to_vec(),
+            summary: summary_json(summary)?,
+            last_active: number(summary.last_active_at.as_millis()),
+            cwd: summary.cwd.as_deref().map(key),
+            parent: summary.parent.as_ref().map(|parent| key(parent.as_str())),
+            tags: summary.tags.iter().map(|tag| key(tag)).collect(),
+            has_text: batch.has_text,
+        })
+    }
+
+    fn values<'a>(&'a self, before: &'a Standing, level: &'a &str) -> Vec<link::Value<'a>> {
+        vec![
+            &before.no,
+            &self.epoch,
+            &self.old_head,
+            &self.old_chain,
+            &self.head,
+            &self.chain,
+            &self.summary,
+            &self.last_active,
+            &self.cwd,
+            &self.parent,
+            &self.tags,
+            &self.has_text,
+            level,
+        ]
+    }
+}

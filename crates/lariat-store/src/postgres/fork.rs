@@ -1,0 +1,127 @@
+//! Forking and deleting.
+//!
+//! Invariant: a fork names the session that has its last shared event itself, so a session is needed exactly as long
+//! as a row names it, and what only passed the events on can go.
+
+use deadpool_postgres::{Client, Transaction};
+use lariat_core::archive::SessionSummary;
+use lariat_core::id::SessionId;
+use lariat_core::store::StoreError;
+
+use super::link::{column, execute, failed, number, position, query_opt};
+use super::read::{self, Segment};
+use super::standing::{self, key};
+use crate::record::Chain;
+
+/// Events folded at once.
+const PAGE: u64 = 1_000;
+
+/// Locked against being purged, not against growing.
+const ORIGIN: &str = "SELECT head, chain, summary::text, set_config('synchronous_commit', 'on', true) \
+    FROM lariat.sessions WHERE id = $1 AND NOT deleted FOR KEY SHARE";
+
+const CHAIN_AT: &str = "SELECT chain FROM lariat.events WHERE session = $1 AND seq = $2";
+
+const FORK: &str = "INSERT INTO lariat.sessions \
+    (id, epoch, head, chain, base, fork_of, fork_seq, summary, last_active, cwd, parent, tags, stale) \
+    VALUES ($1, 0, $2, $3, $3, $4, $2, $5::text::json, $6, $7, $8, $9, true) ON CONFLICT (id) DO NOTHING";
+
+const LENGTH: &str = "SELECT head FROM lariat.sessions WHERE id = $1 AND NOT deleted";
+
+const DELETE: &str = "UPDATE lariat.sessions SET deleted = true, stale = false WHERE id = $1 AND NOT deleted \
+    RETURNING set_config('synchronous_commit', 'on', true)";
+
+/// Makes a session that shares the first events of another.
+pub(super) async fn fork(
+    client: &mut Client,
+    from: &SessionId,
+    at_seq: u64,
+    to: &SessionId,
+) -> Result<(), StoreError> {
+    standing::storable(to)?;
+    let transaction = client.transaction().await.map_err(failed)?;
+    let origin = query_opt(&transaction, ORIGIN, &[&standing::id(from)]).await?;
+    let origin = origin.ok_or_else(|| standing::unknown(from))?;
+    let head = position(column(&origin, 0)?);
+    if at_seq > head {
+        return Err(StoreError::Conflict { expected: at_seq, actual: head });
+    }
+    let (owner, chain) = if at_seq == head && head > 0 {
+        let segments = read::segments(&transaction, from).await?;
+        (owner(&segments, at_seq), standing::chain(column(&origin, 1)?)?)
+    } else {
+        shared(&transaction, from, at_seq).await?
+    };
+    let mut summary = if at_seq == head {
+        standing::summary(column(&origin, 2)?)?
+    } else {
+        fold(&transaction, from, at_seq).await?
+    };
+    summary.session_id = to.clone();
+    summary.parent = Some(from.clone());
+    let made = execute(
+        &transaction,
+        FORK,
+        &[
+            &standing::id(to),
+            &number(at_seq),
+            &chain.as_bytes().as_slice(),
+            &owner,
+            &standing::summary_json(&summary)?,
+            &number(summary.last_active_at.as_millis()),
+            &summary.cwd.as_deref().map(key),
+            &key(from.as_str()),
+            &summary.tags.iter().map(|tag| key(tag)).collect::<Vec<_>>(),
+        ],
+    )
+    .await?;
+    if made == 0 {
+        let there = query_opt(&transaction, LENGTH, &[&standing::id(to)]).await?;
+        let actual = there.map(|row| column(&row, 0)).transpose()?.map_or(0, position);
+        return Err(StoreError::Conflict { expected: 0, actual });
+    }
+    transaction.commit().await.map_err(failed)
+}
+
+/// The session that has the event before a position, and the chain up to there.
+async fn shared(
+    transaction: &Transaction<'_>,
+    from: &SessionId,
+    at_seq: u64,
+) -> Result<(Option<i64>, Chain), StoreError> {
+    let segments = read::segments(transaction, from).await?;
+    let Some(owner) = owner(&segments, at_seq) else {
+        let first = segments.first().ok_or_else(|| standing::unknown(from))?;
+        return Ok((None, first.base));
+    };
+    let row = query_opt(transaction, CHAIN_AT, &[&owner, &number(at_seq - 1)]).await?;
+    let missing = || StoreError::Damaged(format!("event {} is missing", at_seq - 1));
+    Ok((Some(owner), standing::chain(column(&row.ok_or_else(missing)?, 0)?)?))
+}
+
+fn owner(segments: &[Segment], at_seq: u64) -> Option<i64> {
+    segments.iter().find(|segment| segment.low < at_seq && at_seq <= segment.high).map(|segment| segment.no)
+}
+
+/// What the first events of a session fold to.
+pub(super) async fn fold(
+    transaction: &Transaction<'_>,
+    session_id: &SessionId,
+    to: u64,
+) -> Result<SessionSummary, StoreError> {
+    let mut summary = SessionSummary::new(session_id.clone());
+    let mut next = 0;
+    while next < to {
+        let until = to.min(next + PAGE);
+        let events = read::events(transaction, session_id, next, until).await?;
+        events.iter().for_each(|event| summary.apply(event));
+        next = until;
+    }
+    Ok(summary)
+}
+
+/// Makes a session invisible, for good.
+pub(super) async fn delete(client: &Client, session_id: &SessionId) -> Result<(), StoreError> {
+    let row = query_opt(client, DELETE, &[&standing::id(session_id)]).await?;
+    row.map(drop).ok_or_else(|| standing::unknown(session_id))
+}

@@ -1,0 +1,167 @@
+//! Connections: how they are made, pooled and lost.
+//!
+//! Owns the pool, the way to a connection of one's own, and what the errors of the server mean to a caller. The
+//! connector for TLS is chosen by whoever makes a [`Link`]; nothing else knows of it.
+//! Invariant: an error after which nobody knows whether the server did it is `Unavailable`.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Client, GenericClient, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
+};
+use futures_util::stream::{BoxStream, StreamExt, poll_fn};
+use lariat_core::BoxFuture;
+use lariat_core::store::StoreError;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Row, Socket};
+
+use super::config::PostgresConfig;
+
+/// How long a caller waits for a free connection, or for a new one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A value for a statement.
+pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
+
+/// Values for a statement.
+pub(super) type Values<'a> = &'a [Value<'a>];
+
+/// Forgets the type of a value.
+pub(super) fn value(value: &(impl ToSql + Sync)) -> Value<'_> {
+    value
+}
+
+/// A connection outside of the pool, and what the server says on it unasked.
+pub(super) type Own =
+    (tokio_postgres::Client, BoxStream<'static, Result<AsyncMessage, tokio_postgres::Error>>);
+
+trait Dial: Send + Sync {
+    fn dial(&self) -> BoxFuture<'_, Result<Own, tokio_postgres::Error>>;
+}
+
+struct Dialler<T> {
+    server: tokio_postgres::Config,
+    tls: T,
+}
+
+impl<T> Dial for Dialler<T>
+where
+    T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+    T::Stream: Send + Sync,
+    T::TlsConnect: Send + Sync,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    fn dial(&self) -> BoxFuture<'_, Result<Own, tokio_postgres::Error>> {
+        Box::pin(async move {
+            let (client, mut connection) = self.server.connect(self.tls.clone()).await?;
+            Ok((client, poll_fn(move |context| connection.poll_message(context)).boxed()))
+        })
+    }
+}
+
+/// The way to one database.
+pub(super) struct Link {
+    pool: Pool,
+    dialler: Box<dyn Dial>,
+}
+
+impl Link {
+    pub(super) fn new<T>(config: &PostgresConfig, tls: T) -> Result<Self, StoreError>
+    where
+        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+        T::Stream: Send + Sync,
+        T::TlsConnect: Send + Sync,
+        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+    {
+        let server = config.server.clone();
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(server.clone(), tls.clone(), recycling))
+            .max_size(config.connections)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(PATIENCE))
+            .create_timeout(Some(PATIENCE))
+            .build()
+            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(Self { pool, dialler: Box::new(Dialler { server, tls }) })
+    }
+
+    /// A connection of the pool.
+    pub(super) async fn client(&self) -> Result<Client, StoreError> {
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => failed(error),
+            other => StoreError::Unavailable(other.to_string()),
+        })
+    }
+
+    /// A connection of one's own.
+    pub(super) async fn dial(&self) -> Result<Own, StoreError> {
+        self.dialler.dial().await.map_err(failed)
+    }
+}
+
+/// Rows of a prepared statement.
+pub(super) async fn query(
+    client: &impl GenericClient,
+    sql: &str,
+    values: Values<'_>,
+) -> Result<Vec<Row>, StoreError> {
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
+    client.query(&statement, values).await.map_err(failed)
+}
+
+/// The row of a prepared statement, if there is one.
+pub(super) async fn query_opt(
+    client: &impl GenericClient,
+    sql: &str,
+    values: Values<'_>,
+) -> Result<Option<Row>, StoreError> {
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
+    client.query_opt(&statement, values).await.map_err(failed)
+}
+
+/// How many rows a prepared statement changed.
+pub(super) async fn execute(
+    client: &impl GenericClient,
+    sql: &str,
+    values: Values<'_>,
+) -> Result<u64, StoreError> {
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
+    client.execute(&statement, values).await.map_err(failed)
+}
+
+/// What an error of the server means to a caller.
+pub(super) fn failed(error: tokio_postgres::Error) -> StoreError {
+    let Some(refusal) = error.as_db_error() else {
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        return StoreError::Unavailable(format!("PostgreSQL: {error}{cause}"));
+    };
+    let words = format!("PostgreSQL: {} ({})", refusal.message(), refusal.code().code());
+    match *refusal.code() {
+        // A record where none should be, or pages that the server itself calls damaged.
+        SqlState::UNIQUE_VIOLATION | SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
+            StoreError::Damaged(words)
+        }
+        _ => StoreError::Unavailable(words),
+    }
+}
+
+/// A position as the database counts.
+pub(super) fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A position as the contract counts.
+pub(super) fn position(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or_default()
+}
+
+/// A column of a row.
+pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
+    row: &'a Row,
+    index: usize,
+) -> Result<T, StoreError> {
+    row.try_get(index).map_err(failed)
+}

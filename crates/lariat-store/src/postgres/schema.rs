@@ -1,0 +1,54 @@
+//! The tables, and how a database gets them.
+//!
+//! Owns the migrations: forward only, each in the transaction that notes it, under one advisory lock, so that nodes
+//! which start together migrate once. Invariant: a store works only on the version of the schema it was built for.
+
+use deadpool_postgres::Client;
+use lariat_core::store::StoreError;
+
+use super::link::failed;
+
+/// Every version of the schema so far, oldest first. An entry that was released never changes.
+const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql")];
+
+/// The lock that migrating nodes take: "lariat" in ASCII.
+const LOCK: i64 = 0x6C61_7269_6174;
+
+/// Brings the database to the version of this program.
+pub(super) async fn migrate(client: &mut Client, partitions: u32) -> Result<(), StoreError> {
+    let transaction = client.transaction().await.map_err(failed)?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
+    let begun = "CREATE SCHEMA IF NOT EXISTS lariat;
+        CREATE TABLE IF NOT EXISTS lariat.migrations (
+            version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())";
+    transaction.batch_execute(begun).await.map_err(failed)?;
+    let newest = "SELECT coalesce(max(version), 0) FROM lariat.migrations";
+    let row = transaction.query_one(newest, &[]).await.map_err(failed)?;
+    let found: i32 = row.try_get(0).map_err(failed)?;
+    let done = usize::try_from(found).unwrap_or_default();
+    if done > MIGRATIONS.len() {
+        return Err(StoreError::Damaged(format!(
+            "the database has version {done} of the schema, this program knows {}: use a newer program",
+            MIGRATIONS.len()
+        )));
+    }
+    for (version, sql) in (1_i32..).zip(MIGRATIONS).skip(done) {
+        transaction.batch_execute(sql).await.map_err(failed)?;
+        if version == 1 {
+            transaction.batch_execute(&partitions_sql(partitions)).await.map_err(failed)?;
+        }
+        let note = "INSERT INTO lariat.migrations (version) VALUES ($1)";
+        transaction.execute(note, &[&version]).await.map_err(failed)?;
+    }
+    transaction.commit().await.map_err(failed)
+}
+
+fn partitions_sql(partitions: u32) -> String {
+    let partition = |n: u32| {
+        format!(
+            "CREATE TABLE lariat.events_{n} PARTITION OF lariat.events \
+             FOR VALUES WITH (MODULUS {partitions}, REMAINDER {n});\n"
+        )
+    };
+    (0..partitions).map(partition).collect()
+}

@@ -1,0 +1,113 @@
+//! The words of what was said, for finding sessions.
+//!
+//! Owns the table of words: filled when somebody searches, from the events since the last time, so that writing costs
+//! nothing. Words are cut as queries are, and stored as they are: no dictionary changes them.
+//! Invariant: a session that is not stale has all its words in the table. Damaged events have none.
+
+use std::collections::BTreeSet;
+
+use deadpool_postgres::Client;
+use lariat_core::archive::{ListQuery, searchable};
+use lariat_core::id::SessionId;
+use lariat_core::store::StoreError;
+
+use super::link::{column, execute, failed, number, position, query};
+use super::read;
+
+/// Events read at once.
+const PAGE: u64 = 1_000;
+
+/// Sessions looked up at once.
+const SESSIONS: i64 = 256;
+
+/// Characters of a word that count; PostgreSQL takes 2 KB.
+const LONGEST: usize = 64;
+
+/// Bytes of words in one row; PostgreSQL takes 1 MB.
+const ROW: usize = 256 * 1024;
+
+const STALE: &str = "SELECT no, id, searched FROM lariat.sessions \
+    WHERE stale AND NOT deleted AND no > $1 ORDER BY no LIMIT $2";
+
+const INSERT: &str = "INSERT INTO lariat.search (session, words) VALUES ($1, array_to_tsvector($2::text[]))";
+
+const DONE: &str = "UPDATE lariat.sessions SET searched = $3, stale = head > $3 WHERE no = $1 AND searched = $2 \
+    AND NOT deleted";
+
+/// A word as the table has it, as a query for exactly it.
+pub(super) fn lexeme(word: &str) -> String {
+    // Only letters and digits: nothing that would have to be escaped.
+    format!("'{}'", cut(word))
+}
+
+fn cut(word: &str) -> &str {
+    word.char_indices().nth(LONGEST).and_then(|(end, _)| word.get(..end)).unwrap_or(word)
+}
+
+/// Takes in what was said since the last time.
+pub(super) async fn catch_up(client: &mut Client) -> Result<(), StoreError> {
+    let mut last = 0_i64;
+    loop {
+        let stale = query(client, STALE, &[&last, &SESSIONS]).await?;
+        for row in &stale {
+            last = column(row, 0)?;
+            let id = String::from_utf8_lossy(column(row, 1)?).into_owned();
+            take_in(client, last, &SessionId::from(id), position(column(row, 2)?)).await?;
+        }
+        if stale.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+async fn take_in(
+    client: &mut Client,
+    no: i64,
+    session_id: &SessionId,
+    searched: u64,
+) -> Result<(), StoreError> {
+    let transaction = client.transaction().await.map_err(failed)?;
+    let (mut words, mut size, mut next) = (BTreeSet::new(), 0, searched);
+    loop {
+        let (head, mut records) = read::records(&transaction, session_id, next, next + PAGE).await?;
+        records.retain(crate::record::Sealed::is_whole);
+        for event in read::unpacked(&transaction, &records).await?.into_iter().flatten() {
+            for word in words_of(searchable(&event)) {
+                size += word.len();
+                words.insert(word);
+                if size > ROW {
+                    insert(&transaction, no, &mut words).await?;
+                    size = 0;
+                }
+            }
+        }
+        next = (next + PAGE).min(head).max(next);
+        if next >= head {
+            break;
+        }
+    }
+    insert(&transaction, no, &mut words).await?;
+    // Somebody else was faster: then the words are there already.
+    if execute(&transaction, DONE, &[&no, &number(searched), &number(next)]).await? == 0 {
+        return transaction.rollback().await.map_err(failed);
+    }
+    transaction.commit().await.map_err(failed)
+}
+
+async fn insert(
+    transaction: &deadpool_postgres::Transaction<'_>,
+    no: i64,
+    words: &mut BTreeSet<String>,
+) -> Result<(), StoreError> {
+    let list: Vec<String> = std::mem::take(words).into_iter().collect();
+    if !list.is_empty() {
+        execute(transaction, INSERT, &[&no, &list]).await?;
+    }
+    Ok(())
+}
+
+fn words_of(text: Option<String>) -> Vec<String> {
+    let mut query = ListQuery::default();
+    query.text = text;
+    query.words().iter().map(|word| cut(word).to_owned()).collect()
+}

@@ -1,0 +1,90 @@
+//! Where a session stands: its row, as far as writers and readers need it.
+
+use deadpool_postgres::GenericClient;
+use lariat_core::archive::SessionSummary;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Epoch, StoreError};
+use tokio_postgres::Row;
+
+use super::link::{column, position, query_opt};
+use crate::record::Chain;
+
+/// Bytes of an id at most: an index entry has 2.7 KB at most, and an id is part of several.
+const LONGEST_ID: usize = 1024;
+
+const LOAD: &str =
+    "SELECT no, epoch, head, chain, summary::text FROM lariat.sessions WHERE id = $1 AND NOT deleted";
+
+/// A session that exists.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    pub(super) no: i64,
+    pub(super) epoch: Epoch,
+    pub(super) head: u64,
+    pub(super) chain: Chain,
+    pub(super) summary: SessionSummary,
+}
+
+impl Standing {
+    /// As the database has it; `None` when there is none or it was deleted.
+    pub(super) async fn load(
+        client: &impl GenericClient,
+        session_id: &SessionId,
+    ) -> Result<Option<Self>, StoreError> {
+        let row = query_opt(client, LOAD, &[&id(session_id)]).await?;
+        row.map(|row| Self::from_row(&row)).transpose()
+    }
+
+    /// From number, epoch, head, chain and summary, in this order.
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            no: column(row, 0)?,
+            epoch: Epoch(position(column(row, 1)?)),
+            head: position(column(row, 2)?),
+            chain: chain(column(row, 3)?)?,
+            summary: summary(column(row, 4)?)?,
+        })
+    }
+}
+
+/// How an id is stored.
+pub(super) fn id(session_id: &SessionId) -> &[u8] {
+    session_id.as_str().as_bytes()
+}
+
+/// Refuses ids that cannot be stored.
+pub(super) fn storable(session_id: &SessionId) -> Result<(), StoreError> {
+    if session_id.as_str().len() <= LONGEST_ID {
+        return Ok(());
+    }
+    Err(StoreError::NotFound(format!(
+        "a session with an id of more than {LONGEST_ID} bytes: PostgreSQL keeps none"
+    )))
+}
+
+/// No such session.
+pub(super) fn unknown(session_id: &SessionId) -> StoreError {
+    StoreError::NotFound(format!("session {session_id}"))
+}
+
+/// What text is found by: sixteen bytes of BLAKE3, which fit into an index whatever the text is.
+pub(super) fn key(text: &str) -> Vec<u8> {
+    blake3::hash(text.as_bytes()).as_bytes().iter().copied().take(16).collect()
+}
+
+/// A chain from its column.
+pub(super) fn chain(bytes: &[u8]) -> Result<Chain, StoreError> {
+    let bytes = bytes.try_into().map_err(|_| StoreError::Damaged("a session's chain".to_owned()))?;
+    Ok(Chain::from_bytes(bytes))
+}
+
+/// A summary from its column.
+pub(super) fn summary(json: &str) -> Result<SessionSummary, StoreError> {
+    serde_json::from_str(json).map_err(|error| StoreError::Damaged(format!("a session's summary: {error}")))
+}
+
+/// A summary as its column.
+pub(super) fn summary_json(summary: &SessionSummary) -> Result<String, StoreError> {
+    serde_json::to_string(summary)
+        .map_err(|error| StoreError::Damaged(format!("a session's summary: {error}")))
+}

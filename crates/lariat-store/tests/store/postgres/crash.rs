@@ -1,0 +1,156 @@
+//! The server dies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::event::Event;
+use lariat_core::store::{Append, SessionStore, StoreError};
+use lariat_store::StoreOptions;
+use lariat_store::postgres::PostgresStore;
+use lariat_testkit::conformance::{Script, said};
+use lariat_testkit::postgres::Server;
+
+/// Writes until told to stop, as the driver does: what is unclear is looked up, then repeated.
+async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) -> (Script, u64) {
+    let mut script = Script::claim(&*store, &name, 1_000).await;
+    let mut outages = 0;
+    while !stop.load(Ordering::Acquire) {
+        let events: Vec<Event> = script.make((0..3).map(|n| said(&format!("{n} after {outages}"))));
+        let first = script.written.len() as u64;
+        loop {
+            match store.append(Append::new(&script.session_id, script.epoch, first, &events)).await {
+                Ok(_) => break,
+                Err(StoreError::Unavailable(_)) => outages += 1,
+                Err(other) => panic!("{name}: {other}"),
+            }
+            let there = loop {
+                match store.read(&script.session_id, first, events.len()).await {
+                    Ok(there) => break there,
+                    Err(StoreError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+                    Err(other) => panic!("{name}: {other}"),
+                }
+            };
+            assert!(there.is_empty() || there == events, "a batch is written whole or not at all");
+            if there.len() == events.len() {
+                break;
+            }
+        }
+        script.written.extend(events);
+    }
+    (script, outages)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_when_the_server_dies_and_writers_go_on_by_themselves() {
+    let server = Server::start();
+    let address = server.database();
+    let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
+    let store = Arc::new(store);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..4)
+        .map(|n| tokio::spawn(writer(Arc::clone(&store), format!("s{n}"), Arc::clone(&stop))))
+        .collect();
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        tokio::task::block_in_place(|| {
+            server.kill();
+            server.resume();
+        });
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    stop.store(true, Ordering::Release);
+    let mut met = 0;
+    for writer in writers {
+        let (script, outages) = tokio::time::timeout(Duration::from_secs(60), writer).await.unwrap().unwrap();
+        met += outages;
+        script.check(&*store).await;
+        assert!(store.verify(&script.session_id).await.unwrap().is_sound());
+        println!("{}: {} events, {outages} appends in doubt", script.session_id, script.written.len());
+    }
+    assert!(met > 0, "no append met the dying server");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_is_woken_also_after_the_server_was_away() {
+    let server = Server::start();
+    let address = server.database();
+    let connect =
+        async || PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
+    let (writing, waiting) = (connect().await, Arc::new(connect().await));
+    let mut script = Script::claim(&writing, "s", 1_000).await;
+    script.write(&writing, [said("one")]).await;
+    let (store, id) = (Arc::clone(&waiting), script.session_id.clone());
+    let waiter = tokio::spawn(async move {
+        loop {
+            match store.grown(&id, 1).await {
+                Err(StoreError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+                other => return other,
+            }
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::task::block_in_place(|| {
+        server.kill();
+        server.resume();
+    });
+    let events = script.make([said("two")]);
+    loop {
+        match writing.append(Append::new(&script.session_id, script.epoch, 1, &events)).await {
+            Err(StoreError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+            other => break assert_eq!(other.unwrap().next_seq, 2),
+        }
+    }
+    let woken = tokio::time::timeout(Duration::from_secs(10), waiter).await.unwrap().unwrap();
+    assert_eq!(woken, Ok(2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_not_there_is_unavailable() {
+    let server = Server::start();
+    let address = server.database();
+    let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    tokio::task::block_in_place(|| server.kill());
+    let events = script.make([said("one")]);
+    let append = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await;
+    assert!(append.unwrap_err().is_retryable());
+    assert!(store.head(&script.session_id).await.unwrap_err().is_retryable());
+    tokio::task::block_in_place(|| server.resume());
+    // No restart of the program, no new claim.
+    script.write(&store, [said("one")]).await;
+    script.check(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_takes_no_writes_is_unavailable_until_it_does() {
+    let server = Server::start();
+    let address = server.database();
+    let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    let set = |value: &str| {
+        let sql = format!("ALTER SYSTEM SET default_transaction_read_only = {value}");
+        server.sql(&address, &sql);
+        server.sql(&address, "SELECT pg_reload_conf()");
+    };
+    set("on");
+    // Each process of the server reads its configuration a moment later.
+    let refused = loop {
+        let events = script.make([said("one")]);
+        let head = script.written.len() as u64;
+        match store.append(Append::new(&script.session_id, script.epoch, head, &events)).await {
+            Ok(_) => script.written.extend(events),
+            Err(error) => break error,
+        }
+    };
+    assert!(refused.is_retryable(), "{refused}");
+    set("off");
+    let events = script.make([said("two")]);
+    let head = script.written.len() as u64;
+    while let Err(error) = store.append(Append::new(&script.session_id, script.epoch, head, &events)).await {
+        assert!(error.is_retryable(), "{error}");
+    }
+    script.written.extend(events);
+    script.check(&store).await;
+}

@@ -1,0 +1,49 @@
+//! Migrations.
+
+use lariat_core::store::StoreError;
+use lariat_store::StoreOptions;
+use lariat_store::postgres::{PostgresConfig, PostgresStore};
+use lariat_testkit::conformance::{Script, said};
+
+use super::Database;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_nodes_that_start_at_once_make_the_schema_once() {
+    let database = Database::new();
+    let starting: Vec<_> = (0..8)
+        .map(|_| {
+            let config: PostgresConfig = database.address.parse().unwrap();
+            tokio::spawn(PostgresStore::connect(config, StoreOptions::default()))
+        })
+        .collect();
+    let mut stores = Vec::new();
+    for store in starting {
+        stores.push(store.await.unwrap().unwrap());
+    }
+    assert_eq!(database.sql("SELECT count(*) FROM lariat.migrations"), "1");
+    for (number, store) in stores.iter().enumerate() {
+        let mut script = Script::claim(store, &format!("s{number}"), 1_000).await;
+        script.write(store, [said("hello")]).await;
+        script.check(&stores[0]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_program_is_refused() {
+    let database = Database::new();
+    drop(database.connect().await);
+    database.sql("INSERT INTO lariat.migrations (version) VALUES (1000)");
+    let refused = PostgresStore::connect(database.address.parse().unwrap(), StoreOptions::default()).await;
+    assert!(matches!(refused, Err(StoreError::Damaged(words)) if words.contains("newer program")));
+}
+
+#[tokio::test]
+async fn one_partition_is_enough() {
+    let database = Database::new();
+    let config: PostgresConfig = database.address.parse().unwrap();
+    let store = PostgresStore::connect(config.with_partitions(1), StoreOptions::default()).await.unwrap();
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    script.write(&store, [said("hello")]).await;
+    script.check(&store).await;
+    assert_eq!(database.sql("SELECT count(*) FROM lariat.events_0"), "1");
+}

@@ -1,0 +1,268 @@
+//! A PostgreSQL of one's own: started in a temporary folder, reached by a socket in it, gone when it is not needed.
+//!
+//! Owns the server's life. It syncs as a real one does. Tests share one for the whole run, each in a database of its
+//! own; a test that kills its server starts one for itself.
+//! Invariant: no server outlives its tests, however they end. A shell beside it waits until they are gone, then stops
+//! the server and removes the folder.
+
+#![expect(clippy::disallowed_methods, reason = "starts a real server and reads where to find another one")]
+#![expect(clippy::panic, reason = "a test without its server must fail, and say why")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Names a server that is there already, as `key=value` pairs; its databases are left behind.
+pub const VARIABLE: &str = "LARIAT_TEST_POSTGRES";
+
+/// Where Debian and its children install PostgreSQL.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// PostgreSQL refuses to run as root; these users are tried instead.
+const USERS: [&str; 2] = ["postgres", "nobody"];
+
+/// Enough for tests that run beside each other on a large machine, each with a few pools.
+const CONNECTIONS: &str = "500";
+
+/// Waits, then stops the server: its arguments are the folder, the process to wait for (none: waits for the end of its
+/// input), and the command that stops the server. The signals that end a test run do not end it before its work is done.
+const KEEPER: &str = r#"trap '' TERM INT HUP; folder=$1; process=$2; shift 2
+if [ -z "$process" ]; then cat; else while kill -0 "$process" 2>/dev/null; do sleep 1; done; fi
+"$@"; rm -rf "$folder" "$folder.lock""#;
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A running server.
+///
+/// ```no_run
+/// let server = lariat_testkit::postgres::Server::start();
+/// let database = server.database();
+/// server.kill();
+/// server.resume();
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    /// How to reach it, without a database.
+    address: String,
+    programs: PathBuf,
+    own: Option<Own>,
+}
+
+/// What only a server that was started for one test has.
+#[derive(Debug)]
+struct Own {
+    user: Option<&'static str>,
+    folder: PathBuf,
+    keeper: Child,
+}
+
+impl Server {
+    /// Starts a server that ends when it is dropped, or with this process.
+    ///
+    /// # Panics
+    /// When there is no PostgreSQL, or it does not start.
+    pub fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("lariat-postgres-{}-{}", std::process::id(), count()));
+        Self::start_in(folder, None)
+    }
+
+    /// The server that all tests of a run share: the one that the environment names ([`VARIABLE`]), or one that is
+    /// started by whoever comes first and ends with the process that started the tests.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    pub fn shared() -> Self {
+        let server = |address| Self { address, programs: programs(), own: None };
+        if let Ok(address) = std::env::var(VARIABLE) {
+            return server(address);
+        }
+        let run = std::os::unix::process::parent_id();
+        let folder = std::env::temp_dir().join(format!("lariat-postgres-run-{run}"));
+        let lock = folder.with_extension("lock");
+        let first = File::create(&lock).and_then(|file| file.lock().map(|()| file));
+        let _first = first.unwrap_or_else(|error| panic!("cannot lock {}: {error}", lock.display()));
+        let ready = folder.join("ready");
+        if !ready.exists() {
+            let mut started = Self::start_in(folder.clone(), Some(run));
+            // Its keeper waits for the run, not for this process.
+            started.own = None;
+            File::create(&ready).unwrap_or_else(|error| panic!("cannot make {}: {error}", ready.display()));
+        }
+        server(address(&folder))
+    }
+
+    fn start_in(folder: PathBuf, run: Option<u32>) -> Self {
+        let programs = programs();
+        let user = unprivileged_user();
+        std::fs::create_dir(&folder)
+            .unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
+        if let Some(user) = user {
+            command_output(Command::new("chown").arg(user).arg(&folder));
+        }
+        let data = folder.join("data");
+        let mut stop = command(user, &programs.join("pg_ctl"));
+        stop.args(["-m", "immediate", "-s", "stop", "-D"]).arg(&data);
+        let keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .arg(&folder)
+            .arg(run.map(|run| run.to_string()).unwrap_or_default())
+            .arg(stop.get_program())
+            .args(stop.get_args())
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start the server's keeper: {error}"));
+        let address = address(&folder);
+        let server = Self { address, programs, own: Some(Own { user, folder, keeper }) };
+        command_output(
+            server
+                .command("initdb")
+                .args([
+                    "--auth=trust",
+                    "--username=postgres",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                    "-D",
+                ])
+                .arg(data),
+        );
+        server.resume();
+        server
+    }
+
+    /// Makes an empty database; returns how to connect to it, as `key=value` pairs.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn database(&self) -> String {
+        let name = format!("test_{}_{}", std::process::id(), count());
+        self.sql(&format!("{} dbname=postgres", self.address), &format!("CREATE DATABASE {name}"));
+        format!("{} dbname={name}", self.address)
+    }
+
+    /// Performs SQL in a database, as another program would; returns what it prints.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let psql = self.programs.join("psql");
+        command_output(Command::new(psql).args([
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-c",
+            sql,
+            "-d",
+            database,
+        ]))
+    }
+
+    /// Ends the server as a crash does: without a checkpoint, connections cut.
+    ///
+    /// # Panics
+    /// When the server is not one that was started here, or is not running.
+    pub fn kill(&self) {
+        let data = self.own().folder.join("data");
+        command_output(self.command("pg_ctl").args(["-m", "immediate", "-w", "-s", "stop", "-D"]).arg(data));
+    }
+
+    /// Starts the server again.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn resume(&self) {
+        let folder = &self.own().folder;
+        let options = format!("-N {CONNECTIONS} -k {} -c listen_addresses=''", folder.display());
+        command_output(
+            self.command("pg_ctl")
+                .args(["-w", "-s", "start", "-o", &options, "-l"])
+                .arg(folder.join("log"))
+                .arg("-D")
+                .arg(folder.join("data")),
+        );
+    }
+
+    fn own(&self) -> &Own {
+        self.own
+            .as_ref()
+            .unwrap_or_else(|| panic!("the server that {VARIABLE} names belongs to somebody else"))
+    }
+
+    fn command(&self, program: &str) -> Command {
+        command(self.own().user, &self.programs.join(program))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(own) = &mut self.own {
+            drop(own.keeper.stdin.take());
+            let _ = own.keeper.wait();
+        }
+    }
+}
+
+fn address(folder: &Path) -> String {
+    format!("host={} user=postgres", folder.display())
+}
+
+fn count() -> u32 {
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn programs() -> PathBuf {
+    let debian =
+        std::fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
+    let version = |path: &PathBuf| {
+        let version = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()?.parse().ok());
+        version.unwrap_or(0_u32)
+    };
+    let on_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
+    let mut places: Vec<PathBuf> = debian.collect();
+    places.sort_by_key(|path| std::cmp::Reverse(version(path)));
+    places.extend(on_path.unwrap_or_default());
+    places.into_iter().find(|place| place.join("initdb").exists()).unwrap_or_else(|| {
+        panic!("these tests need a PostgreSQL server, and none is installed: apt-get install postgresql")
+    })
+}
+
+/// Who runs the server: somebody else when this is root.
+fn unprivileged_user() -> Option<&'static str> {
+    if command_output(Command::new("id").arg("-u")).trim() != "0" {
+        return None;
+    }
+    let exists =
+        |user: &&&str| Command::new("id").args(["-u", user]).output().is_ok_and(|id| id.status.success());
+    let user = USERS.iter().find(exists).copied();
+    Some(user.unwrap_or_else(|| panic!("PostgreSQL does not run as root, and there is no user {USERS:?}")))
+}
+
+fn command(user: Option<&str>, program: &Path) -> Command {
+    let Some(user) = user else { return Command::new(program) };
+    let mut command = Command::new("setpriv");
+    command.args([&format!("--reuid={user}"), &format!("--regid={}", group(user)), "--clear-groups", "--"]);
+    command.arg(program).current_dir("/");
+    command
+}
+
+fn group(user: &str) -> String {
+    command_output(Command::new("id").args(["-g", user])).trim().to_owned()
+}
+
+fn command_output(command: &mut Command) -> String {
+    // To a server that it starts, a program passes on what it was given: a pipe would never end.
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if !output.status.success() {
+        panic!("{command:?} failed: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+    text(&output.stdout)
+}
