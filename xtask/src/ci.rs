@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, sdk, servers, simulate, wire};
+use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, sdk, servers, simulate, store, wire};
 
 /// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
 const SHORT_SEEDS: &str = "20000";
@@ -98,6 +98,7 @@ fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<St
         Step::command("clippy", clippy),
         Step::command("clippy-planted", clippy_planted),
         Step::command("clippy-features", CommandLine::cargo(CLIPPY_FEATURES)),
+        Step::command("clippy-store", store::clippy()),
         Step::command("docs", docs::command_line()),
         Step::command("test", runner.command_line()),
         Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
@@ -119,6 +120,29 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("sse", wire::command_line("sse", &words("--streams 3 --random 20"))),
         Step::command("histories", wire::command_line("histories", &words("--count 2000"))),
         Step::command("faults", wire::command_line("faults", &[])),
+        Step::command(
+            "crash-sqlite",
+            store::command_line("crash", &words("--store sqlite --points 12 --random 20")),
+        ),
+        Step::command(
+            "crash-jsonl",
+            store::command_line("crash", &words("--store jsonl --points 12 --random 20")),
+        ),
+        Step::command(
+            "crash-postgres",
+            store::command_line("crash", &words("--store postgres --points 6 --random 20")),
+        ),
+        Step::command("crash-planted", store::command_line("crash", &words("--store sqlite --planted"))),
+        Step::command(
+            "disk-faults-sqlite",
+            store::command_line("disk-faults", &words("--store sqlite --points 6")),
+        ),
+        Step::command(
+            "disk-faults-jsonl",
+            store::command_line("disk-faults", &words("--store jsonl --points 6")),
+        ),
+        Step::command("writers-sqlite", store::command_line("writers", &words("--store sqlite --rounds 60"))),
+        Step::command("writers-jsonl", store::command_line("writers", &words("--store jsonl --rounds 60"))),
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),

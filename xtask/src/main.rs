@@ -24,6 +24,7 @@ mod sdk;
 mod servers;
 mod service;
 mod simulate;
+mod store;
 mod wire;
 mod workspace;
 
@@ -65,6 +66,10 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
+        Command::Store(name, arguments) => {
+            return store::command_line(name, &arguments).pass_through(&workspace);
+        }
+        Command::Corrupt(arguments) => return store::corrupt(&arguments)?.pass_through(&workspace),
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,

@@ -28,6 +28,16 @@ const ENTRIES: &[(&str, &str)] = &[
     ),
     ("servers", "run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     ("histories [ARGS]", "build requests of random histories: no service may reject one; `--count N`"),
+    (
+        "crash [ARGS]",
+        "kill a run at every write of a store and at random times; `--store sqlite|jsonl|postgres`",
+    ),
+    (
+        "disk-faults [ARGS]",
+        "let a store's writes and syncs fail, and its disk be full; `--store sqlite|jsonl`",
+    ),
+    ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
+    ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
 ];
@@ -44,6 +54,9 @@ pub(crate) enum Command {
     Simulate(Vec<String>),
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
+    /// A proof of the stores, by name.
+    Store(&'static str, Vec<String>),
+    Corrupt(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -76,6 +89,10 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => bare(name, rest, Command::Servers)?,
         "histories" => Command::Wire("histories", rest.to_vec()),
+        "crash" => Command::Store("crash", rest.to_vec()),
+        "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
+        "writers" => Command::Store("writers", rest.to_vec()),
+        "corrupt" => Command::Corrupt(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -197,7 +197,7 @@ impl World {
             Err(ToolError::Failed(joined_text(&content)))
         } else {
             let (details, child_loop_id) = (details.clone(), child.clone());
-            Ok(ToolResult { content, details, child_loop_id, ..ToolResult::default() })
+            Ok(ToolResult { content, details, child_loop_id })
         };
         Some(vec![Input::ToolFinished { call, result }])
     }

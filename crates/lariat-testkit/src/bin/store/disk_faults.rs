@@ -1,0 +1,124 @@
+//! Lets the writes and syncs of a run fail, one after the other: the disk is full, broken or interrupted.
+//!
+//! A run must notice in the same turn, acknowledge nothing after a failed sync, and go on within seconds of the disk's
+//! return, with nothing lost. Owns the walk over faults, and the full disk that is freed again.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::check::Trial;
+use super::crash::settle;
+use super::open::{Folder, Kind};
+use super::{number, option};
+
+const CALLS: [&str; 5] = ["pwrite64", "fdatasync", "fsync", "ftruncate", "openat"];
+const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EINTR"];
+/// Time that a run may take longer because of one fault.
+const RECOVERY: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
+    let kind = Kind::named(option(options, "--store").unwrap_or("sqlite"))?;
+    let most = number(options, "--points", u64::MAX)?;
+    let started = Instant::now();
+    let normal = {
+        let (mut trial, _folder) = trial(kind)?;
+        let begun = Instant::now();
+        trial.finish()?;
+        settle(&trial)?;
+        begun.elapsed()
+    };
+    let (mut points, mut wrong, mut slowest) = (0_u64, Vec::new(), Duration::ZERO);
+    for call in CALLS {
+        for error in ERRORS {
+            // Nobody opens a file of the store by chance: what fails at the start ends the program, in words.
+            let last = if call == "openat" { 0 } else { most };
+            let (mut at, mut noticed) = (1, 0);
+            while at <= last {
+                let (mut trial, _folder) = trial(kind)?;
+                let inject = format!("inject={call}:error={error}:when={at}");
+                let (trace, log) = (format!("trace={call}"), _folder.0.join("strace"));
+                let log = log.to_string_lossy().into_owned();
+                let strace = ["strace", "-f", "-qq", "-o", &log, "-e", &trace, "-e", &inject, "--"];
+                let begun = Instant::now();
+                let child = trial.start(&strace.map(str::to_owned))?;
+                let done = trial.hear(child)?;
+                let took = begun.elapsed().saturating_sub(normal);
+                if !std::fs::read_to_string(&log).unwrap_or_default().contains("(INJECTED)") {
+                    break;
+                }
+                slowest = slowest.max(took);
+                noticed += u64::from(trial.outages > 0);
+                let fault = format!("{error} at {call} number {at}");
+                if took > normal * 20 + RECOVERY {
+                    wrong.push(format!("{fault}: it took {:.1} s longer", took.as_secs_f64()));
+                }
+                // A fault while the store is being opened may end the program; the next life must do.
+                let ended = if done { Ok(()) } else { trial.finish() };
+                if let Err(what) = ended.and_then(|()| settle(&trial)) {
+                    wrong.push(format!("{fault}: {what}"));
+                }
+                points += 1;
+                at += 1;
+            }
+            if at > 1 {
+                println!("{:>6} times {error} at {call}, {noticed} times visible as an outage", at - 1);
+            }
+        }
+    }
+    if let Err(what) = full_disk(kind) {
+        wrong.push(format!("a full disk: {what}"));
+    }
+    wrong.iter().take(20).for_each(|line| println!("WRONG: {line}"));
+    println!(
+        "{points} faults, {} wrong, slowest {:.2} s longer than without, {:.1} s",
+        wrong.len(),
+        slowest.as_secs_f64(),
+        started.elapsed().as_secs_f64()
+    );
+    Ok(wrong.is_empty())
+}
+
+fn trial(kind: Kind) -> Result<(Trial, Folder), String> {
+    let folder = Folder::new()?;
+    let store = folder.0.join("store");
+    std::fs::create_dir_all(&store).map_err(|error| error.to_string())?;
+    let place = store.to_string_lossy().into_owned();
+    Ok((Trial::new(kind, place, "s".to_owned(), &folder.0), folder))
+}
+
+/// A small file system that is full while the run goes on, and freed after two seconds.
+fn full_disk(kind: Kind) -> Result<(), String> {
+    let (mut trial, folder) = trial(kind)?;
+    let store = folder.0.join("store");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&store).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("       a full disk was not tried: no right to mount one");
+        return Ok(());
+    }
+    let outcome = (|| {
+        let ballast = store.join("ballast");
+        let child = trial.start(&[])?;
+        // The store is there; now everything else is taken.
+        std::thread::sleep(Duration::from_millis(20));
+        let _ = std::fs::write(&ballast, vec![1; 6 * 1024 * 1024]);
+        std::thread::sleep(Duration::from_secs(2));
+        std::fs::remove_file(&ballast).map_err(|error| error.to_string())?;
+        let freed = Instant::now();
+        let done = trial.hear(child)?;
+        let after = freed.elapsed();
+        if !done {
+            trial.finish()?;
+        }
+        if after > RECOVERY {
+            return Err(format!("it went on {:.1} s after there was room", after.as_secs_f64()));
+        }
+        println!(
+            "       a full disk, freed: it was away {} times and went on {} ms after",
+            trial.outages,
+            after.as_millis()
+        );
+        settle(&trial)
+    })();
+    let _ = Command::new("umount").arg(&store).status();
+    outcome
+}

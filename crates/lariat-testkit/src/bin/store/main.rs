@@ -1,0 +1,57 @@
+//! The long proofs of the stores: killed, starved and fought over. Called by `cargo xtask crash` and its siblings.
+//!
+//! Owns the command line. The program that is killed is this one too, as `store child`.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool reads its arguments and the wall clock, and starts itself, by itself"
+)]
+
+mod check;
+mod child;
+mod crash;
+mod disk_faults;
+mod open;
+mod writers;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kill a run at its writes and at random times
+       store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
+       store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes fight over one session
+       store child …                                                         the run itself";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = match words.split_first() {
+        Some((&"child", options)) => child::run(options),
+        Some((&"writer", options)) => writers::writer(options),
+        Some((&"crash", options)) => crash::run(options),
+        Some((&"disk-faults", options)) => disk_faults::run(options),
+        Some((&"writers", options)) => writers::run(options),
+        _ => Err("which proof?".to_owned()),
+    };
+    match ran {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The value of `--name VALUE` among options.
+fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
+    let at = options.iter().position(|option| *option == name)?;
+    options.get(at + 1).copied()
+}
+
+/// The number of `--name N` among options.
+fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
+    match option(options, name) {
+        None => Ok(default),
+        Some(text) => text.replace('_', "").parse().map_err(|_| format!("{name}: `{text}` is not a number")),
+    }
+}

@@ -1,0 +1,88 @@
+//! The stores by name, and places for them to live in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::store::StoreError;
+use lariat_store::StoreOptions;
+use lariat_store::jsonl::JsonlStore;
+use lariat_store::postgres::{PostgresConfig, PostgresStore};
+use lariat_store::sqlite::SqliteStore;
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Jsonl,
+    Postgres,
+}
+
+impl Kind {
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "sqlite" => Ok(Self::Sqlite),
+            "jsonl" => Ok(Self::Jsonl),
+            "postgres" => Ok(Self::Postgres),
+            other => Err(format!("there is no store `{other}`")),
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Jsonl => "jsonl",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// Opens the store at a place: a folder, or the address of a server.
+    pub(crate) async fn open(self, place: &str) -> Result<Arc<dyn SessionArchive>, String> {
+        let options = StoreOptions::default();
+        let opened: Result<Arc<dyn SessionArchive>, StoreError> = match self {
+            Self::Sqlite => {
+                let path = PathBuf::from(place).join("sessions.db");
+                SqliteStore::open(path, options).await.map(|store| Arc::new(store) as _)
+            }
+            Self::Jsonl => JsonlStore::open(place, options).await.map(|store| Arc::new(store) as _),
+            Self::Postgres => {
+                // A server that is just starting refuses for a moment.
+                let config: PostgresConfig = place.parse().map_err(|error: StoreError| error.to_string())?;
+                let mut opened = PostgresStore::connect(config.clone(), options).await;
+                for _ in 0..100 {
+                    if opened.is_ok() {
+                        break;
+                    }
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    opened = PostgresStore::connect(config.clone(), options).await;
+                }
+                opened.map(|store| Arc::new(store) as _)
+            }
+        };
+        opened.map_err(|error| error.to_string())
+    }
+}
+
+/// A folder that is gone when it is dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Result<Self, String> {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("lariat-proof-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|error| error.to_string())?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
