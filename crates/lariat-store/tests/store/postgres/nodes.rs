@@ -190,7 +190,7 @@ async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
     let address = server.database();
     let connect =
         async || PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
-    let (earlier, now) = (connect().await, connect().await);
+    let (earlier, now, rival) = (connect().await, connect().await, connect().await);
     let mut script = Script::claim(&earlier, "s", 1_000).await;
     script.write(&earlier, [said("before")]).await;
     let events = script.make([said("one"), said("two")]);
@@ -200,12 +200,12 @@ async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
         let id = id.clone();
         tokio::spawn(async move { (store.append(Append::new(&id, epoch, 1, &events)).await, store) })
     };
-    // Holds the session until both wait for it.
+    // Holds the session until all three wait for it.
     let hold = "DO $$ BEGIN PERFORM FROM lariat.sessions FOR UPDATE; \
-        WHILE (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) < 2 LOOP \
+        WHILE (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) < 3 LOOP \
         PERFORM pg_sleep(0.001); END LOOP; END $$";
-    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-    let holder = tokio::task::block_in_place(|| {
+    let waiting = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted";
+    let (first, second, third) = tokio::task::block_in_place(|| {
         let held = "SELECT count(*) FROM pg_locks WHERE relation = 'lariat.sessions'::regclass AND mode = 'RowShareLock'";
         std::thread::scope(|scope| {
             let holder = scope.spawn(|| server.sql(&address, hold));
@@ -213,17 +213,19 @@ async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
             let first = append(earlier, events.clone());
             while server.sql(&address, waiting).trim() == "0" {}
             let second = append(now, events.clone());
+            while server.sql(&address, waiting).trim() == "1" {}
+            let third = append(rival, other.clone());
             holder.join().unwrap();
-            (first, second)
+            (first, second, third)
         })
     });
-    let ((first, _), (second, now)) = (holder.0.await.unwrap(), holder.1.await.unwrap());
+    let ((first, _), (second, now)) = (first.await.unwrap(), second.await.unwrap());
     assert_eq!((first.unwrap().next_seq, second.unwrap().next_seq), (3, 3));
     script.written.extend(events);
     script.check(&now).await;
-    // Other events at the same place are a conflict, as ever.
-    let refused = now.append(Append::new(&id, epoch, 1, &other)).await;
-    assert_eq!(refused, Err(StoreError::Conflict { expected: 1, actual: 3 }));
+    // Other events at the same place are a conflict, and so are the same ones later.
+    let (third, _) = third.await.unwrap();
+    assert_eq!(third, Err(StoreError::Conflict { expected: 1, actual: 3 }));
     let repeated = now.append(Append::new(&id, epoch, 1, &script.written[1..])).await;
     assert_eq!(repeated, Err(StoreError::Conflict { expected: 1, actual: 3 }));
 }
