@@ -31,7 +31,7 @@ pub(super) struct Session {
     pub(super) epoch: u64,
     pub(super) head: u64,
     pub(super) chain: Chain,
-    /// Where its last own event is.
+    /// Where its last own event is, if that is known.
     pub(super) place: Option<i64>,
     /// What its row says about `head`.
     pub(super) settled: u64,
@@ -90,6 +90,8 @@ pub(super) struct Desk<'a> {
     locks: Option<PathBuf>,
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
+    /// Sessions that this transaction appended to.
+    pub(super) appended: Vec<i64>,
     /// Journals that changed, and their number of events; `None` when the session is gone.
     pub(super) grown: Vec<(SessionId, Option<u64>)>,
 }
@@ -101,8 +103,8 @@ impl<'a> Desk<'a> {
         memory: &'a mut Memory,
         locks: Option<PathBuf>,
     ) -> Result<Self, Fault> {
-        let mut desk =
-            Self { connection, memory, locks, taken: Vec::new(), released: Vec::new(), grown: Vec::new() };
+        let (taken, released, appended, grown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut desk = Self { connection, memory, locks, taken, released, appended, grown };
         let mut statement = connection.prepare_cached("PRAGMA data_version")?;
         let version = Some(statement.query_row([], |row| row.get::<_, i64>(0))?);
         if desk.memory.data_version != version {
@@ -286,6 +288,11 @@ impl<'a> Desk<'a> {
         let epoch = self.session(session_id)?.epoch;
         debug_assert_eq!(Some(epoch), SessionRow::of(self.connection, session_id)?.map(|row| row.epoch));
         Ok(epoch)
+    }
+
+    /// Whether this transaction has appended to a session.
+    pub(super) fn wrote(&self, no: i64) -> bool {
+        self.appended.contains(&no)
     }
 
     /// Number of events of a session that exists.
