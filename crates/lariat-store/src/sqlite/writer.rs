@@ -367,3 +367,7 @@ fn rewrite(connection: &Connection) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;
