@@ -23,7 +23,7 @@ use crate::files;
 const OLDEST_SQLITE: i32 = 3_051_003;
 
 /// How long a connection waits for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 
 /// Readers at work at the same time. More would only wait for the same disk.
 const READERS: usize = 4;

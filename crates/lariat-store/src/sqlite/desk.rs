@@ -58,7 +58,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Takes in what a committed transaction did. The journals that changed.
-    pub(super) fn committed(&mut self, outcome: Outcome) -> Vec<(SessionId, Option<u64>)> {
+    pub(super) fn committed(&mut self, outcome: Outcome) -> Grown {
         self.locks.extend(outcome.taken);
         for no in outcome.released {
             self.locks.remove(&no);
@@ -74,12 +74,15 @@ impl Memory {
     }
 }
 
+/// Journals that changed, and their number of events; `None` when the session is gone.
+pub(super) type Grown = Vec<(SessionId, Option<u64>)>;
+
 /// What a transaction did besides writing.
 #[derive(Debug)]
 pub(super) struct Outcome {
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
-    grown: Vec<(SessionId, Option<u64>)>,
+    grown: Grown,
 }
 
 /// A transaction at work.
@@ -92,8 +95,8 @@ pub(super) struct Desk<'a> {
     released: Vec<i64>,
     /// Sessions that this transaction appended to.
     pub(super) appended: Vec<i64>,
-    /// Journals that changed, and their number of events; `None` when the session is gone.
-    pub(super) grown: Vec<(SessionId, Option<u64>)>,
+    /// Whom to wake.
+    pub(super) grown: Grown,
 }
 
 impl<'a> Desk<'a> {

@@ -188,7 +188,7 @@ fn quarantine(
 ) -> Result<(), Fault> {
     let mut select = source.prepare_cached("SELECT no, seq, chain, crc, body FROM events WHERE place = ?")?;
     let there = select.query_row([place], |row| {
-        Ok((0..5).map(|column| row.get::<_, Value>(column)).collect::<rusqlite::Result<Vec<_>>>()?)
+        (0..5).map(|column| row.get::<_, Value>(column)).collect::<rusqlite::Result<Vec<_>>>()
     });
     let there = match there.optional() {
         Ok(Some(there)) => there,

@@ -295,11 +295,17 @@ impl SessionArchive for SqliteStore {
 
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
         Box::pin(async move {
-            self.settle().await?;
-            if !query.words().is_empty() {
+            let (searched, query) = (!query.words().is_empty(), query.clone());
+            match self.settle().await {
+                Ok(()) => {}
+                Err(StoreError::Unavailable(_)) if !searched => {
+                    return self.read(move |connection| list::list_as_is(connection, &query)).await;
+                }
+                Err(error) => return Err(error),
+            }
+            if searched {
                 self.index().await?;
             }
-            let query = query.clone();
             self.read(move |connection| list::list(connection, &query)).await
         })
     }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use lariat_core::id::SessionId;
 
 use super::*;
+use crate::sqlite::append;
 
 struct Place(PathBuf);
 
@@ -33,9 +34,8 @@ fn write<T: Send + 'static>(
     thread: &mut Thread,
     work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let (reply, mut answer) = oneshot::channel();
-    let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-    thread.group(vec![Box::new(Task { work, bytes: 0, outcome: None, reply, _place: place })]);
+    let (task, mut answer) = Task::new(work);
+    thread.group(vec![Box::new(task)]);
     answer.try_recv().unwrap()
 }
 
@@ -49,14 +49,14 @@ fn after_a_failed_sync_everything_is_written_again_by_a_new_connection() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Batched);
     claim(&mut thread, "s").unwrap();
-    thread.sync(false);
+    thread.sync(Due::Now);
     assert!(thread.connection.is_some() && !thread.in_doubt, "the real file can be synced");
     claim(&mut thread, "s").unwrap();
     // A device that takes everything and can sync nothing.
     let broken = WalSync::open(std::path::Path::new("/dev/null"), Duration::ZERO).unwrap();
     thread.connection.as_mut().unwrap().sync = Some(broken);
     assert_eq!(claim(&mut thread, "s"), Ok(3));
-    thread.sync(false);
+    thread.sync(Due::Now);
     assert!(thread.connection.is_none() && thread.in_doubt, "the connection is not used again");
     assert_eq!(claim(&mut thread, "s"), Ok(4), "nothing was lost");
     assert!(!thread.in_doubt);
@@ -91,7 +91,7 @@ fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
     claim(&mut thread, "s").unwrap();
     let fill = |desk: &mut Desk<'_>| {
         let address = crate::content::address(&[7; 300_000]);
-        super::super::append::put_blob(desk.connection, &address, &[7; 300_000])
+        append::put_blob(desk.connection, &address, &[7; 300_000])
     };
     let pages: i64 = write(&mut thread, |desk| {
         Ok(desk.connection.pragma_query_value(None, "page_count", |row| row.get(0))?)
@@ -113,6 +113,38 @@ fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
     assert_eq!(write(&mut thread, blobs), Ok(0));
     write(&mut thread, fill).unwrap();
     assert_eq!(write(&mut thread, blobs), Ok(1));
+}
+
+#[test]
+fn a_sync_that_is_due_does_not_wait_for_another_process_that_writes() {
+    let place = Place::new();
+    let mut thread = place.thread(Durability::Batched);
+    claim(&mut thread, "s").unwrap();
+    let mut broken = WalSync::open(std::path::Path::new("/dev/null"), Duration::ZERO).unwrap();
+    broken.wrote();
+    thread.connection.as_mut().unwrap().sync = Some(broken);
+    let other = Connection::open(place.0.join("sessions.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // That the sync fails shows that it was tried, though the other one never ends.
+    let failed = claim(&mut thread, "s");
+    assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+    assert!(thread.in_doubt);
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(claim(&mut thread, "s"), Ok(2));
+}
+
+#[test]
+fn a_database_in_memory_outlives_a_failure() {
+    let options = StoreOptions::with_durability(Durability::Memory);
+    let mut thread = Thread::new(Home::Memory, options, None, Arc::default());
+    thread.open(Missing::Create).unwrap();
+    claim(&mut thread, "s").unwrap();
+    let failed: Result<(), _> = write(&mut thread, |desk| {
+        desk.claim(&SessionId::from("s"))?;
+        Ok(desk.connection.execute_batch("INSERT INTO no_such_table VALUES (1)")?)
+    });
+    assert!(failed.is_err());
+    assert_eq!(claim(&mut thread, "s"), Ok(2));
 }
 
 #[test]
