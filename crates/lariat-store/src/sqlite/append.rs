@@ -86,7 +86,8 @@ impl Batch {
             session.unsettled = true;
             settle::settle(connection, session, Then::GoOn)?;
         }
-        let head = session.head;
+        let (no, head) = (session.no, session.head);
+        desk.appended.push(no);
         desk.grown.push((self.session_id.clone(), Some(head)));
         Ok(head)
     }

@@ -18,8 +18,16 @@ use crate::record::Chain;
 /// Findings of SQLite's own check that are told.
 const FINDINGS: u32 = 20;
 
-/// Checks every record of a journal, and the blobs it mentions.
+/// Checks every record of a journal, the blobs it mentions, and the database it is in.
 pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
+    let mut verdict = journal(connection, session_id)?;
+    let own = quick_check(connection)?;
+    verdict.damage.extend(own.into_iter().map(|note| Damage::new(None, None, DamageKind::Garbage, note)));
+    Ok(verdict)
+}
+
+/// Checks every record of a journal, and the blobs it mentions.
+pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
     let head = Tail::of(connection, &session)?.head;
     let segments = rows::segments(connection, &session, head)?;
@@ -39,20 +47,25 @@ pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<
         previous = next;
         Ok(())
     })?;
-    let own = quick_check(connection)?;
-    verdict.damage.extend(own.into_iter().map(|note| Damage::new(None, None, DamageKind::Garbage, note)));
     Ok(verdict)
 }
 
-/// What SQLite finds in its own pages.
+/// What SQLite finds in its own pages. Not within a transaction that writes: a check that fails spoils it.
 fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
     let mut statement = connection.prepare(&format!("PRAGMA quick_check({FINDINGS})"))?;
-    let findings = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let findings = match findings.collect::<rusqlite::Result<Vec<_>>>() {
-        Err(error) if is_damage(&error) => vec![error.to_string()],
-        other => other?,
-    };
-    Ok(findings.into_iter().filter(|finding| finding != "ok").collect())
+    let mut findings = Vec::new();
+    for finding in statement.query_map([], |row| row.get::<_, String>(0))? {
+        match finding {
+            Ok(finding) if finding == "ok" => {}
+            Ok(finding) => findings.push(finding),
+            Err(error) if is_damage(&error) => {
+                findings.push(error.to_string());
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(findings)
 }
 
 /// What is wrong with a record. Without a chain to compare with, it only has to be whole.

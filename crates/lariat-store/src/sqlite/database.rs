@@ -23,7 +23,7 @@ use crate::files;
 const OLDEST_SQLITE: i32 = 3_051_003;
 
 /// How long a connection waits for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 
 /// Readers at work at the same time. More would only wait for the same disk.
 const READERS: usize = 4;
@@ -198,11 +198,16 @@ impl Readers {
             return Ok(kept);
         }
         let generation = self.generation.load(Ordering::Acquire);
+        Ok((generation, self.open()?))
+    }
+
+    /// A connection that reads, outside the pool.
+    pub(super) fn open(&self) -> Result<Connection, Fault> {
         let connection = connect(&self.path, Missing::Fail)?;
         configure(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        Ok((generation, connection))
+        Ok(connection)
     }
 
     fn keep(&self, generation: u64, connection: Connection) {

@@ -31,7 +31,7 @@ pub(super) struct Session {
     pub(super) epoch: u64,
     pub(super) head: u64,
     pub(super) chain: Chain,
-    /// Where its last own event is.
+    /// Where its last own event is, if that is known.
     pub(super) place: Option<i64>,
     /// What its row says about `head`.
     pub(super) settled: u64,
@@ -58,7 +58,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Takes in what a committed transaction did. The journals that changed.
-    pub(super) fn committed(&mut self, outcome: Outcome) -> Vec<(SessionId, Option<u64>)> {
+    pub(super) fn committed(&mut self, outcome: Outcome) -> Grown {
         self.locks.extend(outcome.taken);
         for no in outcome.released {
             self.locks.remove(&no);
@@ -74,12 +74,15 @@ impl Memory {
     }
 }
 
+/// Journals that changed, and their number of events; `None` when the session is gone.
+pub(super) type Grown = Vec<(SessionId, Option<u64>)>;
+
 /// What a transaction did besides writing.
 #[derive(Debug)]
 pub(super) struct Outcome {
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
-    grown: Vec<(SessionId, Option<u64>)>,
+    grown: Grown,
 }
 
 /// A transaction at work.
@@ -90,8 +93,10 @@ pub(super) struct Desk<'a> {
     locks: Option<PathBuf>,
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
-    /// Journals that changed, and their number of events; `None` when the session is gone.
-    pub(super) grown: Vec<(SessionId, Option<u64>)>,
+    /// Sessions that this transaction appended to.
+    pub(super) appended: Vec<i64>,
+    /// Whom to wake.
+    pub(super) grown: Grown,
 }
 
 impl<'a> Desk<'a> {
@@ -101,8 +106,8 @@ impl<'a> Desk<'a> {
         memory: &'a mut Memory,
         locks: Option<PathBuf>,
     ) -> Result<Self, Fault> {
-        let mut desk =
-            Self { connection, memory, locks, taken: Vec::new(), released: Vec::new(), grown: Vec::new() };
+        let (taken, released, appended, grown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut desk = Self { connection, memory, locks, taken, released, appended, grown };
         let mut statement = connection.prepare_cached("PRAGMA data_version")?;
         let version = Some(statement.query_row([], |row| row.get::<_, i64>(0))?);
         if desk.memory.data_version != version {
@@ -286,6 +291,11 @@ impl<'a> Desk<'a> {
         let epoch = self.session(session_id)?.epoch;
         debug_assert_eq!(Some(epoch), SessionRow::of(self.connection, session_id)?.map(|row| row.epoch));
         Ok(epoch)
+    }
+
+    /// Whether this transaction has appended to a session.
+    pub(super) fn wrote(&self, no: i64) -> bool {
+        self.appended.contains(&no)
     }
 
     /// Number of events of a session that exists.

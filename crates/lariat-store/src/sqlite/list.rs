@@ -60,6 +60,21 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
+/// The same without a word of the writer's: folds what is unsettled, and looks through all sessions. For when nothing
+/// can be written.
+pub(super) fn list_as_is(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
+    let mut found = list(connection, &ListQuery::default())?;
+    let folded = settle::fold_unsettled(connection, &[])?;
+    found.retain(|summary| folded.iter().all(|folded| folded.summary.session_id != summary.session_id));
+    found.extend(folded.into_iter().map(|folded| folded.summary).filter(|summary| summary.events > 0));
+    found.retain(|summary| query.fits(summary));
+    found.sort_unstable_by_key(|summary| std::cmp::Reverse(summary.cursor()));
+    if query.limit > 0 {
+        found.truncate(query.limit);
+    }
+    Ok(found)
+}
+
 fn text(session_id: &SessionId) -> Value {
     Value::Text(session_id.as_str().to_owned())
 }

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `schema` | the tables, and their older versions |
 //! | `database` | connections, and the pool of those that read |
-//! | `writer`, `sync` | the thread that writes: group commit, failure, late sync |
+//! | `writer`, `thread`, `sync` | the queue and the thread that writes: group commit, failure, late sync |
 //! | `desk` | what the writer knows of sessions within and between transactions |
 //! | `append`, `settle` | records; summaries and when they are written |
 //! | `rows` | where a position of a journal is |
@@ -32,6 +32,7 @@ mod schema;
 mod settle;
 mod store;
 mod sync;
+mod thread;
 mod watch;
 mod writer;
 

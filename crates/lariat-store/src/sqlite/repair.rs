@@ -2,40 +2,54 @@
 //!
 //! Owns how a journal is sealed anew: from the first damage on, every record is written again with a chain that fits,
 //! [`AgentEvent::EventLost`] where nothing could be read; what was there is kept in `quarantine`. Forks that share a
-//! repaired part are sealed anew, too. Invariant: a record that is whole and can be read is never given up.
+//! repaired part are sealed anew, too. Reads by a connection of its own: SQLite gives a transaction up that has met a
+//! damaged page. Invariant: a record that is whole and can be read is never given up.
 
-use lariat_core::archive::Verdict;
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
+use lariat_core::store::StoreError;
 use lariat_core::time::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::append;
 use super::check;
 use super::desk::Desk;
 use super::fault::{Fault, is_damage, no_session};
 use super::list;
-use super::manage;
 use super::projection;
 use super::rows::{self, Found, SessionRow, Tail, int, uint};
 use super::settle;
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// Repairs a journal. What was found before.
-pub(super) fn repair(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<Verdict, Fault> {
-    let connection = desk.connection;
-    let verdict = check::verify(connection, session_id)?;
+/// Whether SQLite can read all of its pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// It can.
+    Sound,
+    /// It cannot: where records were is not touched, only no longer looked at.
+    Damaged,
+}
+
+/// Repairs a journal as `source` sees it: a connection that reads what is committed, or the writer's own.
+pub(super) fn repair(
+    desk: &mut Desk<'_>,
+    source: &Connection,
+    session_id: &SessionId,
+    pages: Pages,
+) -> Result<(), Fault> {
+    let verdict = check::journal(source, session_id)?;
     let Some(first) = verdict.damage.iter().filter_map(|damage| damage.seq).min() else {
-        return Ok(verdict);
+        return Ok(());
     };
-    let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
+    let session = SessionRow::existing(source, session_id)?.ok_or_else(|| no_session(session_id))?;
     // Whoever wrote the first damaged event; all others are forks of that one.
-    let segments = rows::segments(connection, &session, first + 1)?;
-    let Some(segment) = segments.last() else { return Ok(verdict) };
-    let mut before = SessionRow::at(connection, segment.no)?.base;
+    let segments = rows::segments(source, &session, first + 1)?;
+    let Some(segment) = segments.last() else { return Ok(()) };
+    let mut before = SessionRow::at(source, segment.no)?.base;
     if first > segment.seqs.start {
-        rows::walk(connection, &segments, &(first - 1..first), |found| {
+        rows::walk(source, &segments, &(first - 1..first), |found| {
             before = found.record.map_or(before, |record| record.chain);
             Ok(())
         })?;
@@ -43,9 +57,9 @@ pub(super) fn repair(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<Verd
     desk.forget_all();
     let mut waiting = vec![Stretch { no: segment.no, from: first, before }];
     while let Some(stretch) = waiting.pop() {
-        waiting.extend(seal_anew(desk, &stretch)?);
+        waiting.extend(seal_anew(desk, source, &stretch, pages)?);
     }
-    Ok(verdict)
+    Ok(())
 }
 
 /// The own events of a session from a position on, and the chain before them.
@@ -56,28 +70,32 @@ struct Stretch {
 }
 
 /// Writes a stretch again. The stretches of forks that follow from it.
-fn seal_anew(desk: &mut Desk<'_>, stretch: &Stretch) -> Result<Vec<Stretch>, Fault> {
+fn seal_anew(
+    desk: &mut Desk<'_>,
+    source: &Connection,
+    stretch: &Stretch,
+    pages: Pages,
+) -> Result<Vec<Stretch>, Fault> {
     let (connection, no, from) = (desk.connection, stretch.no, stretch.from);
-    let session = SessionRow::at(connection, no)?;
-    let head = match session.kept {
-        Some(kept) => {
-            manage::purge(connection, &session, kept)?;
-            kept
-        }
-        None => Tail::of(connection, &session)?.head,
-    };
-    let seqs = from..head.max(from);
-    let mut forks = forks(connection, no, from)?;
+    let session = SessionRow::at(source, no)?;
+    let tail = Tail::of(source, &session)?;
+    let now = SessionRow::at(connection, no)?;
+    if (now.head, now.epoch, now.kept) != (session.head, session.epoch, session.kept) || desk.wrote(no) {
+        let what = format!("session number {no} is being written; the repair has to be tried again");
+        return Err(StoreError::Unavailable(what).into());
+    }
+    // Of a deleted session only what forks share.
+    let seqs = from..session.kept.unwrap_or(tail.head).max(from);
+    let mut forks = forks(source, no, from)?;
     clear(connection, no, from)?;
     let (mut chain, mut at, mut first) = (stretch.before, Timestamp::from_millis(0), None);
-    let old = rows::places(connection, no, &seqs)?;
     let own = [rows::Segment { no, seqs: seqs.clone() }];
-    rows::walk(connection, &own, &seqs, |found| {
+    rows::walk(source, &own, &seqs, |found| {
         let (seq, place) = (found.seq, found.place);
-        let (body, event) = match readable(connection, found)? {
+        let (body, event) = match readable(source, found)? {
             Some(kept) => kept,
             None => {
-                quarantine(connection, no, seq, place)?;
+                quarantine(connection, source, (no, seq), place)?;
                 lost(seq, at)?
             }
         };
@@ -91,11 +109,12 @@ fn seal_anew(desk: &mut Desk<'_>, stretch: &Stretch) -> Result<Vec<Stretch>, Fau
         append::mention(connection, no, seq, &hashes)?;
         projection::project(connection, no, &event)
     })?;
-    for (place, count) in old {
-        let mut delete =
-            connection.prepare_cached("DELETE FROM events WHERE place >= ? AND place < ? AND no = ?")?;
-        // What is on a page that SQLite cannot read stays there: no run leads to it any more.
-        unless_damaged(delete.execute([place, place + int(count), no]))?;
+    if pages == Pages::Sound {
+        for (place, count) in rows::places(source, no, &(from..tail.head.max(from)))? {
+            connection
+                .prepare_cached("DELETE FROM events WHERE place >= ? AND place < ? AND no = ?")?
+                .execute([place, place + int(count), no])?;
+        }
     }
     connection.prepare_cached("DELETE FROM runs WHERE no = ? AND seq >= ?")?.execute([no, int(from)])?;
     if let Some(place) = first {
@@ -160,20 +179,29 @@ fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Ev
     }
 }
 
-/// Puts aside what is in the place of a record.
-fn quarantine(connection: &Connection, no: i64, seq: u64, place: Option<i64>) -> Result<(), Fault> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO quarantine (no, seq, chain, crc, body, note)
-         SELECT ?1, ?2, chain, crc, body, 'number ' || no || ', position ' || seq FROM events WHERE place = ?3",
-    )?;
-    unless_damaged(insert.execute(params![no, int(seq), place]))
-}
-
-fn unless_damaged(done: rusqlite::Result<usize>) -> Result<(), Fault> {
-    match done {
-        Err(error) if !is_damage(&error) => Err(error.into()),
-        _ => Ok(()),
-    }
+/// Puts aside what is in the place of a record, if it can be read at all.
+fn quarantine(
+    connection: &Connection,
+    source: &Connection,
+    (no, seq): (i64, u64),
+    place: Option<i64>,
+) -> Result<(), Fault> {
+    let mut select = source.prepare_cached("SELECT no, seq, chain, crc, body FROM events WHERE place = ?")?;
+    let there = select.query_row([place], |row| {
+        (0..5).map(|column| row.get::<_, Value>(column)).collect::<rusqlite::Result<Vec<_>>>()
+    });
+    let there = match there.optional() {
+        Ok(Some(there)) => there,
+        Ok(None) => return Ok(()),
+        Err(error) if is_damage(&error) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let [their_no, their_seq, chain, crc, body] = there.as_slice() else { return Ok(()) };
+    let note = format!("found as {their_seq:?} of session number {their_no:?}");
+    connection
+        .prepare_cached("INSERT INTO quarantine (no, seq, chain, crc, body, note) VALUES (?, ?, ?, ?, ?, ?)")?
+        .execute(params![no, int(seq), chain, crc, body, note])?;
+    Ok(())
 }
 
 /// What stands where a record was.

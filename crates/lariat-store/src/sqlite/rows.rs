@@ -91,7 +91,7 @@ pub(super) struct Tail {
     pub(super) head: u64,
     /// The chain after them.
     pub(super) chain: Chain,
-    /// Where the last own event is.
+    /// Where the last own event is, if it had to be looked for.
     pub(super) place: Option<i64>,
 }
 
@@ -99,6 +99,9 @@ impl Tail {
     /// Looks from where the session was settled last: events that are behind that point are few.
     pub(super) fn of(connection: &Connection, session: &SessionRow) -> Result<Self, Fault> {
         let mut tail = Self { head: session.head, chain: session.chain, place: None };
+        if !session.unsettled {
+            return Ok(tail);
+        }
         let mut last_run = connection
             .prepare_cached("SELECT seq, place FROM runs WHERE no = ? ORDER BY seq DESC LIMIT 1")?;
         let run = last_run.query_row([session.no], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
@@ -225,9 +228,11 @@ fn walk_run(
     take: &mut impl FnMut(Found) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ? AND place < ? ORDER BY place",
+        "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ?1 AND place < ?2 ORDER BY place
+         LIMIT ?2 - ?1",
     )?;
     let end = place + int(seqs.end - seqs.start);
+    // The limit keeps it from looking at the row behind, which may be on a page that cannot be read.
     let mut rows = statement.query([place, end])?;
     let found = |at: i64, record| Found { seq: seqs.start + uint(at - place), place: Some(at), record };
     let mut next = place;

@@ -149,3 +149,7 @@ fn version(connection: &Connection) -> Result<usize, Fault> {
         )))),
     }
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -13,7 +13,9 @@ use rusqlite::Connection;
 
 use super::append::{self, Batch};
 use super::database::{Home, Readers};
+use super::desk::Desk;
 use super::fault::{Fault, no_session};
+use super::repair::Pages;
 use super::rows::{self, SessionRow, Tail};
 use super::settle::Then;
 use super::watch::{Change, Watchers};
@@ -209,7 +211,7 @@ impl SessionStore for SqliteStore {
         Box::pin(async move {
             append::check_size(bytes.len())?;
             let (address, bytes) = (content::address(bytes), bytes.to_vec());
-            let put = move |desk: &mut super::desk::Desk<'_>| {
+            let put = move |desk: &mut Desk<'_>| {
                 append::put_blob(desk.connection, &address, &bytes).map(|()| address.clone())
             };
             self.writer.write(0, put).await
@@ -293,11 +295,17 @@ impl SessionArchive for SqliteStore {
 
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
         Box::pin(async move {
-            self.settle().await?;
-            if !query.words().is_empty() {
+            let (searched, query) = (!query.words().is_empty(), query.clone());
+            match self.settle().await {
+                Ok(()) => {}
+                Err(StoreError::Unavailable(_)) if !searched => {
+                    return self.read(move |connection| list::list_as_is(connection, &query)).await;
+                }
+                Err(error) => return Err(error),
+            }
+            if searched {
                 self.index().await?;
             }
-            let query = query.clone();
             self.read(move |connection| list::list(connection, &query)).await
         })
     }
@@ -323,8 +331,22 @@ impl SessionArchive for SqliteStore {
     }
 
     fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
-        let session_id = session_id.clone();
-        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| repair::repair(desk, &session_id))))
+        Box::pin(async move {
+            let verdict = self.verify(session_id).await?;
+            if verdict.is_sound() {
+                return Ok(verdict);
+            }
+            let sound = verdict.damage.iter().all(|damage| damage.seq.is_some());
+            let pages = if sound { Pages::Sound } else { Pages::Damaged };
+            let (id, readers) = (session_id.clone(), self.readers.clone());
+            let repair = move |desk: &mut Desk<'_>| {
+                let source = readers.as_ref().map(|readers| readers.open()).transpose()?;
+                let source = source.as_ref().unwrap_or(desk.connection);
+                desk.whole(|desk| repair::repair(desk, source, &id, pages))
+            };
+            self.writer.write(0, repair).await?;
+            Ok(verdict)
+        })
     }
 
     fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {

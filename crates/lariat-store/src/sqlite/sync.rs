@@ -11,6 +11,15 @@ use std::time::{Duration, Instant};
 
 use crate::files;
 
+/// What is to be synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// What has waited for as long as it may.
+    Now,
+    /// Everything.
+    Ever,
+}
+
 /// Syncs a WAL file a little later.
 #[derive(Debug)]
 pub(super) struct WalSync {
@@ -35,9 +44,9 @@ impl WalSync {
         self.due.map(|due| due.saturating_duration_since(now()))
     }
 
-    /// Syncs if it is time, or in any case.
-    pub(super) fn sync(&mut self, now: bool) -> io::Result<()> {
-        if self.due().is_some_and(|wait| now || wait.is_zero()) {
+    /// Syncs what is due.
+    pub(super) fn sync(&mut self, which: Due) -> io::Result<()> {
+        if self.due().is_some_and(|wait| which == Due::Ever || wait.is_zero()) {
             self.file.sync_data()?;
             self.due = None;
         }

@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lariat_core::id::SessionId;
 use tokio::sync::watch;
 
+use super::desk::Grown;
+
 /// How a journal changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
@@ -34,7 +36,7 @@ impl Watchers {
     }
 
     /// Tells what was committed.
-    pub(super) fn tell(&self, grown: Vec<(SessionId, Option<u64>)>) {
+    pub(super) fn tell(&self, grown: Grown) {
         let mut watchers = self.locked();
         if watchers.is_empty() {
             return;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lariat_core::archive::SessionArchive;
+use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::event::Event;
 use lariat_core::store::{Append, Durability, SessionStore, StoreError};
-use lariat_testkit::conformance::{Script, said};
+use lariat_testkit::conformance::{Script, described, said};
 
 use super::Folder;
 
@@ -122,4 +122,26 @@ async fn a_database_that_was_replaced_by_an_older_copy_is_noticed() {
     let append = Append::new(&script.session_id, script.epoch, 2, &events);
     let failed = store.append(append).await;
     assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_are_listed_also_when_nothing_can_be_written() {
+    let folder = Folder::new(Durability::Fast);
+    let store = folder.store().await;
+    let mut expected = Vec::new();
+    for number in 0..5_u64 {
+        let mut script = Script::claim(&store, &format!("s{number}"), number * 1_000_000).await;
+        script.write(&store, [said("one")]).await;
+        script.write(&store, [described(None, Some(if number == 2 { "/two" } else { "/w" }), None)]).await;
+        expected.insert(0, SessionSummary::of(script.session_id.clone(), &script.written));
+    }
+    let trigger =
+        "CREATE TRIGGER fails BEFORE UPDATE ON sessions BEGIN SELECT RAISE(ROLLBACK, 'no space'); END";
+    folder.beside().execute_batch(trigger).unwrap();
+    let mut query = ListQuery::default();
+    assert_eq!(store.list(&query).await.unwrap(), expected);
+    query.limit = 2;
+    assert_eq!(store.list(&query).await.unwrap(), expected[..2]);
+    query.cwd = Some("/two".to_owned());
+    assert_eq!(store.list(&query).await.unwrap(), expected[2..3]);
 }

@@ -77,3 +77,21 @@ async fn sessions_side_by_side_pay_one_more_page_at_most() {
     println!("eight sessions in turn: {ours} bytes per event of {body} bytes, bare SQLite {bare}");
     assert!(ours <= bare + 4120 + 400, "{ours} against {bare}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_never_far_from_settled() {
+    let folder = Folder::new(Durability::Fast);
+    let store = folder.store().await;
+    let mut script = Script::claim(&store, "s", 1_000).await;
+    for _ in 0..100 {
+        script.write(&store, (0..7).map(|n| said(&format!("{n}")))).await;
+        let settled: u64 = folder
+            .beside()
+            .query_row("SELECT head FROM sessions", [], |row| row.get::<_, i64>(0))
+            .unwrap()
+            .try_into()
+            .unwrap();
+        let head = script.written.len() as u64;
+        assert!(settled <= head && head - settled < 256, "{settled} of {head}");
+    }
+}

@@ -192,3 +192,22 @@ async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
     }
     script.check(&store).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_who_waits_in_the_same_process_is_told_at_once() {
+    let folder = Folder::new(Durability::Fast);
+    let store = Arc::new(folder.store().await);
+    let mut script = Script::claim(&*store, "s", 1_000).await;
+    let rounds = async {
+        for beyond in 0..40 {
+            let (waiting, id) = (Arc::clone(&store), script.session_id.clone());
+            let waiter = tokio::spawn(async move { waiting.grown(&id, beyond).await });
+            // So that it waits by the time something is written.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            script.write(&*store, [said("more")]).await;
+            assert_eq!(waiter.await.unwrap(), Ok(beyond + 1));
+        }
+    };
+    // Asking again every 250 ms would take 10 s.
+    tokio::time::timeout(Duration::from_secs(6), rounds).await.unwrap();
+}
