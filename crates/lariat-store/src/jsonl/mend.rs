@@ -49,18 +49,16 @@ struct Entry {
 ///
 /// # Errors
 /// When reading or writing fails, or the records do not belong together.
-pub fn mend(mut source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
-    source.seek(SeekFrom::Start(0))?;
-    let header = survey(&mut source, known, |_, _, _| {})?.header;
-    mend_without(source, known, &header, &BTreeMap::new(), out)
+pub fn mend(source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
+    mend_without(source, known, None, &BTreeMap::new(), out)
 }
 
-/// The same, under a header that is given, and with events at some positions given up although their records are
+/// The same, under another header if one is given, and with events at some positions given up although their records are
 /// whole: for the reason that stands there.
 pub(super) fn mend_without(
     mut source: impl Read + Seek,
     known: &Known,
-    new_header: &Header,
+    new_header: Option<&Header>,
     given_up: &BTreeMap<u64, String>,
     mut out: impl Write,
 ) -> Result<Verdict, MendError> {
@@ -76,7 +74,7 @@ pub(super) fn mend_without(
     let chosen = choose(entries, &header, &mut lines)?;
     let reasons = verdict.damage.iter().filter_map(|damage| Some((damage.seq?, damage.note.as_str())));
     let reasons: BTreeMap<u64, &str> = reasons.collect();
-    let mut journal = Journal::begin(&mut out, new_header)?;
+    let mut journal = Journal::begin(&mut out, new_header.unwrap_or(&header))?;
     for entry in chosen {
         if entry.seq - journal.next > MAX_LOST {
             return Err(MendError::Foreign(entry.seq));

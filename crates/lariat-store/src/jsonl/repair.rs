@@ -244,7 +244,7 @@ fn write_mended(
     unreadable: &BTreeMap<u64, String>,
 ) -> Result<(), MendError> {
     let mut out = BufWriter::with_capacity(256 * 1024, files::create(new)?);
-    let before = mend_without(files::open(path)?, known, header, unreadable, &mut out)?;
+    let before = mend_without(files::open(path)?, known, Some(header), unreadable, &mut out)?;
     let file: File = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_data()?;
     let length = file.metadata()?.len();

@@ -137,7 +137,11 @@ impl Shelf {
     }
 
     /// The lines of a batch, and each record with the length of its line. Text that is moved out is kept.
-    fn sealed(&self, tip: &Tip, events: &[Event]) -> Result<(Vec<u8>, Vec<(Sealed, u64)>), StoreError> {
+    pub(super) fn sealed(
+        &self,
+        tip: &Tip,
+        events: &[Event],
+    ) -> Result<(Vec<u8>, Vec<(Sealed, u64)>), StoreError> {
         let (mut chain, mut batch) = (tip.chain, Batch::Begins);
         let (mut bytes, mut records) = (Vec::new(), Vec::with_capacity(events.len()));
         for event in events {
