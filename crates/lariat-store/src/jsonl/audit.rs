@@ -26,11 +26,19 @@ pub fn examine(source: impl Read, known: &Known) -> io::Result<Verdict> {
 
 /// What is known about a journal without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Known {
     /// What its first line should say.
     pub header: Header,
     /// How many events it has at least, those before the fork included.
     pub events: u64,
+}
+
+impl Known {
+    /// A journal with this header and at least so many events, those before the fork included.
+    pub const fn new(header: Header, events: u64) -> Self {
+        Self { header, events }
+    }
 }
 
 /// What was found.
@@ -233,7 +241,7 @@ impl Positions {
         let touched = self.0.get(from..to).unwrap_or_default();
         let start = touched.first().map_or(new.start, |range| range.start.min(new.start));
         let end = touched.last().map_or(new.end, |range| range.end.max(new.end));
-        self.0.splice(from..to, [start..end]);
+        self.0.splice(from..to, std::iter::once(start..end));
     }
 
     fn contains(&self, position: u64) -> bool {

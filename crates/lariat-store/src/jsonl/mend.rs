@@ -31,9 +31,14 @@ pub enum MendError {
     /// A record is so far behind the one before that it cannot belong to this journal.
     #[error("event {0} is too far behind the events before it to belong to this journal")]
     Foreign(u64),
-    /// An event that was there before is not in the new journal. Nothing was changed.
-    #[error("event {0} would be lost")]
-    WouldLose(u64),
+    /// The new journal is worse than the old one. Nothing was changed.
+    #[error("the journal has {before} events that can be saved, and the new one would have {after}")]
+    WouldLose {
+        /// Records that are whole.
+        before: u64,
+        /// Records of the new journal.
+        after: u64,
+    },
 }
 
 /// A record in the damaged file.

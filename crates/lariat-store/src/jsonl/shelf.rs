@@ -5,7 +5,7 @@
 //! looking; any other is looked at again each time, by length and time of its file.
 //! Invariant: what is returned was acknowledged by its writer, or will be if its writer lives.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -217,6 +217,7 @@ impl Shelf {
     ) -> Result<SessionSummary, StoreError> {
         let mut summary = SessionSummary::new(id.clone());
         let Some(fork) = &header.fork else { return Ok(summary) };
+        self.look_at_ancestors(id, fork)?;
         let mut older = Some(fork.clone());
         while let Some(from) = older.take() {
             match self.ancestor(&from) {
@@ -240,6 +241,27 @@ impl Shelf {
         summary.session_id = id.clone();
         summary.parent = Some(fork.session.clone());
         Ok(summary)
+    }
+
+    /// Looks at the ancestors of a session that nothing is known about, the oldest first: so none has to look at its
+    /// own before it, however many there are.
+    fn look_at_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
+        let mut line: Vec<Arc<Session>> = Vec::new();
+        let mut above = Some(fork.session.clone());
+        let mut seen: HashSet<SessionId> = HashSet::from([id.clone()]);
+        while let Some(ancestor) = above.take() {
+            if !seen.insert(ancestor.clone()) {
+                return Err(StoreError::Damaged(format!("session {id} is a fork of itself")));
+            }
+            let session = self.session(&ancestor);
+            if session.known.try_lock().is_ok_and(|known| known.tip.is_some()) {
+                break;
+            }
+            let header = first_header(&session.name)?;
+            above = header.and_then(|header| header.fork).map(|fork| fork.session);
+            line.push(session);
+        }
+        line.iter().rev().try_for_each(|session| self.look(session).map(drop))
     }
 
     /// Events of a session from a position on.
@@ -365,6 +387,19 @@ impl Shelf {
         }
         Ok(())
     }
+}
+
+/// The header in a journal's file, if it has one that is whole.
+fn first_header(name: &Name) -> Result<Option<Header>, StoreError> {
+    let path = name.journal();
+    let failed = |error: std::io::Error| unavailable(&path, &error);
+    let Some(state) = files::state(&path).map_err(failed)? else { return Ok(None) };
+    let file = files::open(&path).map_err(failed)?;
+    let first = Pieces::new(Section::new(&file, 0, state.length), 0).next().map_err(failed)?;
+    Ok(first.and_then(|piece| match piece.found {
+        Found::Header(header, _) => Some(header),
+        _ => None,
+    }))
 }
 
 /// Whether a session was deleted.

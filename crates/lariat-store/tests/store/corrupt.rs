@@ -76,7 +76,7 @@ fn original(seed: u64) -> Original {
     let mut bytes = lines.join(&b'\n');
     bytes.push(b'\n');
     let records = lines.iter().skip(1).map(|line| memmem::Finder::new(line).into_owned()).collect();
-    Original { bytes, known: Known { header, events: bodies.len() as u64 }, records, bodies }
+    Original { bytes, known: Known::new(header, bodies.len() as u64), records, bodies }
 }
 
 /// A mutant of a journal, and what was done to it.
