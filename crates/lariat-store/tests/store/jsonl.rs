@@ -1,5 +1,7 @@
 //! The store of files.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check that fails panics")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
