@@ -5,6 +5,7 @@
 //! Invariant: bytes that differ from what was written, other than a cut between two records, are reported; that cut is
 //! when the caller knows how many events there should be.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -25,11 +26,19 @@ pub fn examine(source: impl Read, known: &Known) -> io::Result<Verdict> {
 
 /// What is known about a journal without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Known {
     /// What its first line should say.
     pub header: Header,
     /// How many events it has at least, those before the fork included.
     pub events: u64,
+}
+
+impl Known {
+    /// A journal with this header and at least so many events, those before the fork included.
+    pub const fn new(header: Header, events: u64) -> Self {
+        Self { header, events }
+    }
 }
 
 /// What was found.
@@ -79,8 +88,8 @@ struct Audit {
     chain: Chain,
     /// Positions of records that are whole.
     seen: Positions,
-    /// Positions whose loss is explained by a gap.
-    explained: Positions,
+    /// Where losses begin that a gap stands for.
+    explained: BTreeSet<u64>,
     /// What was neither record nor header since the last record.
     gaps: Vec<(u64, u64, Gap)>,
     /// A line without its newline ends here.
@@ -97,7 +106,7 @@ impl Audit {
             next: start,
             chain: header.chain(),
             seen: Positions::default(),
-            explained: Positions::default(),
+            explained: BTreeSet::new(),
             gaps: Vec::new(),
             fused: None,
             end: 0,
@@ -178,7 +187,9 @@ impl Audit {
             };
             let note = format!("{length} bytes that are {what}{events}");
             self.report((here > 0).then_some(next), offset, kind, note);
-            self.explained.add_all(next..next + here);
+            if here > 0 {
+                self.explained.insert(next);
+            }
             next += here;
             lost -= here;
         }
@@ -190,14 +201,15 @@ impl Audit {
         if let Some((offset, seq)) = self.fused {
             self.report(seq, offset, DamageKind::Torn, "the newline of the last line is missing".to_owned());
         }
-        for hole in self.seen.holes(self.start..events) {
-            for missing in self.explained.holes(hole) {
-                let note = match missing.end - missing.start {
-                    1 => format!("event {} is missing", missing.start),
-                    _ => format!("events {} to {} are missing", missing.start, missing.end - 1),
-                };
-                self.damage.push(Damage::new(Some(missing.start), Some(self.end), DamageKind::Missing, note));
+        for missing in self.seen.holes(self.start..events) {
+            if self.explained.contains(&missing.start) {
+                continue;
             }
+            let note = match missing.end - missing.start {
+                1 => format!("event {} is missing", missing.start),
+                _ => format!("events {} to {} are missing", missing.start, missing.end - 1),
+            };
+            self.report(Some(missing.start), self.end, DamageKind::Missing, note);
         }
         let mut verdict = Verdict::default();
         verdict.intact = self.seen.count();
@@ -229,7 +241,7 @@ impl Positions {
         let touched = self.0.get(from..to).unwrap_or_default();
         let start = touched.first().map_or(new.start, |range| range.start.min(new.start));
         let end = touched.last().map_or(new.end, |range| range.end.max(new.end));
-        self.0.splice(from..to, [start..end]);
+        self.0.splice(from..to, std::iter::once(start..end));
     }
 
     fn contains(&self, position: u64) -> bool {

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use lariat_core::archive::Freed;
@@ -20,6 +20,8 @@ use super::{checked, unavailable};
 use crate::content::{hash_of, mentions};
 use crate::files;
 
+/// A file that was not finished for so long never will be: whoever wrote it is gone.
+const UNFINISHED: Duration = Duration::from_secs(3_600);
 /// Bytes looked through at once.
 const CHUNK: usize = 1024 * 1024;
 /// An address that begins in one chunk may end in the next: bytes that are looked at twice.
@@ -41,7 +43,23 @@ impl Shelf {
                 freed.blobs += 1;
             }
         }
+        freed.bytes += self.collect_unfinished(grace.max(UNFINISHED)).map_err(failed)?;
         Ok(freed)
+    }
+
+    /// Removes what a crash left of files that were being put in place.
+    fn collect_unfinished(&self, age: Duration) -> io::Result<u64> {
+        let mut folders = files::list(&name::blobs(&self.root))?;
+        folders.extend([name::sessions(&self.root), name::sides(&self.root)]);
+        let mut bytes = 0;
+        for path in folders.iter().map(|folder| files::list(folder)).collect::<io::Result<Vec<_>>>()?.concat()
+        {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with('.') && files::age(&path) >= age {
+                bytes += remove(&path)?;
+            }
+        }
+        Ok(bytes)
     }
 
     /// Removes deleted sessions that no fork needs.
@@ -145,7 +163,7 @@ fn parent_of(root: &Path, name: &Name) -> io::Result<Parent> {
     })
 }
 
-fn remove(path: &PathBuf) -> io::Result<u64> {
+fn remove(path: &Path) -> io::Result<u64> {
     let bytes = files::state(path)?.map_or(0, |state| state.length);
     files::remove(path)?;
     Ok(bytes)

@@ -1,1 +1,77 @@
+use super::*;
 
+fn sealed(body: &str) -> Sealed {
+    Sealed::new(7, Chain::start(&SessionId::from("s")), body.as_bytes().to_vec())
+}
+
+fn written(body: &str, batch: Batch) -> Vec<u8> {
+    let mut line = Vec::new();
+    write(&mut line, &sealed(body), batch);
+    line
+}
+
+fn opened(line: &[u8]) -> Option<(Line, Vec<u8>)> {
+    let seal = seal_of(line)?;
+    let mut body = Vec::new();
+    let found = seal.open(line.get(SEAL..seal.line_length())?, &mut body)?;
+    Some((found, body))
+}
+
+#[test]
+fn a_line_is_json_and_has_the_event_after_its_seal() {
+    let line = written(r#"{"v":1,"seq":7,"type":"X"}"#, Batch::Begins);
+    let chain = sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain.to_string();
+    let text = String::from_utf8(line.clone()).unwrap();
+    assert!(text.starts_with("{\"#\":\"0000001a "), "{text}");
+    assert!(text.ends_with(&format!(" {chain}\",\"v\":1,\"seq\":7,\"type\":\"X\"}}\n")), "{text}");
+    assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
+    assert_eq!(
+        opened(&line).unwrap().0,
+        Line { seq: 7, chain: sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain, batch: Batch::Begins }
+    );
+}
+
+#[test]
+fn whether_a_record_continues_its_batch_is_under_the_checksum() {
+    let body = r#"{"v":1,"seq":7}"#;
+    let (begins, continues) = (written(body, Batch::Begins), written(body, Batch::Continues));
+    assert_eq!(opened(&begins).unwrap().0.batch, Batch::Begins);
+    assert_eq!(opened(&continues).unwrap().0.batch, Batch::Continues);
+    for bit in 0..(begins.len() - 1) * 8 {
+        let mut broken = begins.clone();
+        broken[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(opened(&broken), None, "bit {bit}");
+    }
+}
+
+#[test]
+fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
+    for body in [
+        r##"{"v":1,"seq":7,"args":{"#":"00000010 00000000 00000000000000000000000000000000","x":[{"#":"y"}]}}"##,
+        r##"{"#":"first","seq":7}"##,
+        r##"{"seq":7,"text":"{\"#\":\"","other":"{\\u0023"}"##,
+    ] {
+        let line = written(body, Batch::Begins);
+        assert_eq!(memmem::find_iter(&line, OPENING).collect::<Vec<_>>(), [0], "{body}");
+        assert_eq!(opened(&line).unwrap().1, body.as_bytes());
+        let (one, other) = (serde_json::from_slice::<serde_json::Value>(&line).unwrap(), body);
+        let other: serde_json::Value = serde_json::from_str(other).unwrap();
+        assert_eq!(one.get("args"), other.get("args"));
+    }
+}
+
+#[test]
+fn a_header_comes_back_and_no_changed_one_does() {
+    let fork = Fork::new(SessionId::from("a \"parent\"\n"), 12, Chain::start(&SessionId::from("p")));
+    for fork in [None, Some(fork)] {
+        let header = Header::new(SessionId::from("s,\"check\":\"00000000\"}"), fork);
+        let line = header.line();
+        assert_eq!(Header::of(&line), Some((header.clone(), line.len() - 1)));
+        assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
+        for bit in 0..(line.len() - 1) * 8 {
+            let mut broken = line.clone();
+            broken[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::of(&broken), None, "bit {bit}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Owns the catalog: the summary of each session with the state of the file it was made of, in memory and, as a cache,
 //! in one file, so that a listing looks at each journal's length and time and opens only what changed.
-//! Invariant: a summary is listed only for the state of the file that is there now.
+//! Invariant: a summary is listed only for the state of the file that is there now, or by its writer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,6 +77,7 @@ impl Shelf {
         let deleted: std::collections::HashSet<&str> =
             paths.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".deleted")).collect();
         let own = self.own_tips();
+        let mut summaries = Vec::with_capacity(paths.len());
         let mut entries = HashMap::with_capacity(before.len());
         for path in &paths {
             let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(JOURNAL)) else {
@@ -85,6 +86,12 @@ impl Shelf {
             if deleted.contains(name) || name.starts_with('.') {
                 continue;
             }
+            if let Some(tip) = own.get(name) {
+                // Not kept: the file may be ahead of what was acknowledged.
+                summaries.push(Arc::new(tip.summary.clone()));
+                continue;
+            }
+            // Before it is read: what is written meanwhile makes it another state.
             let Some(state) = files::state(path).map_err(failed)? else { continue };
             let state = (state.length, state.changed, state.inode);
             let known = before.remove(name).filter(|entry| entry.state == state);
@@ -92,10 +99,7 @@ impl Shelf {
                 Some(entry) => entry,
                 None => {
                     catalog.unsaved += 1;
-                    let summary = match own.get(name) {
-                        Some(tip) => Some(tip.summary.clone()),
-                        None => self.summary_of(path)?,
-                    };
+                    let summary = self.summary_of(path)?;
                     Entry { name: name.to_owned(), state, summary: summary.map(Arc::new) }
                 }
             };
@@ -105,7 +109,7 @@ impl Shelf {
             self.save(&entries);
             catalog.unsaved = 0;
         }
-        let summaries = entries.values().filter_map(|entry| entry.summary.clone()).collect();
+        summaries.extend(entries.values().filter_map(|entry| entry.summary.clone()));
         catalog.entries = Some(entries);
         Ok(summaries)
     }

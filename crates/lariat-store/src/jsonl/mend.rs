@@ -31,9 +31,14 @@ pub enum MendError {
     /// A record is so far behind the one before that it cannot belong to this journal.
     #[error("event {0} is too far behind the events before it to belong to this journal")]
     Foreign(u64),
-    /// An event that was there before is not in the new journal. Nothing was changed.
-    #[error("event {0} would be lost")]
-    WouldLose(u64),
+    /// The new journal is worse than the old one. Nothing was changed.
+    #[error("the journal has {before} events that can be saved, and the new one would have {after}")]
+    WouldLose {
+        /// Records that are whole.
+        before: u64,
+        /// Records of the new journal.
+        after: u64,
+    },
 }
 
 /// A record in the damaged file.
@@ -49,18 +54,16 @@ struct Entry {
 ///
 /// # Errors
 /// When reading or writing fails, or the records do not belong together.
-pub fn mend(mut source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
-    source.seek(SeekFrom::Start(0))?;
-    let header = survey(&mut source, known, |_, _, _| {})?.header;
-    mend_without(source, known, &header, &BTreeMap::new(), out)
+pub fn mend(source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
+    mend_without(source, known, None, &BTreeMap::new(), out)
 }
 
-/// The same, under a header that is given, and with events at some positions given up although their records are
+/// The same, under another header if one is given, and with events at some positions given up although their records are
 /// whole: for the reason that stands there.
 pub(super) fn mend_without(
     mut source: impl Read + Seek,
     known: &Known,
-    new_header: &Header,
+    new_header: Option<&Header>,
     given_up: &BTreeMap<u64, String>,
     mut out: impl Write,
 ) -> Result<Verdict, MendError> {
@@ -76,7 +79,7 @@ pub(super) fn mend_without(
     let chosen = choose(entries, &header, &mut lines)?;
     let reasons = verdict.damage.iter().filter_map(|damage| Some((damage.seq?, damage.note.as_str())));
     let reasons: BTreeMap<u64, &str> = reasons.collect();
-    let mut journal = Journal::begin(&mut out, new_header)?;
+    let mut journal = Journal::begin(&mut out, new_header.unwrap_or(&header))?;
     for entry in chosen {
         if entry.seq - journal.next > MAX_LOST {
             return Err(MendError::Foreign(entry.seq));

@@ -23,6 +23,7 @@ mod list;
 mod managing;
 mod mend;
 mod name;
+mod reading;
 mod repair;
 mod scan;
 mod section;

@@ -28,6 +28,9 @@ use crate::content::{mentions, moved_out};
 use crate::files;
 use crate::record::Chain;
 
+/// A session, and what a fork shares of it; `None` for all of it.
+type Part = (Arc<Session>, Option<Fork>);
+
 /// What a look through one file found.
 struct Checked {
     /// Damage in the part that was asked for, and how many records of it are whole.
@@ -69,8 +72,8 @@ impl Shelf {
     }
 
     /// The files that a session's events are in, newest first, and what is shared of each but the first.
-    fn lineage(&self, id: &SessionId) -> Result<Vec<(Arc<Session>, Option<Fork>)>, StoreError> {
-        let mut line: Vec<(Arc<Session>, Option<Fork>)> = vec![(self.session(id), None)];
+    fn lineage(&self, id: &SessionId) -> Result<Vec<Part>, StoreError> {
+        let mut line: Vec<Part> = vec![(self.session(id), None)];
         let mut above = self.header_of(&self.session(id))?.fork;
         while let Some(fork) = above.take().filter(|_| line.len() < MAX_DEPTH) {
             let session = self.session(&fork.session);
@@ -100,7 +103,7 @@ impl Shelf {
         let length = if own { tip.end } else { file.metadata().map_err(failed)?.len() };
         let limit = shared.map_or(u64::MAX, |fork| fork.seq);
         let events = tip.synced.max(if own { tip.head } else { 0 }).max(shared.map_or(0, |fork| fork.seq));
-        let known = audit::Known { header: known_header(&session.id, &session.name)?, events };
+        let known = audit::Known::new(known_header(&session.id, &session.name)?, events);
         let mut blobs =
             BlobCheck { shelf: self, seen: HashMap::new(), damage: Vec::new(), unreadable: BTreeMap::new() };
         let mut end = 0;
@@ -202,7 +205,7 @@ impl Shelf {
         }
         let path = session.name.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
-        let known = audit::Known { header: whole.header, events: at_least };
+        let known = audit::Known::new(whole.header, at_least);
         let temporary = files::temporary(&path);
         let result = write_mended(&path, &temporary, &known, &header, &whole.unreadable);
         if let Err(error) = result {
@@ -244,14 +247,14 @@ fn write_mended(
     unreadable: &BTreeMap<u64, String>,
 ) -> Result<(), MendError> {
     let mut out = BufWriter::with_capacity(256 * 1024, files::create(new)?);
-    let before = mend_without(files::open(path)?, known, header, unreadable, &mut out)?;
+    let before = mend_without(files::open(path)?, known, Some(header), unreadable, &mut out)?;
     let file: File = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_data()?;
     let length = file.metadata()?.len();
-    let known = audit::Known { header: header.clone(), events: known.events };
+    let known = audit::Known::new(header.clone(), known.events);
     let after = examine(Section::new(&file, 0, length), &known)?;
     if !after.is_sound() || after.intact < before.intact {
-        return Err(MendError::WouldLose(after.intact));
+        return Err(MendError::WouldLose { before: before.intact, after: after.intact });
     }
     Ok(())
 }

@@ -1,17 +1,15 @@
-//! The sessions of a store as they are known, and reading them.
+//! The sessions of a store as they are known.
 //!
-//! Owns the table of sessions that were looked at, and how a fork's events are put together from its ancestors' files.
-//! Everything here blocks; nothing here writes to a journal. A session that this store writes to is known without
-//! looking; any other is looked at again each time, by length and time of its file.
+//! Owns the table of sessions that were looked at, and how they are. Everything here blocks; nothing here writes to a
+//! journal. A session that this store writes to is known without looking; any other is looked at again each time, by
+//! length and time of its file.
 //! Invariant: what is returned was acknowledged by its writer, or will be if its writer lives.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::archive::{Damage, DamageKind, SessionSummary};
-use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Durability, Epoch, StoreError};
 use serde::{Deserialize, Serialize};
@@ -217,6 +215,7 @@ impl Shelf {
     ) -> Result<SessionSummary, StoreError> {
         let mut summary = SessionSummary::new(id.clone());
         let Some(fork) = &header.fork else { return Ok(summary) };
+        self.look_at_ancestors(id, fork)?;
         let mut older = Some(fork.clone());
         while let Some(from) = older.take() {
             match self.ancestor(&from) {
@@ -242,129 +241,39 @@ impl Shelf {
         Ok(summary)
     }
 
-    /// Events of a session from a position on.
-    pub(super) fn read(&self, id: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
-        let Some(tip) = self.tip(id)? else { return Ok(Vec::new()) };
-        let wanted = from.saturating_add(limit as u64);
-        if wanted > tip.head && tip.synced > tip.head {
-            let what = format!("session {id}: events {} to {} are missing", tip.head, tip.synced - 1);
-            return Err(StoreError::Damaged(what));
-        }
-        let end = wanted.min(tip.head);
-        self.read_range(id.clone(), tip, from..end)
-    }
-
-    /// Events before a position, newest first.
-    pub(super) fn read_back(
-        &self,
-        id: &SessionId,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Event>, StoreError> {
-        let Some(tip) = self.tip(id)? else { return Ok(Vec::new()) };
-        let end = before.min(tip.head);
-        let mut events = self.read_range(id.clone(), tip, end.saturating_sub(limit as u64)..end)?;
-        events.reverse();
-        Ok(events)
-    }
-
-    /// Events that a fork shares, from a position on.
-    fn read_shared(&self, fork: &Fork, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
-        let tip = self.ancestor(fork)?;
-        let end = from.saturating_add(limit as u64).min(fork.seq);
-        self.read_range(fork.session.clone(), tip, from..end)
-    }
-
-    /// The tip of what a fork came from, which must have what is shared.
-    pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<Tip>, StoreError> {
-        let tip = self.look(&self.session(&fork.session))?;
-        let gone =
-            || StoreError::Damaged(format!("session {}, which this is a fork of, is gone", fork.session));
-        let tip = tip.ok_or_else(gone)?;
-        if tip.head < fork.seq {
-            let note = "which this is a fork of, has fewer events than the fork shares";
-            return Err(StoreError::Damaged(format!("session {}, {note}", fork.session)));
-        }
-        Ok(tip)
-    }
-
-    /// Events of a range, each from the file that it is in: own ones last.
-    fn read_range(&self, id: SessionId, tip: Arc<Tip>, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
-        let (mut parts, mut end) = (Vec::new(), range.end);
-        let (mut id, mut tip) = (id, tip);
-        while range.start < end {
-            let own = tip.header.start().max(range.start);
-            let fork = tip.header.fork.clone();
-            if own < end {
-                parts.push((id, Arc::clone(&tip), own..end));
-                end = own;
+    /// Looks at the ancestors of a session that nothing is known about, the oldest first: so none has to look at its
+    /// own before it, however many there are.
+    fn look_at_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
+        let mut line: Vec<Arc<Session>> = Vec::new();
+        let mut above = Some(fork.session.clone());
+        let mut seen: HashSet<SessionId> = HashSet::from([id.clone()]);
+        while let Some(ancestor) = above.take() {
+            if !seen.insert(ancestor.clone()) {
+                return Err(StoreError::Damaged(format!("session {id} is a fork of itself")));
             }
-            let Some(fork) = fork.filter(|_| range.start < end) else { break };
-            if parts.len() > MAX_DEPTH {
-                return Err(StoreError::Damaged("a fork has no end of ancestors".to_owned()));
+            let session = self.session(&ancestor);
+            if session.known.try_lock().is_ok_and(|known| known.tip.is_some()) {
+                break;
             }
-            tip = self.ancestor(&fork)?;
-            id = fork.session;
+            let header = first_header(&session.name)?;
+            above = header.and_then(|header| header.fork).map(|fork| fork.session);
+            line.push(session);
         }
-        let mut events = Vec::new();
-        for (id, tip, range) in parts.into_iter().rev() {
-            self.read_file(&id, &tip, range, &mut events)?;
-        }
-        Ok(events)
+        line.iter().rev().try_for_each(|session| self.look(session).map(drop))
     }
+}
 
-    /// Events that are in a session's own file.
-    fn read_file(
-        &self,
-        id: &SessionId,
-        tip: &Tip,
-        range: Range<u64>,
-        events: &mut Vec<Event>,
-    ) -> Result<(), StoreError> {
-        let path = Name::of(&self.root, id).journal();
-        let failed = |error: std::io::Error| unavailable(&path, &error);
-        let file = files::open(&path).map_err(failed)?;
-        let from = tip.before(range.start);
-        let mut pieces = Pieces::new(Section::new(&file, from, tip.end), from);
-        let mut next = range.start;
-        let damaged = |next: u64, offset: u64, what: &str| {
-            StoreError::Damaged(format!("session {id}, event {next}, byte {offset}: {what}"))
-        };
-        while next < range.end {
-            let Some(piece) = pieces.next().map_err(failed)? else {
-                let what = match &tip.damage {
-                    Some(damage) => damage.note.as_str(),
-                    None => "missing",
-                };
-                return Err(damaged(next, tip.end, what));
-            };
-            match piece.found {
-                // Before what was asked for.
-                Found::Record(line, _) if line.seq < range.start => {}
-                Found::Record(line, _) if line.seq == next => {
-                    let event = self.blobs.event(next, pieces.body());
-                    let located = |error| match error {
-                        StoreError::Damaged(what) => damaged(next, piece.offset, &what),
-                        other => other,
-                    };
-                    events.push(Arc::new(event.map_err(located)?));
-                    next += 1;
-                }
-                Found::Record(..) => {
-                    return Err(damaged(next, piece.offset, "another event is in its place"));
-                }
-                // A gap before what was asked for is not asked for, unless that is in it: then the next record tells.
-                Found::Gap(gap) if next > range.start => {
-                    return Err(damaged(next, piece.offset, gap.damage().1));
-                }
-                Found::Header(..) if piece.offset > 0 && next > range.start => {
-                    return Err(damaged(next, piece.offset, "a header in the middle"));
-                }
-                Found::Gap(_) | Found::Header(..) => {}
-            }
-        }
-        Ok(())
-    }
+/// The header in a journal's file, if it has one that is whole.
+fn first_header(name: &Name) -> Result<Option<Header>, StoreError> {
+    let path = name.journal();
+    let failed = |error: std::io::Error| unavailable(&path, &error);
+    let Some(state) = files::state(&path).map_err(failed)? else { return Ok(None) };
+    let file = files::open(&path).map_err(failed)?;
+    let first = Pieces::new(Section::new(&file, 0, state.length), 0).next().map_err(failed)?;
+    Ok(first.and_then(|piece| match piece.found {
+        Found::Header(header, _) => Some(header),
+        _ => None,
+    }))
 }
 
 /// Whether a session was deleted.

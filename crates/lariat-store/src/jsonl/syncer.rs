@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::shelf::{Session, locked};
+use super::writer::Writer;
 
 /// The thread and what it shares.
 #[derive(Debug)]
@@ -80,8 +81,9 @@ impl Shared {
     }
 }
 
-fn sync(session: &Session) -> std::io::Result<()> {
-    let pending = locked(&session.writer).as_ref().and_then(super::writer::Writer::pending);
+/// Syncs what waits in a session; opens and writes it again when an earlier sync failed.
+pub(super) fn sync(session: &Session) -> std::io::Result<()> {
+    let pending = locked(&session.writer).as_ref().and_then(Writer::pending);
     if let Some((file, end)) = pending {
         let synced = file.sync_data();
         let failed = synced.is_err();

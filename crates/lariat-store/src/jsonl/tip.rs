@@ -142,7 +142,7 @@ impl Tip {
             // Counted; what is wrong with it is found out by whoever reads it.
             None => self.summary.events += 1,
         }
-        if self.summary.events % FOLDED == 0 {
+        if self.summary.events.is_multiple_of(FOLDED) {
             self.folds.push(self.summary.clone());
         }
     }

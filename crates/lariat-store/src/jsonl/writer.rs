@@ -196,3 +196,7 @@ pub(super) fn free_name(name: &Name, kind: Aside) -> io::Result<std::path::PathB
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

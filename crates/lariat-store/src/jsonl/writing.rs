@@ -136,8 +136,8 @@ impl Shelf {
         Ok(Ack { next_seq, durability })
     }
 
-    /// The lines of a batch, and each record with the length of its line. Text that is moved out is kept.
-    fn sealed(&self, tip: &Tip, events: &[Event]) -> Result<(Vec<u8>, Vec<(Sealed, u64)>), StoreError> {
+    /// The lines of a batch. Text that is moved out is kept.
+    pub(super) fn sealed(&self, tip: &Tip, events: &[Event]) -> Result<Lines, StoreError> {
         let (mut chain, mut batch) = (tip.chain, Batch::Begins);
         let (mut bytes, mut records) = (Vec::new(), Vec::with_capacity(events.len()));
         for event in events {
@@ -215,6 +215,9 @@ impl Drop for Shelf {
         self.close();
     }
 }
+
+/// The bytes of a batch, and each record with the length of its line.
+type Lines = (Vec<u8>, Vec<(Sealed, u64)>);
 
 /// When an index is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

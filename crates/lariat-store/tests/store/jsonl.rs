@@ -1,5 +1,7 @@
 //! The store of files.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check that fails panics")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,4 +57,299 @@ mod fast {
     use super::*;
 
     lariat_testkit::store_conformance!(Folder::new(Durability::Fast));
+}
+
+mod in_files {
+    #![expect(clippy::disallowed_methods, reason = "these tests do to the files what others may do to them")]
+
+    use std::fs;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use lariat_core::archive::{DamageKind, ListQuery, SessionSummary};
+    use lariat_core::event::AgentEvent;
+    use lariat_core::id::SessionId;
+    use lariat_core::store::StoreError;
+    use lariat_testkit::conformance::{Script, said};
+
+    use super::*;
+
+    /// A store with one session of these events; dropped, so that its index is written.
+    async fn written(folder: &Folder, texts: &[&str]) -> Script {
+        let store = folder.open().await;
+        let mut script = Script::claim(&*store, "s", 1_000).await;
+        for text in texts {
+            script.write(&*store, [said(text)]).await;
+        }
+        script
+    }
+
+    fn journal(folder: &Folder, name: &str) -> PathBuf {
+        folder.path.join("sessions").join(format!("{name}.jsonl"))
+    }
+
+    fn cut_last_line(path: &Path) {
+        let bytes = fs::read(path).unwrap();
+        let end = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
+        fs::write(path, &bytes[..=end]).unwrap();
+    }
+
+    fn flip(path: &Path, needle: &str) {
+        let mut bytes = fs::read(path).unwrap();
+        let at = memchr::memmem::find(&bytes, needle.as_bytes()).unwrap();
+        bytes[at] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn is_lost(event: &lariat_core::event::Event) -> bool {
+        matches!(event.event, AgentEvent::EventLost { .. })
+    }
+
+    #[tokio::test]
+    async fn a_journal_is_lines_of_json_with_the_words_in_them() {
+        let folder = Folder::new(Durability::Durable);
+        written(&folder, &["find me with grep", "and me"]).await;
+        let text = fs::read_to_string(journal(&folder, "s")).unwrap();
+        assert_eq!(text.lines().count(), 3);
+        for line in text.lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+        assert!(text.lines().nth(1).unwrap().contains("find me with grep"));
+    }
+
+    #[tokio::test]
+    async fn events_that_were_cut_off_between_two_lines_are_missed() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two", "three"]).await;
+        cut_last_line(&journal(&folder, "s"));
+        let store = folder.open().await;
+        let id = &script.session_id;
+        assert!(matches!(store.read(id, 0, 9).await, Err(StoreError::Damaged(_))));
+        assert_eq!(store.read(id, 0, 2).await.unwrap(), &script.written[..2]);
+        assert!(matches!(store.claim(id).await, Err(StoreError::Damaged(_))));
+        let verdict = store.verify(id).await.unwrap();
+        assert_eq!(verdict.intact, 2);
+        assert_eq!((verdict.damage[0].kind, verdict.damage[0].seq), (DamageKind::Missing, Some(2)));
+        store.repair(id).await.unwrap();
+        let read = store.read(id, 0, 9).await.unwrap();
+        assert_eq!(read[..2], script.written[..2]);
+        assert!(read.len() == 3 && is_lost(&read[2]));
+        let mut next = Script::claim(&*store, "s", 9_000).await;
+        next.catch_up(&*store).await;
+        next.write(&*store, [said("goes on")]).await;
+        assert!(store.verify(id).await.unwrap().is_sound());
+    }
+
+    #[tokio::test]
+    async fn a_journal_without_its_index_is_read_again_and_its_epoch_grows_on() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two", "three"]).await;
+        let summary = SessionSummary::of(script.session_id.clone(), &script.written);
+        for lost in ["s.idx", "s.epoch"] {
+            let before = folder.open().await.claim(&script.session_id).await.unwrap();
+            fs::remove_file(folder.path.join("index").join(lost)).unwrap();
+            let store = folder.open().await;
+            script.check(&*store).await;
+            assert_eq!(store.summary(&script.session_id).await.unwrap(), summary);
+            let after = store.claim(&script.session_id).await.unwrap();
+            assert!(after > before, "without {lost}: {after:?} after {before:?}");
+        }
+        for broken in ["s.idx", "s.epoch"] {
+            fs::write(folder.path.join("index").join(broken), "{}").unwrap();
+        }
+        script.check(&*folder.open().await).await;
+    }
+
+    #[tokio::test]
+    async fn an_index_of_another_journal_is_not_believed() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two", "three"]).await;
+        let index = fs::read(folder.path.join("index/s.idx")).unwrap();
+        let other = Folder::new(Durability::Durable);
+        let theirs = written(&other, &["eins", "zwei", "drei", "vier"]).await;
+        fs::write(other.path.join("index/s.idx"), index).unwrap();
+        theirs.check(&*other.open().await).await;
+        drop(script);
+    }
+
+    #[tokio::test]
+    async fn a_journal_whose_file_is_gone_is_missed() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two"]).await;
+        fs::remove_file(journal(&folder, "s")).unwrap();
+        let store = folder.open().await;
+        let id = &script.session_id;
+        assert!(matches!(store.claim(id).await, Err(StoreError::Damaged(_))));
+        store.repair(id).await.unwrap();
+        let read = store.read(id, 0, 9).await.unwrap();
+        assert!(read.len() == 2 && read.iter().all(is_lost));
+        store.claim(id).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_header_that_is_damaged_is_reported_and_restored() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two"]).await;
+        {
+            let store = folder.open().await;
+            store.fork(&script.session_id, 1, &SessionId::from("fork")).await.unwrap();
+            let mut fork = Script::claim(&*store, "fork", 9_000).await;
+            fork.catch_up(&*store).await;
+            fork.write(&*store, [said("of the fork")]).await;
+        }
+        flip(&journal(&folder, "fork"), "\"seq\":1");
+        let store = folder.open().await;
+        let id = SessionId::from("fork");
+        assert!(matches!(store.claim(&id).await, Err(StoreError::Damaged(_))));
+        assert!(!store.verify(&id).await.unwrap().is_sound());
+        store.repair(&id).await.unwrap();
+        assert!(store.verify(&id).await.unwrap().is_sound());
+        assert_eq!(store.read(&id, 0, 9).await.unwrap()[0], script.written[0]);
+        assert_eq!(store.head(&id).await, Ok(2));
+        store.claim(&id).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_second_store_is_told_who_writes_and_takes_over_when_the_first_is_gone() {
+        let folder = Folder::new(Durability::Durable);
+        let first = folder.open().await;
+        let mut script = Script::claim(&*first, "s", 1_000).await;
+        script.write(&*first, [said("one")]).await;
+        let second = folder.open().await;
+        let busy = second.claim(&script.session_id).await;
+        let us = format!("process {}", std::process::id());
+        assert_eq!(busy, Err(StoreError::Busy { holder: us }));
+        assert!(matches!(second.delete(&script.session_id).await, Err(StoreError::Busy { .. })));
+        assert!(matches!(second.repair(&script.session_id).await, Ok(verdict) if verdict.is_sound()));
+        let not_the_writer = lariat_core::store::Append::new(&script.session_id, script.epoch, 1, &[]);
+        let refused = second.append(not_the_writer).await;
+        assert_eq!(refused, Err(StoreError::Fenced { current: script.epoch }));
+        drop(first);
+        assert!(second.claim(&script.session_id).await.unwrap() > script.epoch);
+        script.check(&*second).await;
+    }
+
+    #[tokio::test]
+    async fn another_store_sees_a_journal_grow() {
+        let folder = Folder::new(Durability::Durable);
+        let writer = folder.open().await;
+        let reader = folder.open().await;
+        let mut script = Script::claim(&*writer, "s", 1_000).await;
+        for text in ["one", "two", "three"] {
+            let beyond = script.written.len() as u64;
+            let waiting = tokio::spawn({
+                let (reader, id) = (Arc::clone(&reader), script.session_id.clone());
+                async move { reader.grown(&id, beyond).await }
+            });
+            script.write(&*writer, [said(text)]).await;
+            let grown = tokio::time::timeout(Duration::from_secs(10), waiting).await.unwrap().unwrap();
+            assert_eq!(grown, Ok(beyond + 1));
+            script.check(&*reader).await;
+            let summary = SessionSummary::of(script.session_id.clone(), &script.written);
+            assert_eq!(reader.list(&ListQuery::default()).await.unwrap(), [summary]);
+        }
+        writer.delete(&script.session_id).await.unwrap();
+        assert_eq!(reader.head(&script.session_id).await, Ok(0));
+        assert!(reader.list(&ListQuery::default()).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn damage_in_what_a_fork_shares_is_reported_and_repaired_through_the_fork() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two", "three", "four"]).await;
+        let fork = SessionId::from("fork");
+        let mut child = {
+            let store = folder.open().await;
+            store.fork(&script.session_id, 3, &fork).await.unwrap();
+            let mut child = Script::claim(&*store, "fork", 9_000).await;
+            child.catch_up(&*store).await;
+            child.write(&*store, [said("own")]).await;
+            child
+        };
+        flip(&journal(&folder, "s"), "\"two\"");
+        let store = folder.open().await;
+        let verdict = store.verify(&fork).await.unwrap();
+        assert_eq!(verdict.intact, 3, "{verdict:?}");
+        assert_eq!((verdict.damage[0].kind, verdict.damage[0].seq), (DamageKind::Checksum, Some(1)));
+        assert!(matches!(store.read(&fork, 0, 9).await, Err(StoreError::Damaged(_))));
+        assert_eq!(store.repair(&fork).await.unwrap(), verdict);
+        for (id, expected) in [(&fork, &child.written), (&script.session_id, &script.written)] {
+            assert_eq!(store.verify(id).await.unwrap().damage, []);
+            let read = store.read(id, 0, 9).await.unwrap();
+            assert!(is_lost(&read[1]));
+            assert_eq!((&read[0], &read[2..]), (&expected[0], &expected[2..]));
+        }
+        child.epoch = store.claim(&fork).await.unwrap();
+        child.catch_up(&*store).await;
+        child.write(&*store, [said("goes on")]).await;
+        assert!(store.verify(&fork).await.unwrap().is_sound());
+    }
+
+    #[tokio::test]
+    async fn text_whose_blob_is_gone_is_reported_and_given_up_by_a_repair() {
+        let folder = Folder::new(Durability::Durable);
+        let large = "large ".repeat(20_000);
+        let script = written(&folder, &["one", &large, "three"]).await;
+        let blobs = folder.path.join("blobs");
+        let inner = fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
+        let blob = fs::read_dir(inner).unwrap().next().unwrap().unwrap().path();
+        flip(&blob, "large");
+        let store = folder.open().await;
+        let id = &script.session_id;
+        assert!(matches!(store.read(id, 0, 9).await, Err(StoreError::Damaged(_))));
+        for _ in ["changed", "gone"] {
+            let verdict = store.verify(id).await.unwrap();
+            assert_eq!(verdict.damage.len(), 1, "{verdict:?}");
+            assert_eq!((verdict.damage[0].kind, verdict.damage[0].seq), (DamageKind::Blob, Some(1)));
+            let _ = fs::remove_file(&blob);
+        }
+        store.repair(id).await.unwrap();
+        let read = store.read(id, 0, 9).await.unwrap();
+        assert!(read.len() == 3 && is_lost(&read[1]) && read[2] == script.written[2]);
+        assert!(store.verify(id).await.unwrap().is_sound());
+    }
+
+    #[tokio::test]
+    async fn a_damaged_session_is_still_listed_and_found() {
+        let folder = Folder::new(Durability::Durable);
+        written(&folder, &["one", "two", "three"]).await;
+        fs::remove_file(folder.path.join("index/s.idx")).unwrap();
+        flip(&journal(&folder, "s"), "\"two\"");
+        let store = folder.open().await;
+        let mut query = ListQuery::default();
+        assert_eq!(store.list(&query).await.unwrap().len(), 1);
+        query.text = Some("three".to_owned());
+        assert_eq!(store.list(&query).await.unwrap().len(), 1);
+        query.text = Some("two".to_owned());
+        assert_eq!(store.list(&query).await.unwrap().len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_blob_that_only_damaged_bytes_name_is_not_collected() {
+        let folder = Folder::new(Durability::Durable);
+        let blob = folder.open().await.put_blob(b"precious").await.unwrap();
+        written(&folder, &["one", &format!("flipped, see {}", blob.0), "three"]).await;
+        flip(&journal(&folder, "s"), "flipped");
+        let store = folder.open().await;
+        store.collect_garbage(Duration::ZERO).await.unwrap();
+        assert_eq!(store.blob(&blob).await.unwrap(), b"precious");
+        store.repair(&SessionId::from("s")).await.unwrap();
+        store.collect_garbage(Duration::ZERO).await.unwrap();
+        assert_eq!(store.blob(&blob).await.unwrap(), b"precious", "the file that was set aside names it");
+    }
+
+    #[tokio::test]
+    async fn a_fork_in_the_middle_of_a_long_journal_has_the_summary_of_what_it_shares() {
+        let folder = Folder::new(Durability::Fast);
+        let store = folder.open().await;
+        let mut script = Script::claim(&*store, "s", 1_000).await;
+        script.write(&*store, (0..9_000).map(|n| said(&format!("{n}")))).await;
+        for at in [1, 4_095, 4_096, 4_097, 8_192, 8_500, 9_000] {
+            let fork = SessionId::from(format!("fork {at}"));
+            store.fork(&script.session_id, at, &fork).await.unwrap();
+            let mut expected = SessionSummary::of(fork.clone(), &script.written[..at as usize]);
+            expected.parent = Some(script.session_id.clone());
+            assert_eq!(store.summary(&fork).await.unwrap(), expected);
+        }
+    }
 }
