@@ -60,6 +60,8 @@ pub(crate) struct Trial {
     /// What was acknowledged: position and id, in the order it was told.
     acknowledged: Vec<(u64, String)>,
     pub(crate) outages: usize,
+    /// Whether its calls take their time.
+    pub(crate) slow: bool,
     /// A mistake that the run makes on purpose.
     pub(crate) mistake: Option<String>,
 }
@@ -67,7 +69,16 @@ pub(crate) struct Trial {
 impl Trial {
     pub(crate) fn new(kind: Kind, place: String, session: String, folder: &Path) -> Self {
         let ledger = folder.join("ledger").to_string_lossy().into_owned();
-        Self { kind, place, session, ledger, acknowledged: Vec::new(), outages: 0, mistake: None }
+        Self {
+            kind,
+            place,
+            session,
+            ledger,
+            acknowledged: Vec::new(),
+            outages: 0,
+            slow: false,
+            mistake: None,
+        }
     }
 
     /// The command of a life, to be run below `wrapper` if there is one.
@@ -84,6 +95,9 @@ impl Trial {
         let prompts = PROMPTS.to_string();
         let named = ["child", "--store", self.kind.name(), "--place", &self.place, "--prompts", &prompts];
         command.args(named).args(["--session", &self.session, "--ledger", &self.ledger]);
+        if self.slow {
+            command.args(["--slow", "150"]);
+        }
         if let Some(mistake) = &self.mistake {
             command.args(["--mistake", mistake]);
         }

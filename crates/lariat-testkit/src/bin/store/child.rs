@@ -7,6 +7,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::BoxFuture;
 use lariat_core::archive::SessionArchive;
@@ -33,18 +34,24 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let session = option(options, "--session").unwrap_or("s").to_owned();
     let ledger = PathBuf::from(option(options, "--ledger").ok_or("--ledger is missing")?);
     let prompts = number(options, "--prompts", 3)?;
+    let slow = Duration::from_millis(number(options, "--slow", 0)?);
     let mistake = option(options, "--mistake").unwrap_or_default().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime
-        .map_err(|error| error.to_string())?
-        .block_on(live(kind, &place, session, ledger, prompts, mistake))
+    runtime.map_err(|error| error.to_string())?.block_on(live(
+        kind,
+        &place,
+        session,
+        FileLedger { path: ledger, twice: mistake == "runs-twice", slow },
+        prompts,
+        mistake,
+    ))
 }
 
 async fn live(
     kind: Kind,
     place: &str,
     session: String,
-    ledger: PathBuf,
+    ledger: FileLedger,
     prompts: u64,
     mistake: String,
 ) -> Result<bool, String> {
@@ -54,7 +61,7 @@ async fn live(
     let model = Arc::new(ScriptedModel::from_fn(|_, request| reply(request)));
     let agent = Agent::builder()
         .shared_model(Arc::clone(&model) as Arc<dyn StreamProvider>)
-        .tool(FileLedger { path: ledger, twice: mistake == "runs-twice" })
+        .tool(ledger)
         .permission_policy(AllowAll)
         .repetition(None)
         .retry(lariat_core::config::RetryConfig::none())
@@ -115,6 +122,8 @@ struct FileLedger {
     path: PathBuf,
     /// A planted mistake.
     twice: bool,
+    /// How long a call takes.
+    slow: Duration,
 }
 
 impl AgentTool for FileLedger {
@@ -144,6 +153,7 @@ impl AgentTool for FileLedger {
         context: ToolContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
+            tokio::time::sleep(self.slow).await;
             let opened = std::fs::OpenOptions::new().create(true).append(true).open(&self.path);
             let noted = opened.and_then(|mut file| {
                 let line = format!("{} {}\n", context.loop_id, context.tool_call_id);

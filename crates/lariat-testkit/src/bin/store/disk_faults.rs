@@ -97,15 +97,19 @@ fn full_disk(kind: Kind) -> Result<(), String> {
     }
     let outcome = (|| {
         let ballast = store.join("ballast");
+        trial.slow = true;
         let child = trial.start(&[])?;
         // The store is there; now everything else is taken.
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(400));
         let _ = std::fs::write(&ballast, vec![1; 6 * 1024 * 1024]);
         std::thread::sleep(Duration::from_secs(2));
         std::fs::remove_file(&ballast).map_err(|error| error.to_string())?;
         let freed = Instant::now();
         let done = trial.hear(child)?;
         let after = freed.elapsed();
+        if trial.outages == 0 {
+            return Err("nobody noticed".to_owned());
+        }
         if !done {
             trial.finish()?;
         }
