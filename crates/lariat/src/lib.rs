@@ -419,6 +419,8 @@
 pub use lariat_core as core;
 #[cfg(feature = "models")]
 pub use lariat_model as models;
+/// Stores that keep sessions: SQLite, files, PostgreSQL.
+pub use lariat_store as stores;
 pub use lariat_runtime as runtime;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
