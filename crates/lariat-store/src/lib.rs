@@ -12,6 +12,7 @@
 
 pub mod content;
 mod files;
+pub mod interchange;
 pub mod jsonl;
 #[cfg(feature = "postgres")]
 pub mod postgres;
