@@ -74,6 +74,11 @@ impl fmt::Display for Note {
 }
 
 impl Imported {
+    fn new(session_id: SessionId, events: Vec<ImportedEvent>, mut notes: Vec<Note>) -> Self {
+        notes.sort_by_key(|note| note.line);
+        Self { session_id, events, notes }
+    }
+
     /// The events as records of a journal, numbered from `first_seq`. The same import gives the same records.
     pub fn records(&self, first_seq: u64) -> Vec<Event> {
         let mut minter = Minter::default();

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lariat_core::event::Event;
+use lariat_core::event::{CompactionCause, Event};
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
@@ -63,67 +63,31 @@ impl Export<'_> {
     /// What was said before the last boundary, and what comes after it.
     fn conversation(&mut self) -> (Vec<Line>, Vec<Line>) {
         let tip = self.fold.tip();
-        let steps = self.journal.steps(tip);
-        let (mut history, mut lines) = (Vec::new(), Vec::new());
-        let mut last: Option<Uuid> = None;
-        // What the model saw after the last boundary, and what was said since.
-        let mut view: Vec<SharedMessage> = Vec::new();
-        let mut since: Vec<(Timestamp, SharedMessage)> = Vec::new();
-        let mut before = None;
-        let mut rest = steps.into_iter().peekable();
-        while let Some(step) = rest.next() {
-            match step {
-                Step::Message(_, message) if self.journal.removed.contains(&message.id()) => {
-                    before = Some(message.id());
-                }
-                Step::Message(time, message) => {
-                    before = Some(message.id());
-                    since.push((*time, message.clone()));
-                }
-                // Several in a row show as one: what was seen between them was never sent.
-                Step::Compacted(_) if matches!(rest.peek(), Some(Step::Compacted(_))) => {}
-                Step::Compacted(compacted) => {
-                    let after = seen(&self.fold.conversation(before).0);
-                    let unchanged =
-                        view.iter().cloned().chain(since.iter().map(|(_, message)| message.clone()));
-                    if before.is_none() || seen(&Transcript::repaired(unchanged).0) == after {
-                        continue;
-                    }
-                    for (time, message) in since.drain(..) {
-                        last = self.write(&mut lines, time, &message, last).or(last);
-                    }
-                    history.append(&mut lines);
-                    last = Some(self.boundary(&mut lines, compacted, last));
-                    for message in &after {
-                        last = self.rewrite(&mut lines, compacted, message, last).or(last);
-                    }
-                    view = after;
-                }
+        let mut windows = windows(self.journal, tip);
+        let last_window = windows.pop().unwrap_or_default();
+        let (mut lines, mut last) = (Vec::new(), None);
+        for window in &windows {
+            last = self.boundary(&mut lines, window, &window.seen, last);
+            for (time, message) in &window.said {
+                last = Some(self.write(&mut lines, *time, message, last));
             }
         }
-        self.last_part(&mut lines, tip, view.len(), since, last);
-        (history, lines)
-    }
-
-    /// What was said since the last boundary, as the model sees it.
-    fn last_part(
-        &mut self,
-        lines: &mut Vec<Line>,
-        tip: Option<MessageId>,
-        skip: usize,
-        since: Vec<(Timestamp, SharedMessage)>,
-        mut last: Option<Uuid>,
-    ) {
+        let history = std::mem::take(&mut lines);
+        // The last window as the fold has it: what is sent from there is what must be read there.
+        let now = seen(&self.fold.conversation(tip).0);
+        let (kept, said) = now.split_at_checked(last_window.seen.len()).unwrap_or((&now, &[]));
+        last = self.boundary(&mut lines, &last_window, kept, last);
         let mut anchor = last;
         let times: HashMap<MessageId, Timestamp> =
-            since.iter().map(|(time, message)| (message.id(), *time)).collect();
-        for message in seen(&self.fold.conversation(tip).0).iter().skip(skip) {
+            last_window.said.iter().map(|(time, message)| (message.id(), *time)).collect();
+        for message in said {
             let time = times.get(&message.id()).copied().unwrap_or(self.journal.begun);
-            last = self.write(lines, time, message, last).or(last);
+            last = Some(self.write(&mut lines, time, message, last));
         }
-        for (_, message) in since {
+        for (_, message) in last_window.said {
             anchor = *self.anchors.entry(message.id()).or_insert(anchor);
         }
+        (history, lines)
     }
 
     /// The messages that are not part of the newest conversation.
@@ -138,7 +102,7 @@ impl Export<'_> {
                 } else if self.journal.removed.contains(&message.id()) {
                     self.anchors.insert(message.id(), last);
                 } else {
-                    last = self.write(&mut lines, *time, message, last).or(last);
+                    last = Some(self.write(&mut lines, *time, message, last));
                 }
             }
         }
@@ -151,7 +115,7 @@ impl Export<'_> {
         time: Timestamp,
         message: &SharedMessage,
         parent: Option<Uuid>,
-    ) -> Option<Uuid> {
+    ) -> Uuid {
         // What the fold made up to complete a conversation has no id of its own.
         let id = message.id();
         let uuid = if id.is_nil() || self.used.contains(&id.uuid()) {
@@ -162,7 +126,28 @@ impl Export<'_> {
         self.used.insert(uuid);
         self.anchors.entry(id).or_insert(Some(uuid));
         lines.push(self.lines.line(message, uuid, parent, time));
-        Some(uuid)
+        uuid
+    }
+
+    /// The line where a window begins, and what was kept for it.
+    fn boundary(
+        &mut self,
+        lines: &mut Vec<Line>,
+        window: &Window<'_>,
+        kept: &[SharedMessage],
+        last: Option<Uuid>,
+    ) -> Option<Uuid> {
+        let Some(compacted) = window.begun else { return last };
+        let name = last.map(|last| last.to_string()).unwrap_or_default();
+        let uuid = self.fresh("boundary", &name);
+        self.used.insert(uuid);
+        let mut line = self.lines.system(BOUNDARY, "Conversation compacted", uuid, None, compacted.at);
+        line.insert("logicalParentUuid".to_owned(), json!(last));
+        let trigger = if compacted.cause == CompactionCause::Manual { "manual" } else { "auto" };
+        let metadata = json!({"trigger": trigger, "preTokens": compacted.tokens_before});
+        line.insert("compactMetadata".to_owned(), metadata);
+        lines.push(line);
+        Some(kept.iter().fold(uuid, |parent, message| self.rewrite(lines, compacted, message, parent)))
     }
 
     /// A message that stands before a boundary already, once more behind it.
@@ -171,37 +156,16 @@ impl Export<'_> {
         lines: &mut Vec<Line>,
         compacted: &Compacted,
         message: &SharedMessage,
-        parent: Option<Uuid>,
-    ) -> Option<Uuid> {
-        let is_summary = compacted.summaries.contains(&message.id());
-        let uuid = if is_summary && !self.used.contains(&message.id().uuid()) && !message.id().is_nil() {
-            message.id().uuid()
-        } else {
-            self.fresh("kept", &message.id().to_string())
-        };
+        parent: Uuid,
+    ) -> Uuid {
+        let id = message.id();
+        let is_new = compacted.made(id) && !id.is_nil() && !self.used.contains(&id.uuid());
+        let uuid = if is_new { id.uuid() } else { self.fresh("kept", &id.to_string()) };
         self.used.insert(uuid);
-        let mut line = self.lines.line(message, uuid, parent, compacted.at);
-        if is_summary {
+        let mut line = self.lines.line(message, uuid, Some(parent), compacted.at);
+        if compacted.made(id) {
             line.insert("isCompactSummary".to_owned(), Value::Bool(true));
         }
-        lines.push(line);
-        Some(uuid)
-    }
-
-    fn boundary(&mut self, lines: &mut Vec<Line>, compacted: &Compacted, last: Option<Uuid>) -> Uuid {
-        let name = last.map(|last| last.to_string()).unwrap_or_default();
-        let uuid = self.fresh("boundary", &name);
-        self.used.insert(uuid);
-        let mut line = self.lines.system(BOUNDARY, "Conversation compacted", uuid, None, compacted.at);
-        line.insert("logicalParentUuid".to_owned(), json!(last));
-        let trigger = match compacted.cause {
-            lariat_core::event::CompactionCause::Manual => "manual",
-            _ => "auto",
-        };
-        line.insert(
-            "compactMetadata".to_owned(),
-            json!({"trigger": trigger, "preTokens": compacted.tokens_before}),
-        );
         lines.push(line);
         uuid
     }
@@ -210,6 +174,40 @@ impl Export<'_> {
         let nth = |n: u32| derived(purpose, &[of, &n.to_string()]);
         (0..).map(nth).find(|uuid| !self.used.contains(uuid)).unwrap_or_default()
     }
+}
+
+/// A part of the conversation between two compactions.
+#[derive(Default)]
+struct Window<'a> {
+    /// The compaction it begins with.
+    begun: Option<&'a Compacted>,
+    /// What was kept of the windows before.
+    seen: Vec<SharedMessage>,
+    /// What was said in it.
+    said: Vec<(Timestamp, SharedMessage)>,
+}
+
+/// The windows of the conversation that ends at a message. The last one is the one that is sent.
+fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
+    let mut windows = Vec::new();
+    let mut open = Window::default();
+    for step in journal.steps(tip) {
+        match step {
+            Step::Message(_, message) if journal.removed.contains(&message.id()) => {}
+            Step::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
+            Step::Compacted(compacted) => {
+                let said = open.said.iter().map(|(_, message)| message);
+                let (transcript, _) = Transcript::repaired(open.seen.iter().chain(said).cloned());
+                // One that does not fit changes nothing, as in the fold.
+                if let Ok(overlaid) = transcript.overlaid(&compacted.edits) {
+                    let next = Window { begun: Some(compacted), seen: seen(&overlaid), said: Vec::new() };
+                    windows.push(std::mem::replace(&mut open, next));
+                }
+            }
+        }
+    }
+    windows.push(open);
+    windows
 }
 
 /// What a model sees of a transcript, extensions included.

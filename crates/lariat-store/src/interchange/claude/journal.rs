@@ -16,8 +16,16 @@ pub(super) struct Compacted {
     pub(super) cause: CompactionCause,
     pub(super) tokens_before: u64,
     pub(super) at: Timestamp,
-    /// The messages that stand for others.
-    pub(super) summaries: HashSet<MessageId>,
+    pub(super) edits: Arc<Vec<CompactionEdit>>,
+}
+
+impl Compacted {
+    /// Whether a message stands for others.
+    pub(super) fn made(&self, id: MessageId) -> bool {
+        self.edits
+            .iter()
+            .any(|edit| matches!(edit, CompactionEdit::Summarise { summary, .. } if summary.id() == id))
+    }
 }
 
 #[derive(Debug)]
@@ -80,7 +88,7 @@ impl Journal {
                             cause: *cause,
                             tokens_before: *tokens_before,
                             at: record.timestamp,
-                            summaries: edits.iter().filter_map(summary).collect(),
+                            edits: Arc::clone(edits),
                         }));
                     }
                 }
@@ -138,12 +146,5 @@ impl Journal {
             next = branch.base;
         }
         parts.into_iter().rev().flatten().collect()
-    }
-}
-
-fn summary(edit: &CompactionEdit) -> Option<MessageId> {
-    match edit {
-        CompactionEdit::Summarise { summary, .. } => Some(summary.id()),
-        _ => None,
     }
 }
