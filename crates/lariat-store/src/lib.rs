@@ -10,6 +10,7 @@
 //! What they share is here: [`record`] seals events with a checksum and a chain, [`content`] moves large text out of
 //! events into blobs, [`files`] is the one door to the file system.
 
+pub mod archive_file;
 pub mod content;
 mod files;
 pub mod interchange;
