@@ -73,8 +73,8 @@ fn session_id(tree: &Tree, leaf: Option<usize>, bytes: &[u8]) -> SessionId {
 fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
     let lines = || tree.lines().iter().map(|line| &line.fields);
     let last = |name: &str| {
-        let mentions = lines().chain(metadata).filter_map(|fields| text(fields, name));
-        mentions.last().map(str::to_owned)
+        let mut mentions = lines().chain(metadata).filter_map(|fields| text(fields, name));
+        mentions.next_back().map(str::to_owned)
     };
     let latest = |name: &str| metadata.iter().rev().find_map(|fields| text(fields, name)).map(str::to_owned);
     let mut tags: Vec<String> = Vec::new();
@@ -93,7 +93,7 @@ fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
             .and_then(|title| title_of(&title))
             .or_else(|| tree.lines().iter().find_map(prompt)),
         cwd: lines().find_map(|fields| text(fields, "cwd")).map(str::to_owned),
-        git_branch: lines().filter_map(|fields| text(fields, "gitBranch")).last().map(str::to_owned),
+        git_branch: lines().rev().find_map(|fields| text(fields, "gitBranch")).map(str::to_owned),
         tags,
     }
 }

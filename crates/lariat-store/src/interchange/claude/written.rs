@@ -183,10 +183,8 @@ impl Lines {
             return line;
         };
         let mut line = kept.clone();
-        let kind = match text(kept, "type") {
-            Some(kind @ ("user" | "assistant" | "attachment")) => kind,
-            _ => "system",
-        };
+        let known = |kind: &&str| matches!(*kind, "user" | "assistant" | "attachment");
+        let kind = text(kept, "type").filter(known).unwrap_or("system");
         let shown = ["isMeta", "isSidechain", "teamName"]
             .iter()
             .all(|flag| kept.get(*flag).is_none_or(|set| set.is_null() || *set == false || *set == ""));
