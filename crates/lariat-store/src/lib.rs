@@ -7,15 +7,21 @@
 //! | [`jsonl::JsonlStore`] | files that `grep` reads | one file per session, one lock per writer |
 //! | [`postgres::PostgresStore`] | servers | fenced appends in one statement |
 //!
+//! Around them: [`archive_file`] keeps a session in one file, [`interchange`] reads and writes sessions of other programs,
+//! [`recorder`] makes records of loops while events come.
+//!
 //! What they share is here: [`record`] seals events with a checksum and a chain, [`content`] moves large text out of
 //! events into blobs, [`files`] is the one door to the file system.
 
+pub mod archive_file;
 pub mod content;
 mod files;
+pub mod interchange;
 pub mod jsonl;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod record;
+pub mod recorder;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

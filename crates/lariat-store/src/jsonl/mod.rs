@@ -22,7 +22,7 @@ mod line;
 mod list;
 mod managing;
 mod mend;
-mod name;
+pub(crate) mod name;
 mod reading;
 mod repair;
 mod scan;

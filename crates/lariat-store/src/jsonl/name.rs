@@ -110,7 +110,8 @@ pub(super) enum Aside {
     Damaged,
 }
 
-fn escaped(id: &str) -> String {
+/// An id as a file name.
+pub(crate) fn escaped(id: &str) -> String {
     let mut name = String::with_capacity(id.len());
     for byte in id.bytes() {
         match byte {

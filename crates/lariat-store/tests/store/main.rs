@@ -1,5 +1,6 @@
 //! Every store against one suite, and what is special about each.
 
+mod archive_file;
 mod corrupt;
 mod jsonl;
 mod postgres;

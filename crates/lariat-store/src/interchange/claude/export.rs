@@ -1,0 +1,286 @@
+//! A journal of ours as their file.
+//!
+//! Branches and what was compacted come first, the newest conversation last and in one piece, so that its end is the line latest in the file,
+//! which is what their reader looks for. The conversation is written as the model sees it ([`SessionFold`]): each
+//! compaction is a boundary, after which what was kept is written again under ids of its own.
+//! Invariant: [`super::read_conversation`] of an export is the conversation of the fold.
+
+use std::collections::{HashMap, HashSet};
+
+use lariat_core::event::{CompactionCause, Event};
+use lariat_core::id::{MessageId, SessionId};
+use lariat_core::message::SharedMessage;
+use lariat_core::session::SessionFold;
+use lariat_core::time::Timestamp;
+use lariat_core::transcript::Transcript;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::journal::{Compacted, Journal, Step};
+use super::written::Lines;
+use super::{BOUNDARY, TIP, session_uuid};
+use crate::interchange::derived;
+use crate::interchange::lines::text;
+
+/// Writes the journal of a session as a session file of theirs. Where it belongs says [`super::file_name`].
+pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
+    let journal = Journal::of(events);
+    let fold = SessionFold::of(events);
+    let session = session_uuid(session_id).to_string();
+    let mut export = Export {
+        lines: Lines::new(session.clone(), &journal),
+        fold: &fold,
+        journal: &journal,
+        anchors: HashMap::new(),
+        used: HashSet::new(),
+    };
+    let (history, mut conversation) = export.conversation();
+    let mut beside = export.branches();
+    beside.extend(history);
+    end_it(&mut beside, &mut conversation, &export.lines);
+    let mut file = Vec::new();
+    for line in beside.iter().chain(&conversation) {
+        write_line(&mut file, line);
+    }
+    let end = conversation.iter().rev().find(|line| is_shown(line)).and_then(|line| text(line, "uuid"));
+    write_metadata(&mut file, &session, &journal, end);
+    file
+}
+
+struct Export<'a> {
+    lines: Lines,
+    fold: &'a SessionFold,
+    journal: &'a Journal,
+    /// The line that a message was written to, or the last one before it that was.
+    anchors: HashMap<MessageId, Option<Uuid>>,
+    used: HashSet<Uuid>,
+}
+
+type Line = Map<String, Value>;
+
+impl Export<'_> {
+    /// What was said before the last boundary, and what comes after it.
+    fn conversation(&mut self) -> (Vec<Line>, Vec<Line>) {
+        let tip = self.fold.tip();
+        let mut windows = windows(self.journal, tip);
+        let last_window = windows.pop().unwrap_or_default();
+        let (mut lines, mut last) = (Vec::new(), None);
+        for window in &windows {
+            last = self.boundary(&mut lines, window, &window.seen, last);
+            for (time, message) in &window.said {
+                last = Some(self.write(&mut lines, *time, message, last));
+            }
+        }
+        let history = std::mem::take(&mut lines);
+        // The last window as the fold has it: what is sent from there is what must be read there.
+        let now = seen(&self.fold.conversation(tip).0);
+        let (kept, said) = now.split_at_checked(last_window.seen.len()).unwrap_or((&now, &[]));
+        last = self.boundary(&mut lines, &last_window, kept, last);
+        let mut anchor = last;
+        let times: HashMap<MessageId, Timestamp> =
+            last_window.said.iter().map(|(time, message)| (message.id(), *time)).collect();
+        for message in said {
+            let time = times.get(&message.id()).copied().unwrap_or(self.journal.begun);
+            last = Some(self.write(&mut lines, time, message, last));
+        }
+        for (_, message) in last_window.said {
+            anchor = *self.anchors.entry(message.id()).or_insert(anchor);
+        }
+        (history, lines)
+    }
+
+    /// The messages that are not part of the newest conversation.
+    fn branches(&mut self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for branch in &self.journal.branches {
+            let mut last = branch.base.and_then(|base| self.anchors.get(&base).copied().flatten());
+            for step in &branch.steps {
+                let Step::Message(time, message) = step else { continue };
+                if let Some(known) = self.anchors.get(&message.id()) {
+                    last = *known;
+                } else if self.journal.removed.contains(&message.id()) {
+                    self.anchors.insert(message.id(), last);
+                } else {
+                    last = Some(self.write(&mut lines, *time, message, last));
+                }
+            }
+        }
+        lines
+    }
+
+    fn write(
+        &mut self,
+        lines: &mut Vec<Line>,
+        time: Timestamp,
+        message: &SharedMessage,
+        parent: Option<Uuid>,
+    ) -> Uuid {
+        // What the fold made up to complete a conversation has no id of its own.
+        let id = message.id();
+        let uuid = if id.is_nil() || self.used.contains(&id.uuid()) {
+            self.fresh("made up", &id.to_string())
+        } else {
+            id.uuid()
+        };
+        self.used.insert(uuid);
+        self.anchors.entry(id).or_insert(Some(uuid));
+        lines.push(self.lines.line(message, uuid, parent, time));
+        uuid
+    }
+
+    /// The line where a window begins, and what was kept for it.
+    fn boundary(
+        &mut self,
+        lines: &mut Vec<Line>,
+        window: &Window<'_>,
+        kept: &[SharedMessage],
+        last: Option<Uuid>,
+    ) -> Option<Uuid> {
+        let Some(compacted) = window.begun else { return last };
+        let name = last.map(|last| last.to_string()).unwrap_or_default();
+        let uuid = self.fresh("boundary", &name);
+        self.used.insert(uuid);
+        let mut line = self.lines.system(BOUNDARY, "Conversation compacted", uuid, None, compacted.at);
+        line.insert("logicalParentUuid".to_owned(), json!(last));
+        let trigger = if compacted.cause == CompactionCause::Manual { "manual" } else { "auto" };
+        let metadata = json!({"trigger": trigger, "preTokens": compacted.tokens_before});
+        line.insert("compactMetadata".to_owned(), metadata);
+        lines.push(line);
+        Some(kept.iter().fold(uuid, |parent, message| self.rewrite(lines, compacted, message, parent)))
+    }
+
+    /// A message that stands before a boundary already, once more behind it.
+    fn rewrite(
+        &mut self,
+        lines: &mut Vec<Line>,
+        compacted: &Compacted,
+        message: &SharedMessage,
+        parent: Uuid,
+    ) -> Uuid {
+        let id = message.id();
+        let is_new = compacted.made(id) && !id.is_nil() && !self.used.contains(&id.uuid());
+        let uuid = if is_new { id.uuid() } else { self.fresh("kept", &id.to_string()) };
+        self.used.insert(uuid);
+        let mut line = self.lines.line(message, uuid, Some(parent), compacted.at);
+        if compacted.made(id) {
+            line.insert("isCompactSummary".to_owned(), Value::Bool(true));
+        }
+        lines.push(line);
+        uuid
+    }
+
+    fn fresh(&self, purpose: &str, of: &str) -> Uuid {
+        let nth = |n: u32| derived(purpose, &[of, &n.to_string()]);
+        (0..).map(nth).find(|uuid| !self.used.contains(uuid)).unwrap_or_default()
+    }
+}
+
+/// A part of the conversation between two compactions.
+#[derive(Default)]
+struct Window<'a> {
+    /// The compaction it begins with.
+    begun: Option<&'a Compacted>,
+    /// What was kept of the windows before.
+    seen: Vec<SharedMessage>,
+    /// What was said in it.
+    said: Vec<(Timestamp, SharedMessage)>,
+}
+
+/// The windows of the conversation that ends at a message. The last one is the one that is sent.
+fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
+    let mut windows = Vec::new();
+    let mut open = Window::default();
+    for step in journal.steps(tip) {
+        match step {
+            Step::Message(_, message) if journal.removed.contains(&message.id()) => {}
+            Step::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
+            Step::Compacted(compacted) => {
+                let said = open.said.iter().map(|(_, message)| message);
+                let (transcript, _) = Transcript::repaired(open.seen.iter().chain(said).cloned());
+                // One that does not fit changes nothing, as in the fold.
+                if let Ok(overlaid) = transcript.overlaid(&compacted.edits) {
+                    let next = Window { begun: Some(compacted), seen: seen(&overlaid), said: Vec::new() };
+                    windows.push(std::mem::replace(&mut open, next));
+                }
+            }
+        }
+    }
+    windows.push(open);
+    windows
+}
+
+/// What a model sees of a transcript, extensions included.
+fn seen(transcript: &Transcript) -> Vec<SharedMessage> {
+    transcript.window().iter().cloned().collect()
+}
+
+/// Makes sure that their reader ends where the conversation does.
+fn end_it(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &Lines) {
+    let Some(end) = conversation.iter().rev().find(|line| is_shown(line)) else {
+        // An empty conversation, beside others that are not: only side chains are never shown.
+        for line in beside.iter_mut().filter(|line| is_shown(line)) {
+            line.insert("isSidechain".to_owned(), Value::Bool(true));
+        }
+        return;
+    };
+    let all = || beside.iter().chain(&*conversation);
+    let parents: HashSet<&str> = all().filter_map(|line| text(line, "parentUuid")).collect();
+    let uuid = text(end, "uuid").unwrap_or_default();
+    let leads_here = |line: &Line| {
+        text(line, "parentUuid") == Some(uuid)
+            && !matches!(text(line, "type"), Some("user" | "assistant"))
+            && text(line, "uuid").is_some_and(|uuid| !parents.contains(uuid))
+    };
+    if parents.contains(uuid) && !all().any(leads_here) {
+        let parent = Uuid::try_parse(uuid).ok();
+        let own = derived("tip", &[uuid]);
+        conversation.push(lines.system(
+            TIP,
+            "The conversation goes on from here",
+            own,
+            parent,
+            lines.begun(),
+        ));
+    }
+}
+
+fn is_shown(line: &Line) -> bool {
+    let set =
+        |name: &str| line.get(name).is_some_and(|flag| !flag.is_null() && *flag != false && *flag != "");
+    matches!(text(line, "type"), Some("user" | "assistant"))
+        && !["isMeta", "isSidechain", "teamName"].into_iter().any(set)
+}
+
+fn write_line(file: &mut Vec<u8>, line: &impl Serialize) {
+    // Maps of text to JSON values can always be written.
+    if serde_json::to_writer(&mut *file, line).is_ok() {
+        file.push(b'\n');
+    }
+}
+
+/// Lines about the session. Their `type` comes first: some readers look for exactly that.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+enum Metadata<'a> {
+    Summary { summary: &'a str, leaf_uuid: &'a str },
+    CustomTitle { custom_title: &'a str, session_id: &'a str },
+    Tag { tag: &'a str, session_id: &'a str },
+}
+
+fn write_metadata(file: &mut Vec<u8>, session_id: &str, journal: &Journal, end: Option<&str>) {
+    let title = journal.about.title.as_deref().filter(|title| !title.is_empty());
+    if let (Some(summary), Some(leaf_uuid)) = (title, end) {
+        write_line(file, &Metadata::Summary { summary, leaf_uuid });
+    }
+    if let Some(custom_title) = title {
+        write_line(file, &Metadata::CustomTitle { custom_title, session_id });
+    }
+    for tag in journal.about.tags.iter().flatten() {
+        write_line(file, &Metadata::Tag { tag, session_id });
+    }
+}
+
+#[cfg(test)]
+#[path = "export_tests.rs"]
+mod tests;

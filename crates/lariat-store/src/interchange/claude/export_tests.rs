@@ -1,0 +1,354 @@
+use std::sync::Arc;
+
+use lariat_core::content::Content;
+use lariat_core::event::{
+    AgentEvent, CompactionCause, CompactionEdit, Description, EventRecord, FORMAT_VERSION, LoopStart,
+    QueueKind, Recorded,
+};
+use lariat_core::id::{EventId, LoopId};
+use lariat_core::message::{
+    AgentMessage, AssistantMessage, ExtensionMessage, Message, StopReason, ToolResultMessage, UserMessage,
+};
+use lariat_core::usage::Usage;
+use lariat_testkit::Seeded;
+
+use super::super::testing::{assert_same, folded, shown};
+use super::super::{import, read_conversation};
+use super::*;
+
+/// A journal written by hand.
+#[derive(Default)]
+struct Script {
+    events: Vec<Event>,
+    loops: u64,
+    messages: u128,
+}
+
+impl Script {
+    fn event(&mut self, event: AgentEvent) {
+        let seq = self.events.len() as u64;
+        self.events.push(Arc::new(EventRecord {
+            v: FORMAT_VERSION,
+            seq,
+            id: EventId::new(Uuid::from_u128(u128::from(seq) + 1)),
+            timestamp: Timestamp::from_millis(1_760_000_000_000 + seq),
+            loop_id: Some(self.loop_id()),
+            event,
+        }));
+    }
+
+    fn loop_id(&self) -> LoopId {
+        LoopId::compose(&"s".into(), "c", self.loops)
+    }
+
+    fn begin(&mut self, base: Option<MessageId>) {
+        self.loops += 1;
+        let mut start = LoopStart::new("agent".into(), "s".into(), self.loop_id());
+        start.base = base;
+        self.event(AgentEvent::AgentStart(Box::new(start)));
+    }
+
+    fn add(&mut self, message: Message) -> MessageId {
+        let message = self.named(message.into());
+        let id = message.id();
+        self.event(AgentEvent::MessageEnd { message: Recorded::Full(message) });
+        id
+    }
+
+    fn named(&mut self, mut message: AgentMessage) -> SharedMessage {
+        self.messages += 1;
+        message.assign_id(|| MessageId::new(Uuid::from_u128((0x7 << 76) | (0b10 << 62) | self.messages)));
+        Arc::new(message)
+    }
+
+    fn user(&mut self, text: &str) -> MessageId {
+        self.add(Message::user(text))
+    }
+
+    fn reply(&mut self, content: Vec<Content>, stop_reason: StopReason) -> MessageId {
+        self.add(Message::Assistant(AssistantMessage {
+            content,
+            stop_reason,
+            model: "m".into(),
+            requested_model: None,
+            provider: "p".into(),
+            usage: Usage::new(3, 4),
+            timestamp: Timestamp::from_millis(1_760_000_000_000),
+            error_message: None,
+        }))
+    }
+
+    fn say(&mut self, text: &str) -> MessageId {
+        self.reply(vec![Content::text(text)], StopReason::Stop)
+    }
+
+    fn exchange(&mut self, call: &str, output: &str) -> (MessageId, MessageId) {
+        let content = vec![Content::text("I look"), Content::tool_call(call, "read", json!({"path": call}))];
+        let reply = self.reply(content, StopReason::ToolUse);
+        (reply, self.result(call, vec![Content::text(output)]))
+    }
+
+    fn result(&mut self, call: &str, content: Vec<Content>) -> MessageId {
+        self.add(Message::ToolResult(ToolResultMessage {
+            tool_call_id: call.into(),
+            tool_name: "read".into(),
+            content,
+            is_error: false,
+            timestamp: Timestamp::default(),
+        }))
+    }
+
+    fn compact(&mut self, edits: Vec<CompactionEdit>) {
+        self.event(AgentEvent::Compaction {
+            cause: CompactionCause::Manual,
+            edits: Arc::new(edits),
+            tokens_before: 1000,
+            tokens_after: 100,
+            usage: Usage::default(),
+        });
+    }
+
+    fn summarise(&mut self, first: MessageId, last: MessageId, text: &str) {
+        let summary = self.named(AgentMessage::user(text));
+        self.compact(vec![CompactionEdit::Summarise { first, last, summary }]);
+    }
+
+    /// Exports, and holds what their reader shows against what the fold says.
+    #[track_caller]
+    fn judged(&self, about: &str) -> String {
+        let file = export(&"s".into(), &self.events);
+        let (said, _, _) = folded(&self.events);
+        assert_same(&shown(&file), &said, &format!("{about}: their reader shows what we say"));
+        if !read_conversation(&file).is_empty() {
+            let again = import(&file).unwrap();
+            assert!(again.notes.is_empty(), "{about}: {:?}", again.notes);
+            assert_same(&folded(&again.records(0)).0, &said, &format!("{about}: and we read it so"));
+        }
+        String::from_utf8(file).unwrap()
+    }
+}
+
+fn lines(file: &str) -> Vec<Value> {
+    file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_session_with_everything_opens_there() {
+    let mut script = Script::default();
+    let mut about = Description::default();
+    about.title = Some("A title".into());
+    about.cwd = Some("/home/me".into());
+    about.git_branch = Some("main".into());
+    about.tags = Some(vec!["a".into(), "b".into()]);
+    script.event(AgentEvent::SessionDescribed(Box::new(about)));
+    script.begin(None);
+    let image = Content::Image { data: "iVBORw0=".into(), mime_type: "image/png".into() };
+    let question = script.add(Message::User(UserMessage {
+        content: vec![Content::text("look"), image.clone()],
+        timestamp: Timestamp::from_millis(1_760_000_000_000),
+    }));
+    let thinking = Content::Thinking { thinking: "hm".into(), signature: Some("sig".into()) };
+    let reply = script.reply(
+        vec![
+            thinking,
+            Content::RedactedThinking { data: "b3BhcXVl".into() },
+            Content::tool_call("t1", "read", json!({"path": "a"})),
+            Content::tool_call("t2", "read", json!({"path": "b"})),
+        ],
+        StopReason::ToolUse,
+    );
+    script.result("t1", vec![Content::text("one")]);
+    script.result("t2", vec![Content::text("two"), image]);
+    let extension = script.named(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
+    script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
+    let queued = script.named(AgentMessage::user("and quickly"));
+    script.event(AgentEvent::MessageQueued { queue: QueueKind::Steering, message: Arc::clone(&queued) });
+    let earlier = lariat_core::event::MessageRef::unresolved(queued.id());
+    script.event(AgentEvent::MessageEnd { message: Recorded::Earlier(earlier) });
+    let end = script.say("done");
+
+    let file = script.judged("everything");
+    let lines = lines(&file);
+    let by = |uuid: MessageId| lines.iter().find(|line| line["uuid"] == json!(uuid)).unwrap();
+    let first = by(question);
+    for (name, value) in [
+        ("type", json!("user")),
+        ("parentUuid", Value::Null),
+        ("sessionId", json!(session_uuid(&"s".into()))),
+        ("cwd", json!("/home/me")),
+        ("gitBranch", json!("main")),
+        ("isSidechain", json!(false)),
+        ("userType", json!("external")),
+        ("timestamp", json!("2025-10-09T08:53:20.000Z")),
+    ] {
+        assert_eq!(first[name], value, "{name}");
+    }
+    let said = &by(reply)["message"];
+    assert_eq!((said["type"].as_str(), said["role"].as_str()), (Some("message"), Some("assistant")));
+    assert_eq!((said["stop_reason"].as_str(), &said["stop_sequence"]), (Some("tool_use"), &Value::Null));
+    assert_eq!(said["usage"]["input_tokens"], 3);
+    let result = lines.iter().find(|line| line["toolUseResult"] == "one").unwrap();
+    assert_eq!(result["sourceToolAssistantUUID"], json!(reply));
+    assert_eq!(result["message"]["content"][0]["content"], "one");
+    assert!(file.contains(r#"{"type":"custom-title","customTitle":"A title""#));
+    assert!(file.contains("\n{\"type\":\"tag\",\"tag\":\"b\""), "type comes first");
+    let summary = lines.iter().find(|line| line["type"] == "summary").unwrap();
+    assert_eq!((&summary["summary"], &summary["leafUuid"]), (&json!("A title"), &json!(end)));
+    let again = import(file.as_bytes()).unwrap();
+    let fold = SessionFold::of(&again.records(0));
+    let banner = fold.conversation(fold.tip()).0.window().iter().find_map(|message| match &**message {
+        AgentMessage::Extension(extension) => Some((extension.kind.clone(), extension.data.clone())),
+        AgentMessage::Llm(_) => None,
+    });
+    assert_eq!(banner, Some(("ui/banner".to_owned(), json!({"text": "hello"}))));
+}
+
+#[test]
+fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
+    let mut script = Script::default();
+    script.begin(None);
+    let first = script.user("begin");
+    let (_, output) = script.exchange("t1", "a long output");
+    let last = script.say("half way");
+    script.compact(vec![CompactionEdit::ClearToolOutput { message: output }]);
+    script.user("go on");
+    script.say("gone on");
+    script.judged("after clearing");
+    script.summarise(first, last, "in short");
+    script.user("what now");
+    let end = script.say("the end");
+    let file = script.judged("after a summary");
+    let lines = lines(&file);
+    let boundaries: Vec<_> = lines.iter().filter(|line| line["subtype"] == BOUNDARY).collect();
+    assert_eq!(boundaries.len(), 2);
+    for boundary in &boundaries {
+        assert_eq!(boundary["parentUuid"], Value::Null);
+        let before = &boundary["logicalParentUuid"];
+        assert!(lines.iter().any(|line| line["uuid"] == *before), "{before}");
+        assert_eq!(boundary["compactMetadata"], json!({"trigger": "manual", "preTokens": 1000}));
+    }
+    let summary = lines.iter().find(|line| line["isCompactSummary"] == true).unwrap();
+    assert_eq!(summary["parentUuid"], boundaries[1]["uuid"]);
+    assert!(file.contains("a long output") && file.contains("half way"));
+    let uuids: Vec<_> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
+    assert_eq!(uuids.iter().collect::<HashSet<_>>().len(), uuids.len(), "no uuid twice");
+    assert_eq!(read_conversation(file.as_bytes()).last().unwrap().uuid, end.to_string());
+}
+
+#[test]
+fn branches_and_going_back_end_where_we_do() {
+    let mut script = Script::default();
+    script.begin(None);
+    let question = script.user("which way");
+    let answer = script.say("left or right");
+    script.begin(Some(answer));
+    script.user("left");
+    let (called, output) = script.exchange("t1", "a wall");
+    script.judged("one way");
+    script.begin(Some(answer));
+    script.user("right");
+    script.say("a door");
+    script.judged("another way");
+    script.event(AgentEvent::Rewound { tip: Some(output) });
+    script.judged("back on the first");
+    for (tip, about) in [
+        (Some(answer), "back to the fork"),
+        (Some(called), "back into an exchange"),
+        (Some(question), "back to the question"),
+        (None, "back to nothing"),
+    ] {
+        script.event(AgentEvent::Rewound { tip });
+        let file = script.judged(about);
+        assert!(file.contains("a wall") && file.contains("a door"), "{about}: all is kept");
+    }
+    script.begin(None);
+    script.user("from the start");
+    script.judged("a second beginning");
+}
+
+#[test]
+fn broken_and_removed_messages_leave_a_conversation_that_can_be_sent() {
+    let mut script = Script::default();
+    script.begin(None);
+    script.user("go");
+    let calls = vec![Content::text("half a"), Content::tool_call("t1", "read", json!({}))];
+    script.reply(calls.clone(), StopReason::Aborted);
+    script.user("again");
+    script.reply(calls.clone(), StopReason::ToolUse);
+    script.judged("a call without result");
+    script.user("  ");
+    let secret = script.user("a secret");
+    script.say("seen");
+    script.begin(Some(secret));
+    script.event(AgentEvent::MessageRemoved { message_id: secret });
+    script.user("after it");
+    let file = script.judged("removed");
+    assert!(!file.contains("a secret"));
+    let mut script = Script::default();
+    script.begin(None);
+    script.say("I speak first");
+    script.judged("begins with a reply");
+}
+
+#[test]
+fn an_empty_journal_is_an_empty_file() {
+    assert_eq!(export(&"s".into(), &[]), b"");
+}
+
+/// Journals of any shape that a driver or a person could make.
+#[test]
+fn journals_of_any_shape_read_there_as_they_fold_here() {
+    for seed in (0..400).chain([2186]) {
+        let mut dice = Seeded::new(seed);
+        let mut script = Script::default();
+        let mut ids: Vec<MessageId> = Vec::new();
+        script.begin(None);
+        for step in 0..3 + dice.below(25) {
+            let any = |dice: &mut Seeded, ids: &[MessageId]| {
+                (!ids.is_empty()).then(|| ids[dice.below(ids.len() as u64) as usize])
+            };
+            match dice.below(12) {
+                0..=2 => ids.push(script.user(&format!("words {step}"))),
+                3 | 4 => ids.push(script.say(&format!("reply {step}"))),
+                5 | 6 => {
+                    let (reply, result) = script.exchange(&format!("t{step}"), &format!("output {step}"));
+                    ids.extend([reply, result]);
+                }
+                7 => {
+                    let base = SessionFold::of(&script.events).tip();
+                    script.begin(base);
+                }
+                8 => {
+                    let base = any(&mut dice, &ids);
+                    script.begin(base);
+                }
+                9 => {
+                    let tip = any(&mut dice, &ids).filter(|_| dice.below(5) > 0);
+                    script.event(AgentEvent::Rewound { tip });
+                }
+                10 => {
+                    let fold = SessionFold::of(&script.events);
+                    let seen = seen(&fold.conversation(fold.tip()).0);
+                    if seen.len() > 2 {
+                        let last = seen[dice.below(seen.len() as u64) as usize].id();
+                        let first = seen[0].id();
+                        match dice.below(3) {
+                            0 => script.summarise(first, last, &format!("summary {step}")),
+                            1 => script.compact(vec![CompactionEdit::Drop { first, last }]),
+                            _ => script.compact(vec![CompactionEdit::ClearToolOutput { message: last }]),
+                        }
+                    }
+                }
+                _ => {
+                    if let Some(message_id) = any(&mut dice, &ids).filter(|_| dice.below(3) == 0) {
+                        script.event(AgentEvent::MessageRemoved { message_id });
+                    }
+                    let content = vec![Content::tool_call(format!("x{step}"), "read", json!({}))];
+                    let reason = [StopReason::Aborted, StopReason::Error, StopReason::ToolUse];
+                    ids.push(script.reply(content, reason[dice.below(3) as usize]));
+                }
+            }
+        }
+        script.judged(&format!("seed {seed}"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Their file as events of ours.
+
+use lariat_core::event::AgentEvent;
+use lariat_core::id::SessionId;
+use serde_json::{Map, Value};
+
+use super::line::{Kind, Line, Read};
+use super::tree::Tree;
+use super::writer::{Writer, answered};
+use crate::interchange::lines::{self, text};
+use crate::interchange::{About, Imported, ImportedEvent, InterchangeError, Note, derived, title_of};
+
+/// Reads a session file. The events describe the session, hold its whole tree of messages, and end where the newest
+/// conversation does.
+///
+/// ```
+/// use lariat_core::session::SessionFold;
+///
+/// let file = br#"{"type":"user","uuid":"a","sessionId":"s","message":{"role":"user","content":"hi"}}"#;
+/// let imported = lariat_store::interchange::claude::import(file)?;
+/// let fold = SessionFold::of(&imported.records(0));
+/// assert_eq!(fold.conversation(fold.tip()).0.len(), 1);
+/// # Ok::<(), lariat_store::interchange::InterchangeError>(())
+/// ```
+///
+/// # Errors
+/// When there is no chain line in it. Everything else that is wrong is a note.
+pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
+    let (objects, mut notes) = lines::read(bytes);
+    let found = objects.len() + notes.len();
+    let (mut chain, mut metadata) = (Vec::new(), Vec::new());
+    for object in objects {
+        let line = object.number;
+        match Line::read(object) {
+            Read::Chain(line) => chain.push(line),
+            Read::Metadata(fields) => metadata.push(fields),
+            Read::Unusable(text) => notes.push(Note { line, text }),
+        }
+    }
+    if !chain.iter().any(|line| line.kind != Kind::Dropped) {
+        return Err(InterchangeError::NoMessages { format: "Claude Code", lines: found });
+    }
+    let tree = Tree::of(chain, &mut notes);
+    let leaf = tree.leaf();
+    let mut writer = Writer::new(&tree);
+    let begun = tree.lines().iter().filter_map(|line| line.at).min().unwrap_or_default();
+    let mut events = vec![about(&tree, &metadata).event(begun)];
+    for path in tree.paths(leaf, &mut notes) {
+        for line in path.lines.iter().filter_map(|at| tree.line(*at)) {
+            if line.is_spoken() && !line.hidden && line.message().is_none() {
+                notes.push(Note { line: line.number, text: "no message in it".to_owned() });
+            }
+        }
+        events.extend(writer.segment(&path).events());
+    }
+    let at = events.iter().map(|event| event.at).max().unwrap_or_default();
+    let tip = leaf.and_then(|leaf| writer.anchor(leaf));
+    events.push(ImportedEvent { at, event: AgentEvent::Rewound { tip } });
+    Ok(Imported::new(session_id(&tree, leaf, bytes), events, notes))
+}
+
+/// The session that the newest line of the conversation is of: a file can begin with lines of the one it came from.
+fn session_id(tree: &Tree, leaf: Option<usize>, bytes: &[u8]) -> SessionId {
+    let own = |line: &Line| text(&line.fields, "sessionId").map(SessionId::from);
+    let leaf = leaf.and_then(|leaf| tree.line(leaf)).and_then(own);
+    let any = || tree.lines().iter().rev().find_map(own);
+    leaf.or_else(any).unwrap_or_else(|| {
+        let hash = blake3::hash(bytes).to_hex();
+        SessionId::from(derived("session", &[hash.as_str()]).to_string())
+    })
+}
+
+fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
+    let lines = || tree.lines().iter().map(|line| &line.fields);
+    let last = |name: &str| {
+        let mut mentions = lines().chain(metadata).filter_map(|fields| text(fields, name));
+        mentions.next_back().map(str::to_owned)
+    };
+    let latest = |name: &str| metadata.iter().rev().find_map(|fields| text(fields, name)).map(str::to_owned);
+    let mut tags: Vec<String> = Vec::new();
+    for line in metadata.iter().filter(|line| text(line, "type") == Some("tag")) {
+        match text(line, "tag") {
+            None => tags.clear(),
+            Some(tag) if tags.iter().any(|known| known == tag) => {}
+            Some(tag) => tags.push(tag.to_owned()),
+        }
+    }
+    About {
+        title: last("customTitle")
+            .or_else(|| last("aiTitle"))
+            .or_else(|| latest("lastPrompt"))
+            .or_else(|| latest("summary"))
+            .and_then(|title| title_of(&title))
+            .or_else(|| tree.lines().iter().find_map(prompt)),
+        cwd: lines().find_map(|fields| text(fields, "cwd")).map(str::to_owned),
+        git_branch: lines().rev().find_map(|fields| text(fields, "gitBranch")).map(str::to_owned),
+        tags,
+    }
+}
+
+/// What a person typed, as far as a line tells.
+fn prompt(line: &Line) -> Option<String> {
+    let typed = line.kind == Kind::User
+        && line.fields.get("isCompactSummary") != Some(&Value::Bool(true))
+        && answered(line).next().is_none();
+    let content = line.message().filter(|_| typed)?.get("content")?;
+    let blocks = super::block::blocks(content);
+    let typed = |text: &&str| !text.starts_with('<') && !text.starts_with("[Request interrupted by user");
+    let text = blocks.iter().filter_map(|block| block.as_text()).map(str::trim_start).find(typed)?;
+    title_of(text)
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;

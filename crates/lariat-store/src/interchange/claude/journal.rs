@@ -1,0 +1,150 @@
+//! A journal as export needs it: the tree of its messages, and the steps of the newest conversation.
+//!
+//! What the model sees of it is not decided here but by [`SessionFold`]; this only tells which messages came where.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use lariat_core::event::{AgentEvent, CompactionCause, CompactionEdit, Description, Event};
+use lariat_core::id::{LoopId, MessageId};
+use lariat_core::message::SharedMessage;
+use lariat_core::time::Timestamp;
+
+/// A compaction.
+#[derive(Clone, Debug)]
+pub(super) struct Compacted {
+    pub(super) cause: CompactionCause,
+    pub(super) tokens_before: u64,
+    pub(super) at: Timestamp,
+    pub(super) edits: Arc<Vec<CompactionEdit>>,
+}
+
+impl Compacted {
+    /// Whether a message stands for others.
+    pub(super) fn made(&self, id: MessageId) -> bool {
+        self.edits
+            .iter()
+            .any(|edit| matches!(edit, CompactionEdit::Summarise { summary, .. } if summary.id() == id))
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    Message(Timestamp, SharedMessage),
+    Compacted(Compacted),
+}
+
+/// Messages that follow one another after a base.
+#[derive(Debug, Default)]
+pub(super) struct Branch {
+    pub(super) base: Option<MessageId>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// The messages of a journal.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    pub(super) branches: Vec<Branch>,
+    pub(super) removed: HashSet<MessageId>,
+    pub(super) about: Description,
+    /// Time of the first event.
+    pub(super) begun: Timestamp,
+    home: HashMap<MessageId, usize>,
+}
+
+impl Journal {
+    pub(super) fn of(events: &[Event]) -> Self {
+        let mut journal = Self {
+            begun: events.first().map(|event| event.timestamp).unwrap_or_default(),
+            ..Self::default()
+        };
+        let mut loops: HashMap<&LoopId, usize> = HashMap::new();
+        let mut queued: HashMap<MessageId, &SharedMessage> = HashMap::new();
+        for record in events {
+            let own = record.loop_id.as_ref().and_then(|id| loops.get(id)).copied();
+            match &record.event {
+                AgentEvent::AgentStart(start) => {
+                    loops.insert(&start.loop_id, journal.branch(start.base));
+                }
+                AgentEvent::MessagesImported { base, messages } => {
+                    let at = journal.branch(*base);
+                    messages.iter().for_each(|message| journal.add(at, record.timestamp, message));
+                }
+                AgentEvent::MessageQueued { message, .. } => {
+                    queued.insert(message.id(), message);
+                }
+                AgentEvent::MessageEnd { message } => {
+                    let message = queued.remove(&message.id()).or_else(|| message.shared());
+                    if let (Some(at), Some(message)) = (own, message) {
+                        journal.add(at, record.timestamp, message);
+                    }
+                }
+                AgentEvent::MessageRemoved { message_id } => {
+                    journal.removed.insert(*message_id);
+                }
+                AgentEvent::Compaction { cause, edits, tokens_before, .. } => {
+                    if let Some(branch) = own.and_then(|at| journal.branches.get_mut(at)) {
+                        branch.steps.push(Step::Compacted(Compacted {
+                            cause: *cause,
+                            tokens_before: *tokens_before,
+                            at: record.timestamp,
+                            edits: Arc::clone(edits),
+                        }));
+                    }
+                }
+                AgentEvent::SessionDescribed(description) => journal.describe(description),
+                _ => {}
+            }
+        }
+        journal
+    }
+
+    fn branch(&mut self, base: Option<MessageId>) -> usize {
+        self.branches.push(Branch { base, steps: Vec::new() });
+        self.branches.len() - 1
+    }
+
+    fn add(&mut self, at: usize, time: Timestamp, message: &SharedMessage) {
+        self.home.insert(message.id(), at);
+        if let Some(branch) = self.branches.get_mut(at) {
+            branch.steps.push(Step::Message(time, Arc::clone(message)));
+        }
+    }
+
+    fn describe(&mut self, news: &Description) {
+        let about = &mut self.about;
+        for (slot, news) in [
+            (&mut about.title, &news.title),
+            (&mut about.cwd, &news.cwd),
+            (&mut about.git_branch, &news.git_branch),
+        ] {
+            if news.is_some() {
+                slot.clone_from(news);
+            }
+        }
+        if news.tags.is_some() {
+            about.tags.clone_from(&news.tags);
+        }
+    }
+
+    /// The steps of the conversation that ends at a message, with the results and compactions that belong to its end.
+    pub(super) fn steps(&self, tip: Option<MessageId>) -> Vec<&Step> {
+        let mut parts = Vec::new();
+        let mut visited = HashSet::new();
+        let mut next = tip;
+        while let Some(id) = next {
+            let Some(at) = self.home.get(&id).copied().filter(|at| visited.insert(*at)) else { break };
+            let Some(branch) = self.branches.get(at) else { break };
+            let is_end = |step: &Step| matches!(step, Step::Message(_, message) if message.id() == id);
+            let end = branch.steps.iter().position(is_end).map_or(branch.steps.len(), |at| at + 1);
+            let belongs = |step: &&Step| match step {
+                Step::Message(_, message) => message.as_tool_result().is_some(),
+                Step::Compacted(_) => true,
+            };
+            let more = branch.steps.iter().skip(end).take_while(belongs).count();
+            parts.push(branch.steps.iter().take(end + more));
+            next = branch.base;
+        }
+        parts.into_iter().rev().flatten().collect()
+    }
+}

@@ -1,0 +1,58 @@
+//! Where their reader looks for a session.
+
+use lariat_core::id::SessionId;
+use uuid::Uuid;
+
+use crate::interchange::derived;
+
+/// Characters of a folder's name that are not a hash.
+const FOLDER: usize = 200;
+
+/// The path of a session's file below `projects/`: a folder for the working directory, a file for the session.
+///
+/// ```
+/// use lariat_store::interchange::claude::file_name;
+///
+/// let session = "0190b5e6-7b2a-7c3d-8e4f-123456789abc".into();
+/// assert_eq!(
+///     file_name("/home/me/my.app", &session),
+///     "-home-me-my-app/0190b5e6-7b2a-7c3d-8e4f-123456789abc.jsonl"
+/// );
+/// ```
+pub fn file_name(cwd: &str, session_id: &SessionId) -> String {
+    format!("{}/{}.jsonl", project_folder(cwd), session_uuid(session_id))
+}
+
+/// The folder of a working directory. Of a long name the end is a hash that differs between their programs: whoever
+/// looks for one compares the first 200 characters.
+pub fn project_folder(cwd: &str) -> String {
+    // Their programs count UTF-16 units: a character beyond the first plane becomes two dashes.
+    let units: Vec<u16> = cwd.encode_utf16().collect();
+    let letter = |unit: &u16| char::from_u32(u32::from(*unit)).filter(char::is_ascii_alphanumeric);
+    let name: String = units.iter().map(|unit| letter(unit).unwrap_or('-')).collect();
+    match name.get(..FOLDER) {
+        Some(beginning) if name.len() > FOLDER => format!("{beginning}-{}", hash(&units)),
+        _ => name,
+    }
+}
+
+/// Their 32-bit string hash, in base 36.
+fn hash(units: &[u16]) -> String {
+    let sum = units.iter().fold(0i32, |sum, unit| sum.wrapping_mul(31).wrapping_add(i32::from(*unit)));
+    let mut rest = sum.unsigned_abs();
+    let mut digits = Vec::new();
+    while rest > 0 || digits.is_empty() {
+        digits.extend(char::from_digit(rest % 36, 36));
+        rest /= 36;
+    }
+    digits.iter().rev().collect()
+}
+
+/// The id a session has there. They accept UUIDs only; any other id becomes one, always the same.
+pub fn session_uuid(session_id: &SessionId) -> Uuid {
+    Uuid::try_parse(session_id.as_str()).unwrap_or_else(|_| derived("session", &[session_id.as_str()]))
+}
+
+#[cfg(test)]
+#[path = "path_tests.rs"]
+mod tests;

@@ -1,0 +1,98 @@
+//! The rule by which the official reader finds the conversation in a file.
+//!
+//! Owns nothing but that rule, and shares no code with import and export: it is their judge. Lines are indexed by uuid;
+//! terminals are lines that nobody names as parent; from each the nearest user or assistant line is a candidate; those
+//! that are not of a side chain, of a team or meta are preferred; the one latest in the file wins; its ancestors, as far
+//! as they are shown, are the conversation.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+/// A line of the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadLine {
+    /// Its uuid.
+    pub uuid: String,
+    /// `user` or `assistant`.
+    pub role: String,
+    /// The message, in the shape of the Messages API.
+    pub message: Value,
+}
+
+/// The conversation that the official reader shows.
+///
+/// ```
+/// let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}
+/// {"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","content":[]}}"#;
+/// let lines = lariat_store::interchange::claude::read_conversation(file);
+/// assert_eq!(lines.iter().map(|line| line.uuid.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+/// ```
+pub fn read_conversation(bytes: &[u8]) -> Vec<ReadLine> {
+    let mut entries: HashMap<String, (usize, Map<String, Value>)> = HashMap::new();
+    for (position, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let Ok(Value::Object(fields)) = serde_json::from_slice(line) else { continue };
+        let chained = matches!(
+            named(&fields, "type"),
+            Some("user" | "assistant" | "system" | "attachment" | "progress")
+        );
+        if let Some(uuid) = named(&fields, "uuid").filter(|_| chained).map(str::to_owned) {
+            entries.insert(uuid, (position, fields));
+        }
+    }
+    let Some(leaf) = leaf(&entries) else { return Vec::new() };
+    let mut conversation: Vec<ReadLine> = ancestors(&entries, leaf)
+        .filter(|(_, fields)| is_spoken(fields) && !is_hidden(fields))
+        .map(|(uuid, fields)| ReadLine {
+            uuid: uuid.to_owned(),
+            role: named(fields, "type").unwrap_or_default().to_owned(),
+            message: fields.get("message").cloned().unwrap_or_default(),
+        })
+        .collect();
+    conversation.reverse();
+    conversation
+}
+
+type Entries = HashMap<String, (usize, Map<String, Value>)>;
+
+fn leaf(entries: &Entries) -> Option<&str> {
+    let parents: HashSet<&str> =
+        entries.values().filter_map(|(_, fields)| named(fields, "parentUuid")).collect();
+    let terminals = entries.keys().filter(|uuid| !parents.contains(uuid.as_str()));
+    let candidates = terminals.filter_map(|uuid| {
+        let (uuid, fields) = ancestors(entries, uuid).find(|(_, fields)| is_spoken(fields))?;
+        let position = entries.get(uuid)?.0;
+        Some((!is_hidden(fields), position, uuid))
+    });
+    candidates.max().map(|(_, _, uuid)| uuid)
+}
+
+/// A line and those it follows, up to the root, a missing parent or the beginning of a circle.
+fn ancestors<'a>(
+    entries: &'a Entries,
+    from: &'a str,
+) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> {
+    let mut seen = HashSet::new();
+    let mut next = Some(from);
+    std::iter::from_fn(move || {
+        let uuid = next.take().filter(|uuid| seen.insert(*uuid))?;
+        let (_, fields) = entries.get(uuid)?;
+        next = named(fields, "parentUuid");
+        Some((uuid, fields))
+    })
+}
+
+fn named<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+fn is_spoken(fields: &Map<String, Value>) -> bool {
+    matches!(named(fields, "type"), Some("user" | "assistant"))
+}
+
+fn is_hidden(fields: &Map<String, Value>) -> bool {
+    let set = |name: &str| {
+        fields.get(name).is_some_and(|flag| *flag != Value::Null && *flag != false && *flag != "")
+    };
+    set("isMeta") || set("isSidechain") || set("teamName")
+}

@@ -1,0 +1,143 @@
+//! Sessions of codeloops, read (seed 004).
+//!
+//! There an actor works and a critic judges: one line when it begins, one per iteration, one when it ends. Here the
+//! prompt and the critic's feedback are what the user said, the actor's output is what the model replied. What is more
+//! in a line (the diff, exit codes, durations, confidence) is kept with it in an extension message that holds the line.
+
+use std::sync::Arc;
+
+use lariat_core::content::Content;
+use lariat_core::event::AgentEvent;
+use lariat_core::id::{MessageId, SessionId};
+use lariat_core::message::{
+    AgentMessage, AssistantMessage, ExtensionMessage, LlmMessage, Message, StopReason, UserMessage,
+};
+use lariat_core::time::Timestamp;
+use lariat_core::usage::Usage;
+use serde_json::{Map, Value};
+
+use super::lines::{self, JsonLine, text, timestamp};
+use super::{About, Imported, ImportedEvent, InterchangeError, Note, Segment, derived, title_of};
+
+/// Extension messages that hold a line have a kind that begins so.
+const KIND: &str = "codeloops/";
+/// What the user says when the critic decided without words.
+const NO_FEEDBACK: &str = "Go on.";
+
+/// Reads a session file.
+///
+/// ```
+/// let file = br#"{"type":"session_start","timestamp":"2025-01-27T15:30:45Z","prompt":"fix it","working_dir":"/w"}"#;
+/// let imported = lariat_store::interchange::codeloops::import(file)?;
+/// assert_eq!(imported.notes, []);
+/// # Ok::<(), lariat_store::interchange::InterchangeError>(())
+/// ```
+///
+/// # Errors
+/// When there is no line of such a session in it. Everything else that is wrong is a note.
+pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
+    let (objects, notes) = lines::read(bytes);
+    let found = objects.len() + notes.len();
+    let mut session = Session { notes, ..Session::default() };
+    // Appending to the file adds lines and changes none: its first line names the session for good.
+    let first =
+        objects.first().map(|line| Value::Object(line.fields.clone()).to_string()).unwrap_or_default();
+    session.name = derived("codeloops", &[&first]).to_string();
+    objects.iter().for_each(|line| session.line(line));
+    if session.messages.is_empty() {
+        return Err(InterchangeError::NoMessages { format: "codeloops", lines: found });
+    }
+    let tip = session.messages.last().map(|(_, message)| message.id());
+    let messages = session.messages.into_iter().map(|(time, message)| (time, Arc::new(message))).collect();
+    let mut events = vec![session.about.event(session.begun.unwrap_or_default())];
+    events.extend(Segment { base: None, messages }.events());
+    events.push(ImportedEvent { at: session.now, event: AgentEvent::Rewound { tip } });
+    Ok(Imported::new(SessionId::from(session.name), events, session.notes))
+}
+
+#[derive(Default)]
+struct Session {
+    name: String,
+    about: About,
+    notes: Vec<Note>,
+    begun: Option<Timestamp>,
+    now: Timestamp,
+    model: String,
+    actor: String,
+    messages: Vec<(Timestamp, AgentMessage)>,
+}
+
+impl Session {
+    fn line(&mut self, JsonLine { number, fields }: &JsonLine) {
+        if let Some(at) = timestamp(fields) {
+            self.begun.get_or_insert(at);
+            self.now = self.now.max(at);
+        }
+        match text(fields, "type") {
+            Some("session_start") => self.start(*number, fields),
+            Some("iteration") => self.iteration(*number, fields),
+            Some("session_end") => self.keep(*number, "session_end", fields),
+            other => {
+                let text = other.map_or("no type".to_owned(), |other| format!("unknown type `{other}`"));
+                self.notes.push(Note { line: *number, text });
+            }
+        }
+    }
+
+    fn start(&mut self, number: usize, line: &Map<String, Value>) {
+        let prompt = text(line, "prompt").unwrap_or_default();
+        self.about.title = title_of(prompt);
+        self.about.cwd = text(line, "working_dir").map(str::to_owned);
+        self.actor = text(line, "actor_agent").unwrap_or("codeloops").to_owned();
+        self.model = text(line, "actor_model").unwrap_or(&self.actor).to_owned();
+        self.keep(number, "session_start", line);
+        self.user(number, prompt);
+    }
+
+    fn iteration(&mut self, number: usize, line: &Map<String, Value>) {
+        let output = text(line, "actor_output").or_else(|| text(line, "actor_stderr")).unwrap_or_default();
+        let reply = Message::Assistant(AssistantMessage {
+            content: vec![Content::text(output)],
+            stop_reason: StopReason::Stop,
+            model: self.model.clone(),
+            requested_model: None,
+            provider: self.actor.clone(),
+            usage: Usage::default(),
+            timestamp: self.now,
+            error_message: None,
+        });
+        self.push(number, reply);
+        self.keep(number, "iteration", line);
+        // After DONE nobody said anything more.
+        if matches!(text(line, "critic_decision"), Some("CONTINUE" | "ERROR")) {
+            let feedback = text(line, "feedback").or_else(|| text(line, "recovery")).unwrap_or(NO_FEEDBACK);
+            self.user(number, feedback);
+        }
+    }
+
+    fn user(&mut self, number: usize, words: &str) {
+        let content = vec![Content::text(words)];
+        self.push(number, Message::User(UserMessage { content, timestamp: self.now }));
+    }
+
+    fn push(&mut self, number: usize, message: Message) {
+        let id = self.id(number);
+        self.messages.push((self.now, AgentMessage::Llm(LlmMessage { id, turn_id: None, message })));
+    }
+
+    fn keep(&mut self, number: usize, kind: &str, line: &Map<String, Value>) {
+        let mut message: AgentMessage =
+            ExtensionMessage::new(format!("{KIND}{kind}"), Value::Object(line.clone())).into();
+        message.assign_id(|| self.id(number));
+        self.messages.push((self.now, message));
+    }
+
+    fn id(&self, number: usize) -> MessageId {
+        let place = self.messages.len().to_string();
+        MessageId::new(derived("codeloops", &[&self.name, &number.to_string(), &place]))
+    }
+}
+
+#[cfg(test)]
+#[path = "codeloops_tests.rs"]
+mod tests;

@@ -1,0 +1,250 @@
+//! Which events make up which session, while they come.
+//!
+//! Invariant: each event is part of one session at most, and a session's events are in the order they came.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::event::{AgentEvent, Event};
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::session::{LoopRecord, LoopStatus, Session, SessionFormation};
+use lariat_core::time::Timestamp;
+
+/// When a session begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionFormationPolicy {
+    /// When a loop names one that was not named before.
+    #[default]
+    PerSessionId,
+    /// Also when a loop begins after nothing happened for so long. The session before is completed then, and the new one
+    /// is called by the same id with `~2`, `~3` and so on after it; its loops still name the id they were run under.
+    InactivityTimeout {
+        /// Seconds.
+        secs: u64,
+    },
+}
+
+/// What a recorder keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionRecorderConfig {
+    /// When a session begins.
+    pub formation_policy: SessionFormationPolicy,
+    /// Whether the pieces of messages ([`AgentEvent::MessageUpdate`]) are kept too.
+    pub include_streaming_events: bool,
+}
+
+impl SessionRecorderConfig {
+    /// The same with this policy.
+    pub const fn with_formation_policy(mut self, policy: SessionFormationPolicy) -> Self {
+        self.formation_policy = policy;
+        self
+    }
+
+    /// The same with or without the pieces of messages.
+    pub const fn with_streaming_events(mut self, include: bool) -> Self {
+        self.include_streaming_events = include;
+        self
+    }
+}
+
+/// Makes sessions of events. Give it every event of an agent and its sub-agents, in the order they come.
+///
+/// ```
+/// use lariat_store::recorder::{SessionRecorder, SessionRecorderConfig};
+///
+/// let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
+/// recorder.flush();
+/// assert!(recorder.drain_completed().is_empty());
+/// ```
+#[derive(Debug)]
+pub struct SessionRecorder {
+    config: SessionRecorderConfig,
+    /// In the order they began.
+    forming: Vec<Forming>,
+    /// Which of them a loop is part of.
+    loops: HashMap<LoopId, usize>,
+    /// How often a session began anew.
+    rounds: HashMap<SessionId, u32>,
+    /// The session of the last event.
+    latest: Option<SessionId>,
+    /// Came before the loops they belong to.
+    early: Vec<Event>,
+    completed: Vec<Session>,
+}
+
+/// A session that events still come for.
+#[derive(Debug)]
+struct Forming {
+    /// The id its loops name.
+    session_id: SessionId,
+    /// The id it is called by.
+    name: SessionId,
+    formation: SessionFormation,
+    events: Vec<Event>,
+    open: Vec<LoopId>,
+    last: Timestamp,
+}
+
+impl Forming {
+    fn session(&self) -> Option<Session> {
+        let mut session = Session::of(&self.events)?;
+        session.session_id = self.name.clone();
+        session.formation = self.formation.clone();
+        Some(session)
+    }
+
+    fn add(&mut self, event: &Event) {
+        self.last = self.last.max(event.timestamp);
+        self.events.push(Arc::clone(event));
+    }
+}
+
+impl SessionRecorder {
+    /// A recorder that has seen nothing.
+    pub fn new(config: SessionRecorderConfig) -> Self {
+        Self {
+            config,
+            forming: Vec::new(),
+            loops: HashMap::new(),
+            rounds: HashMap::new(),
+            latest: None,
+            early: Vec::new(),
+            completed: Vec::new(),
+        }
+    }
+
+    /// Takes in the next event.
+    pub fn on_event(&mut self, event: &Event) {
+        if matches!(event.event, AgentEvent::MessageUpdate { .. }) && !self.config.include_streaming_events {
+            return;
+        }
+        if let AgentEvent::AgentStart(start) = &event.event {
+            let at = self.place(&start.session_id, event.timestamp);
+            self.loops.insert(start.loop_id.clone(), at);
+            let early = std::mem::take(&mut self.early);
+            if let Some(forming) = self.forming.get_mut(at) {
+                early.iter().for_each(|event| forming.add(event));
+                forming.open.push(start.loop_id.clone());
+            }
+        }
+        let own = match (&event.loop_id, &event.event) {
+            (Some(loop_id), _) => match self.loops.get(loop_id) {
+                Some(at) => Some(*at),
+                // Of a loop whose beginning was not seen, or whose session is completed: it belongs nowhere.
+                None => return,
+            },
+            (
+                None,
+                AgentEvent::ParallelLoopStart { session_id, .. }
+                | AgentEvent::ParallelLoopEnd { session_id, .. },
+            ) => self.forming.iter().rposition(|forming| forming.session_id == *session_id),
+            (None, _) => self.latest(),
+        };
+        let Some(forming) = own.and_then(|at| self.forming.get_mut(at)) else {
+            self.early.push(Arc::clone(event));
+            return;
+        };
+        forming.add(event);
+        self.latest = Some(forming.name.clone());
+        if let (AgentEvent::AgentEnd { .. }, Some(loop_id)) = (&event.event, &event.loop_id) {
+            forming.open.retain(|open| open != loop_id);
+        }
+    }
+
+    /// The session that something happened in last: events of no loop are taken for its own.
+    fn latest(&self) -> Option<usize> {
+        let latest = self.latest.as_ref()?;
+        self.forming.iter().position(|forming| forming.name == *latest)
+    }
+
+    /// Where the loops of a session go from now on.
+    fn place(&mut self, session_id: &SessionId, now: Timestamp) -> usize {
+        let known = self.forming.iter().rposition(|forming| forming.session_id == *session_id);
+        let formation = match known.and_then(|at| self.forming.get(at)) {
+            None => SessionFormation::FirstLoop,
+            Some(forming) => match self.idle(forming, now) {
+                None => return known.unwrap_or_default(),
+                Some(idle) => SessionFormation::InactivityTimeout { idle_secs: idle.as_secs() },
+            },
+        };
+        if let Some(at) = known {
+            self.complete(at);
+        }
+        let round = self.rounds.entry(session_id.clone()).or_default();
+        *round += 1;
+        let name = match *round {
+            1 => session_id.clone(),
+            round => SessionId::from(format!("{session_id}~{round}")),
+        };
+        self.forming.push(Forming {
+            session_id: session_id.clone(),
+            name,
+            formation,
+            events: Vec::new(),
+            open: Vec::new(),
+            last: now,
+        });
+        self.forming.len() - 1
+    }
+
+    /// How long nothing happened in a session, when that is too long. A session with an open loop waits for it.
+    fn idle(&self, forming: &Forming, now: Timestamp) -> Option<Duration> {
+        let SessionFormationPolicy::InactivityTimeout { secs } = self.config.formation_policy else {
+            return None;
+        };
+        let idle = now.since(forming.last);
+        (forming.open.is_empty() && idle > Duration::from_secs(secs)).then_some(idle)
+    }
+
+    /// Ends a session.
+    fn complete(&mut self, at: usize) {
+        let forming = self.forming.remove(at);
+        self.loops.retain(|_, place| *place != at);
+        self.loops.values_mut().filter(|place| **place > at).for_each(|place| *place -= 1);
+        let Some(mut session) = forming.session() else { return };
+        for one in session.loops.iter_mut().filter(|one| one.ended_at.is_none()) {
+            one.status = LoopStatus::Aborted;
+            one.ended_at = Some(forming.last);
+        }
+        self.completed.push(session);
+    }
+
+    /// Ends all sessions: loops that are open are aborted. When a loop of one of them begins later, it begins a session
+    /// with the next name, so that the record that was completed stays.
+    pub fn flush(&mut self) {
+        while !self.forming.is_empty() {
+            self.complete(0);
+        }
+    }
+
+    /// Takes the sessions that were completed since the last time.
+    pub fn drain_completed(&mut self) -> Vec<Session> {
+        std::mem::take(&mut self.completed)
+    }
+
+    /// All sessions, completed ones first, each as far as its events tell.
+    pub fn sessions(&self) -> impl Iterator<Item = Session> {
+        self.completed.iter().cloned().chain(self.forming.iter().filter_map(Forming::session))
+    }
+
+    /// A session by id.
+    pub fn get_session(&self, session_id: &SessionId) -> Option<Session> {
+        let forming = self.forming.iter().find(|forming| forming.name == *session_id);
+        let completed = || self.completed.iter().find(|session| session.session_id == *session_id).cloned();
+        forming.and_then(Forming::session).or_else(completed)
+    }
+
+    /// A loop that has not ended.
+    pub fn current_loop(&self, loop_id: &LoopId) -> Option<LoopRecord> {
+        let forming = self.forming.get(*self.loops.get(loop_id)?)?;
+        let session = forming.open.contains(loop_id).then(|| forming.session())??;
+        session.get_loop(loop_id).cloned()
+    }
+}
+
+#[cfg(test)]
+#[path = "forming_tests.rs"]
+pub(in crate::recorder) mod tests;

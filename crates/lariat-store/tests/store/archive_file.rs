@@ -1,0 +1,143 @@
+//! Sessions in files, between stores of different kinds.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails panics")]
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Append, Durability, StoreError};
+use lariat_store::archive_file::{ArchiveFileError, check, export, import};
+use lariat_store::sqlite::SqliteStore;
+use lariat_testkit::conformance::{Place, Script, described, said};
+
+use crate::jsonl::Folder;
+
+const SESSION: &str = "../strange \u{1F980}/id";
+
+async fn sqlite() -> Arc<dyn SessionArchive> {
+    Arc::new(SqliteStore::in_memory().await.unwrap())
+}
+
+/// A session with text that is moved out to a blob, and a blob that a tool named.
+async fn written(store: &dyn SessionArchive) -> Script {
+    let mut script = Script::claim(store, SESSION, 1_000).await;
+    let named = store.put_blob(&[0, 159, 146, 150]).await.unwrap();
+    let large = "large ".repeat(10_000);
+    let unknown = format!("blake3:{}", "0".repeat(64));
+    script.write(store, [described(Some("a title"), Some("/w"), None), said("first")]).await;
+    script.write(store, [said(&large), said(&large), said(&format!("see {} and {unknown}", named.0))]).await;
+    script.write(store, (0..200).map(|n| said(&format!("words {n}")))).await;
+    script
+}
+
+async fn exported(store: &dyn SessionArchive, session: &str) -> Vec<u8> {
+    let mut file = Vec::new();
+    let contents = export(store, &SessionId::from(session), &mut file).await.unwrap();
+    assert_eq!(check(&file[..]).unwrap(), contents);
+    file
+}
+
+#[tokio::test]
+async fn a_session_goes_from_any_store_to_any_other_and_back() {
+    let folder = Folder::new(Durability::Fast);
+    let (files, database) = (folder.open().await, sqlite().await);
+    let script = written(&*files).await;
+    let file = exported(&*files, SESSION).await;
+    let contents = import(&*database, Cursor::new(&file), None).await.unwrap();
+    assert_eq!((contents.events, contents.blobs), (script.written.len() as u64, 2));
+    script.check(&*database).await;
+    let named = lariat_store::content::address(&[0, 159, 146, 150]);
+    assert_eq!(database.blob(&named).await.unwrap(), [0, 159, 146, 150]);
+    assert!(database.verify(&script.session_id).await.unwrap().is_sound());
+    assert_eq!(
+        database.summary(&script.session_id).await.unwrap(),
+        files.summary(&script.session_id).await.unwrap()
+    );
+    assert_eq!(exported(&*database, SESSION).await, file, "the same bytes, so the same chain");
+}
+
+#[tokio::test]
+async fn a_fork_stands_alone_in_its_file() {
+    let (from, to) = (sqlite().await, sqlite().await);
+    let script = written(&*from).await;
+    let fork = SessionId::from("fork");
+    from.fork(&script.session_id, 4, &fork).await.unwrap();
+    let mut own = Script::claim(&*from, "fork", 900_000).await;
+    own.catch_up(&*from).await;
+    own.write(&*from, [said("another way")]).await;
+    let file = exported(&*from, "fork").await;
+    import(&*to, Cursor::new(&file), None).await.unwrap();
+    own.check(&*to).await;
+}
+
+#[tokio::test]
+async fn another_id_can_be_given_and_a_session_that_is_there_is_never_touched() {
+    let (from, to) = (sqlite().await, sqlite().await);
+    let mut script = written(&*from).await;
+    let file = exported(&*from, SESSION).await;
+    for _ in 0..2 {
+        // Again is no error, and changes nothing.
+        import(&*to, Cursor::new(&file), Some("mine".into())).await.unwrap();
+        assert_eq!(to.head(&"mine".into()).await.unwrap(), script.written.len() as u64);
+    }
+    script.write(&*from, [said("more")]).await;
+    let refused = import(&*from, Cursor::new(&file), None).await.unwrap_err();
+    assert!(matches!(refused, ArchiveFileError::Store(StoreError::Conflict { .. })), "{refused}");
+    let mut other = Script::claim(&*to, SESSION, 5).await;
+    other.write(&*to, [said("something else")]).await;
+    let refused = import(&*to, Cursor::new(&file), None).await.unwrap_err();
+    let conflict = StoreError::Conflict { expected: 0, actual: 1 };
+    assert!(matches!(&refused, ArchiveFileError::Store(error) if *error == conflict), "{refused}");
+    other.check(&*to).await;
+}
+
+#[tokio::test]
+async fn an_import_that_was_interrupted_goes_on() {
+    let (from, to) = (sqlite().await, sqlite().await);
+    let script = written(&*from).await;
+    let file = exported(&*from, SESSION).await;
+    for there in [1, 63, 64, 65, 130] {
+        let session = SessionId::from(format!("part {there}"));
+        let epoch = to.claim(&session).await.unwrap();
+        to.append(Append::new(&session, epoch, 0, &script.written[..there])).await.unwrap();
+        import(&*to, Cursor::new(&file), Some(session.clone())).await.unwrap();
+        assert_eq!(to.read(&session, 0, usize::MAX).await.unwrap(), script.written);
+    }
+}
+
+#[tokio::test]
+async fn a_file_cut_or_changed_anywhere_is_refused_before_anything_is_written() {
+    let (from, to) = (sqlite().await, sqlite().await);
+    let mut script = Script::claim(&*from, "s", 1_000).await;
+    let named = from.put_blob(b"a blob").await.unwrap();
+    script.write(&*from, [said("first"), said(&format!("see {}", named.0))]).await;
+    let file = exported(&*from, "s").await;
+    let refused = |bytes: &[u8]| match check(bytes).unwrap_err() {
+        ArchiveFileError::Damaged { offset, .. } => usize::try_from(offset).unwrap(),
+        other => panic!("{other}"),
+    };
+    for end in 0..file.len() {
+        assert_eq!(refused(&file[..end]), end, "the place is where it ends");
+    }
+    for at in 0..file.len() {
+        for bit in 0..8 {
+            let mut changed = file.clone();
+            changed[at] ^= 1 << bit;
+            let place = refused(&changed);
+            // A length that was changed shows where the file ends too early.
+            assert!(place <= at || place == file.len(), "byte {at}, bit {bit}: {place}");
+        }
+    }
+    assert_eq!(refused(&[&file[..], b"x"].concat()), file.len());
+    assert!(import(&*to, Cursor::new(&file[..file.len() - 1]), None).await.is_err());
+    assert!(to.list(&Default::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_not_exported() {
+    let store = sqlite().await;
+    let missing = export(&*store, &"s".into(), Vec::new()).await.unwrap_err();
+    assert!(matches!(missing, ArchiveFileError::Store(StoreError::NotFound(_))), "{missing}");
+}
