@@ -29,6 +29,8 @@ pub struct Parser {
     buffer: Vec<u8>,
     /// Length of the frame at the start of the buffer, once its first four bytes are there.
     expected: Option<usize>,
+    /// Length up to which the frame can grow by a byte without anything else happening.
+    room: usize,
 }
 
 impl Parser {
@@ -45,9 +47,7 @@ impl Parser {
     /// Takes in a byte that completes nothing and fits where the frame grows; false when it must be fed.
     #[inline]
     pub fn hold(&mut self, byte: u8) -> bool {
-        let length = self.buffer.len();
-        let holds =
-            self.expected.is_some_and(|expected| length + 1 < expected) && length < self.buffer.capacity();
+        let holds = self.buffer.len() < self.room;
         if holds {
             self.buffer.push(byte);
         }
@@ -64,9 +64,11 @@ impl Parser {
         mut sink: impl FnMut(Message) -> Result<(), E>,
     ) -> Result<(), E> {
         self.buffer.extend_from_slice(bytes);
-        if self.expected.is_some_and(|expected| self.buffer.len() < expected) {
+        if let Some(expected) = self.expected.filter(|expected| self.buffer.len() < *expected) {
+            self.room = self.buffer.capacity().min(expected - 1);
             return Ok(());
         }
+        self.room = 0;
         let mut start = 0;
         let mut result = Ok(());
         while let Some(rest) = self.buffer.get(start..) {

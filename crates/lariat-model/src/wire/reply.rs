@@ -153,7 +153,7 @@ impl Reply {
     /// A tool call arrived in one piece.
     ///
     /// # Errors
-    /// When there are too many calls.
+    /// When the reply is too large or there are too many calls.
     pub fn whole_call(
         &mut self,
         index: usize,
@@ -162,7 +162,9 @@ impl Reply {
         arguments: Value,
         signature: Option<String>,
     ) -> Result<(), ProviderError> {
-        self.emit(StreamEvent::ToolCallDelta { index, delta: arguments.to_string() });
+        let delta = arguments.to_string();
+        self.weigh(delta.len())?;
+        self.emit(StreamEvent::ToolCallDelta { index, delta });
         self.push_call(index, id, name, Arguments::Whole(arguments), signature)
     }
 

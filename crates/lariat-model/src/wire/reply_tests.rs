@@ -156,6 +156,7 @@ fn a_reply_is_bounded() {
     let piece = "x".repeat(1024 * 1024);
     let fits = (0..64).all(|_| reply.text(0, piece.as_str().into()).is_ok());
     assert!(fits && reply.text(0, "x".into()).is_err());
+    assert!(reply.whole_call(1, "a", "write", Value::Null, None).is_err());
     let mut reply = Reply::default();
     assert!((0..CALL_LIMIT).all(|n| reply.call(n, "", "read").is_ok()));
     assert!(reply.call(CALL_LIMIT, "", "read").is_err());

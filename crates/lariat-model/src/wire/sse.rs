@@ -30,6 +30,8 @@ pub struct Parser {
     after_cr: bool,
     /// The first line was seen, and its byte order mark with it.
     begun: bool,
+    /// Length up to which the line can grow by a byte without anything else happening.
+    room: usize,
 }
 
 impl Parser {
@@ -42,11 +44,7 @@ impl Parser {
     /// arrive byte by byte cost a push for each, not a search.
     #[inline]
     pub fn hold(&mut self, byte: u8) -> bool {
-        let length = self.line.len();
-        let holds = !matches!(byte, b'\n' | b'\r')
-            && !self.after_cr
-            && length < self.line.capacity()
-            && length + self.data.len() < EVENT_LIMIT;
+        let holds = self.line.len() < self.room && !matches!(byte, b'\n' | b'\r');
         if holds {
             self.line.push(byte);
         }
@@ -63,6 +61,7 @@ impl Parser {
         bytes: &[u8],
         mut sink: impl FnMut(&str, &str) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.room = 0;
         let mut rest = bytes;
         if self.after_cr
             && let [first, tail @ ..] = rest
@@ -95,6 +94,9 @@ impl Parser {
             }
         }
         self.grow(rest)?;
+        if !self.after_cr {
+            self.room = self.line.capacity().min(EVENT_LIMIT - self.data.len());
+        }
         Ok(())
     }
 
