@@ -419,9 +419,9 @@
 pub use lariat_core as core;
 #[cfg(feature = "models")]
 pub use lariat_model as models;
+pub use lariat_runtime as runtime;
 /// Stores that keep sessions: SQLite, files, PostgreSQL.
 pub use lariat_store as stores;
-pub use lariat_runtime as runtime;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
 pub use serde_json;
@@ -467,3 +467,8 @@ pub use lariat_runtime::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// The code in the guide to the stores, as tests.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../../../docs/stores.md")]
+pub struct Stores;
