@@ -11,7 +11,7 @@
 //! [`recorder`] makes records of loops while events come.
 //!
 //! What they share is here: [`record`] seals events with a checksum and a chain, [`content`] moves large text out of
-//! events into blobs, [`files`] is the one door to the file system.
+//! events into blobs, `files` is the one door to the file system.
 
 pub mod archive_file;
 pub mod content;

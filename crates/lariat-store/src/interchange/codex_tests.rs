@@ -6,7 +6,7 @@ use super::*;
 fn rollout(lines: &[(&str, Value)]) -> Vec<u8> {
     let meta =
         json!({"id": "0190b5e6-7b2a-7c3d-8e4f-123456789abc", "cwd": "/old", "git": {"branch": "main"}});
-    let turn = json!({"cwd": "/home/me", "model": "gpt-5-codex"});
+    let turn = json!({"cwd": "/srv/me", "model": "gpt-5-codex"});
     let all = [("session_meta", meta), ("turn_context", turn)].into_iter().chain(lines.iter().cloned());
     let line = |(number, (kind, payload)): (usize, (&str, Value))| {
         let at = format!("2026-03-01T10:{:02}:{:02}.000Z", number / 60, number % 60);
@@ -94,7 +94,7 @@ fn items_between_two_inputs_are_one_reply_with_usage_and_model() {
     assert!(imported.notes.is_empty());
     let AgentEvent::SessionDescribed(about) = &imported.events[0].event else { panic!() };
     assert_eq!(about.title.as_deref(), Some("list the files"), "not what Codex put in");
-    assert_eq!((about.cwd.as_deref(), about.git_branch.as_deref()), (Some("/home/me"), Some("main")));
+    assert_eq!((about.cwd.as_deref(), about.git_branch.as_deref()), (Some("/srv/me"), Some("main")));
     let AgentEvent::MessagesImported { messages, .. } = &imported.events[1].event else { panic!() };
     let reply = messages[3].as_assistant().unwrap();
     assert_eq!((reply.model.as_str(), reply.stop_reason), ("gpt-5-codex", StopReason::ToolUse));

@@ -10,7 +10,7 @@
 //! | `blobs/ab/<hash>` | large text, and what tools keep |
 //! | `catalog` | all summaries, for listing |
 //!
-//! Bytes are understood by pure functions ([`scan`], [`audit`], [`mend`]); files are a thin layer on them. File work
+//! Bytes are understood by pure functions (`scan`, `audit`, `mend`); files are a thin layer on them. File work
 //! runs on tokio's blocking threads. Invariant: one writer per session among all processes of the machine, by a lock
 //! that dies with its holder; what was acknowledged is never cut off, overwritten or fused with something else.
 

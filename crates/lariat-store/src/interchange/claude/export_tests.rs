@@ -137,7 +137,7 @@ fn a_session_with_everything_opens_there() {
     let mut script = Script::default();
     let mut about = Description::default();
     about.title = Some("A title".into());
-    about.cwd = Some("/home/me".into());
+    about.cwd = Some("/srv/me".into());
     about.git_branch = Some("main".into());
     about.tags = Some(vec!["a".into(), "b".into()]);
     script.event(AgentEvent::SessionDescribed(Box::new(about)));
@@ -175,7 +175,7 @@ fn a_session_with_everything_opens_there() {
         ("type", json!("user")),
         ("parentUuid", Value::Null),
         ("sessionId", json!(session_uuid(&"s".into()))),
-        ("cwd", json!("/home/me")),
+        ("cwd", json!("/srv/me")),
         ("gitBranch", json!("main")),
         ("isSidechain", json!(false)),
         ("userType", json!("external")),

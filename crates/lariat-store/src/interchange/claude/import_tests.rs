@@ -59,7 +59,7 @@ fn file(lines: &[Value]) -> Vec<u8> {
         if line.get("uuid").is_some() {
             line["sessionId"] = json!("0190b5e6-7b2a-7c3d-8e4f-123456789abc");
             line["timestamp"] = json!(format!("2026-03-01T10:00:{number:02}.000Z"));
-            line["cwd"] = json!("/home/me/project");
+            line["cwd"] = json!("/srv/me/project");
             line["gitBranch"] = json!("main");
         }
         file.extend_from_slice(line.to_string().as_bytes());
@@ -280,7 +280,7 @@ fn titles_follow_the_rule_and_tags_can_be_cleared() {
         };
         assert_eq!(
             (about.cwd.as_deref(), about.git_branch.as_deref()),
-            (Some("/home/me/project"), Some("main"))
+            (Some("/srv/me/project"), Some("main"))
         );
         (about.title.unwrap(), about.tags)
     };

@@ -15,8 +15,8 @@ const FOLDER: usize = 200;
 ///
 /// let session = "0190b5e6-7b2a-7c3d-8e4f-123456789abc".into();
 /// assert_eq!(
-///     file_name("/home/me/my.app", &session),
-///     "-home-me-my-app/0190b5e6-7b2a-7c3d-8e4f-123456789abc.jsonl"
+///     file_name("/srv/me/my.app", &session),
+///     "-srv-me-my-app/0190b5e6-7b2a-7c3d-8e4f-123456789abc.jsonl"
 /// );
 /// ```
 pub fn file_name(cwd: &str, session_id: &SessionId) -> String {

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn folders_replace_everything_but_letters_and_digits() {
-    assert_eq!(project_folder("/home/me/my_app.v2"), "-home-me-my-app-v2");
+    assert_eq!(project_folder("/srv/me/my_app.v2"), "-srv-me-my-app-v2");
     assert_eq!(project_folder("/é🦀"), "----");
 }
 

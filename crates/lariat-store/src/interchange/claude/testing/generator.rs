@@ -107,7 +107,7 @@ impl File {
         let at = 1_760_000_000_000 + self.lines.len() as u64 * 1000;
         let mut line = json!({
             "type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "0190b5e6-7b2a-7c3d-8e4f-123456789abc",
-            "timestamp": lariat_core::time::Timestamp::from_millis(at), "cwd": "/home/me/project", "version": "2.1.0",
+            "timestamp": lariat_core::time::Timestamp::from_millis(at), "cwd": "/srv/me/project", "version": "2.1.0",
             "gitBranch": "main", "isSidechain": false, "userType": "external",
         });
         for (name, value) in more.as_object().unwrap() {
