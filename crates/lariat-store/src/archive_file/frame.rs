@@ -236,3 +236,7 @@ impl<R: Read> Checked<R> {
 fn damaged(offset: u64, what: impl Into<String>) -> ArchiveFileError {
     ArchiveFileError::Damaged { offset, what: what.into() }
 }
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

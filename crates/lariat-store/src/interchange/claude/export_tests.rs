@@ -161,6 +161,9 @@ fn a_session_with_everything_opens_there() {
     script.result("t2", vec![Content::text("two"), image]);
     let extension = script.named(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
     script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
+    let said = json!({"type": "user", "message": {"role": "user", "content": "never said"}});
+    let extension = script.named(ExtensionMessage::new("claude-code/user", said).into());
+    script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
     let queued = script.named(AgentMessage::user("and quickly"));
     script.event(AgentEvent::MessageQueued { queue: QueueKind::Steering, message: Arc::clone(&queued) });
     let earlier = lariat_core::event::MessageRef::unresolved(queued.id());
@@ -215,6 +218,8 @@ fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
     script.say("gone on");
     script.judged("after clearing");
     script.summarise(first, last, "in short");
+    let file = script.judged("right after a summary");
+    assert_eq!(file.matches(BOUNDARY).count(), 2, "a compaction at the end is seen");
     script.user("what now");
     let end = script.say("the end");
     let file = script.judged("after a summary");

@@ -128,7 +128,9 @@ fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
     last["message"]["stop_reason"] = json!("tool_use");
     last["message"]["usage"] = json!({"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 7,
         "cache_creation_input_tokens": 8});
-    let first = reply("b", "a", "m1", json!([{"type": "thinking", "thinking": "hm", "signature": "s"}]));
+    let thoughts = json!([{"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "redacted_thinking", "data": "d"}]);
+    let first = reply("b", "a", "m1", thoughts);
     let lines =
         [user("a", None, json!("do")), first, last, user("d", Some("c"), json!([result("t1", "done")]))];
     let imported = round_trip("split", &file(&lines));
@@ -136,6 +138,7 @@ fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
     let messages = conversation(&imported);
     let joined = messages[1].as_assistant().unwrap();
     assert_eq!(joined.content[0], Content::Thinking { thinking: "hm".into(), signature: Some("s".into()) });
+    assert_eq!(joined.content[1], Content::RedactedThinking { data: "d".into() });
     assert_eq!(joined.stop_reason, StopReason::ToolUse);
     let usage = Usage { input: 5, output: 6, cache_read: 7, cache_write: 8, ..Usage::default() };
     assert_eq!((joined.usage, joined.model.as_str()), (usage, "m"));
