@@ -326,3 +326,31 @@ fn long_imports_are_cut_into_events_between_exchanges() {
     assert!(segments.iter().all(|messages| messages[0].as_tool_result().is_none()));
     assert_eq!(conversation(&imported).len(), 1 + 599 * 2);
 }
+
+#[test]
+fn no_damage_makes_reading_panic_or_loop() {
+    for seed in 0..20 {
+        let (file, _) = generated(seed);
+        let mut dice = lariat_testkit::Seeded::new(seed);
+        for _ in 0..40 {
+            let mut damaged = file.clone();
+            for _ in 0..=dice.below(8) {
+                let at = dice.below(damaged.len() as u64) as usize;
+                match dice.below(4) {
+                    0 => damaged.truncate(at + 1),
+                    1 => damaged[at] ^= 1 << dice.below(8),
+                    2 => drop(damaged.drain(at..(at + 200).min(file.len()).min(damaged.len()))),
+                    _ => damaged.insert(at, b'\n'),
+                }
+                if damaged.is_empty() {
+                    break;
+                }
+            }
+            if let Ok(imported) = import(&damaged) {
+                let records = imported.records(0);
+                let exported = export(&imported.session_id, &records);
+                assert_same(&shown(&exported), &folded(&records).0, &format!("seed {seed}"));
+            }
+        }
+    }
+}
