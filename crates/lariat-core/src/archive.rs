@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::BoxFuture;
 use crate::event::{AgentEvent, Event, EventRecord};
 use crate::id::SessionId;
+use crate::message::AgentMessage;
 use crate::store::{SessionStore, StoreError};
 use crate::time::Timestamp;
 use crate::usage::{Cost, Usage};
@@ -98,16 +99,13 @@ impl SessionSummary {
             }
             AgentEvent::MessageEnd { message } => {
                 let Some(message) = message.shared() else { return };
-                if let Some(assistant) = message.as_assistant() {
-                    self.usage += assistant.usage;
-                } else if let (None, Some(user)) = (&self.first_prompt, message.as_user()) {
-                    self.first_prompt = beginning(&crate::content::joined_text(&user.content));
-                }
+                self.usage += message.as_assistant().map(|assistant| assistant.usage).unwrap_or_default();
+                self.prompted(message);
             }
-            AgentEvent::MessageQueued { message, .. } => {
-                if let (None, Some(user)) = (&self.first_prompt, message.as_user()) {
-                    self.first_prompt = beginning(&crate::content::joined_text(&user.content));
-                }
+            AgentEvent::MessageQueued { message, .. } => self.prompted(message),
+            // What was used before it came here was paid elsewhere.
+            AgentEvent::MessagesImported { messages, .. } => {
+                messages.iter().for_each(|message| self.prompted(message));
             }
             AgentEvent::Compaction { usage, .. } | AgentEvent::CompactionRefused { usage, .. } => {
                 self.usage += *usage;
@@ -127,6 +125,12 @@ impl SessionSummary {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn prompted(&mut self, message: &AgentMessage) {
+        if let (None, Some(user)) = (&self.first_prompt, message.as_user()) {
+            self.first_prompt = beginning(&crate::content::joined_text(&user.content));
         }
     }
 
@@ -210,16 +214,23 @@ impl ListQuery {
 
 /// The text of an event that can be searched for: what the user and the model said, and titles.
 pub fn searchable(record: &EventRecord) -> Option<String> {
-    let content = match &record.event {
-        AgentEvent::MessageEnd { message } => message.shared().and_then(|message| {
-            let user = message.as_user().map(|user| &user.content);
-            user.or_else(|| message.as_assistant().map(|assistant| &assistant.content)).cloned()
-        })?,
-        AgentEvent::MessageQueued { message, .. } => message.as_user()?.content.clone(),
-        AgentEvent::SessionDescribed(description) => return description.title.clone(),
+    let text = match &record.event {
+        AgentEvent::MessageEnd { message } => said(message.shared()?)?,
+        AgentEvent::MessageQueued { message, .. } => said(message)?,
+        AgentEvent::MessagesImported { messages, .. } => {
+            messages.iter().filter_map(|message| said(message)).collect::<Vec<_>>().join("\n")
+        }
+        AgentEvent::SessionDescribed(description) => description.title.clone()?,
         _ => return None,
     };
-    Some(crate::content::joined_text(&content)).filter(|text| !text.trim().is_empty())
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// The words of a user or a model.
+fn said(message: &AgentMessage) -> Option<String> {
+    let user = message.as_user().map(|user| &user.content);
+    let content = user.or_else(|| message.as_assistant().map(|assistant| &assistant.content))?;
+    Some(crate::content::joined_text(content))
 }
 
 /// What looking through a journal found.

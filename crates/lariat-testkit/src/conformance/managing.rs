@@ -5,6 +5,7 @@ use std::time::Duration;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
+use lariat_core::message::AgentMessage;
 use lariat_core::store::{Append, BlobHash, Snapshot, StoreError};
 use lariat_core::time::Timestamp;
 
@@ -90,6 +91,9 @@ pub async fn sessions_are_found_by_what_was_said(place: &dyn Place) {
     assert_eq!(found(" -- * ").await, ["two", "one"]);
     one.write(&*store, [said("now also doors")]).await;
     assert_eq!(found("DOORS").await, ["one"]);
+    let messages = vec![std::sync::Arc::new(AgentMessage::user("from elsewhere"))];
+    two.write(&*store, [AgentEvent::MessagesImported { base: None, messages }]).await;
+    assert_eq!(found("elsewhere").await, ["two"]);
     let limited = query(|q| (q.text, q.limit) = (Some("the".into()), 1));
     assert_eq!(names(&*store, &limited).await.len(), 1);
 }
