@@ -243,3 +243,7 @@ fn time_of(body: &[u8]) -> Timestamp {
     }
     serde_json::from_slice::<Time>(body).map_or_else(|_| Timestamp::default(), |time| time.timestamp)
 }
+
+#[cfg(test)]
+#[path = "mend_tests.rs"]
+mod tests;

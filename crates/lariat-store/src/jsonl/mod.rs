@@ -127,8 +127,13 @@ impl SessionStore for JsonlStore {
 
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         let Append { session_id, epoch, expected_seq, events, .. } = append;
-        let (id, events) = (session_id.clone(), events.to_vec());
-        self.with(move |shelf| shelf.append(&id, epoch, expected_seq, &events))
+        Box::pin(async move {
+            if self.shelf.appends_at_once(session_id) {
+                return self.shelf.append(session_id, epoch, expected_seq, events);
+            }
+            let (id, events) = (session_id.clone(), events.to_vec());
+            self.with(move |shelf| shelf.append(&id, epoch, expected_seq, &events)).await
+        })
     }
 
     fn read<'a>(

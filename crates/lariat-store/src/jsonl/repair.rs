@@ -15,6 +15,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{BlobHash, StoreError};
 
 use super::audit::{self, examine, survey};
+use super::blobs::Blobs;
 use super::line::{Fork, Header};
 use super::mend::{MendError, mend_without};
 use super::name::Aside;
@@ -37,6 +38,8 @@ struct Checked {
     verdict: Verdict,
     /// Events that are whole and cannot be read, and why: text that was moved out of them is gone.
     unreadable: BTreeMap<u64, String>,
+    /// Whether writing the file anew makes it better.
+    mendable: bool,
     /// The header that the file should have.
     header: Header,
     /// How many events it should have at least.
@@ -104,8 +107,7 @@ impl Shelf {
         let limit = shared.map_or(u64::MAX, |fork| fork.seq);
         let events = tip.synced.max(if own { tip.head } else { 0 }).max(shared.map_or(0, |fork| fork.seq));
         let known = audit::Known::new(known_header(&session.id, &session.name)?, events);
-        let mut blobs =
-            BlobCheck { shelf: self, seen: HashMap::new(), damage: Vec::new(), unreadable: BTreeMap::new() };
+        let mut blobs = BlobCheck::new(&self.blobs);
         let mut end = 0;
         let mut chain = None;
         let mut intact = audit::Positions::default();
@@ -137,9 +139,10 @@ impl Shelf {
             verdict.damage.retain(inside);
             verdict.intact = intact.count_between(start, limit);
         }
+        let mendable = !verdict.is_sound() || !blobs.unreadable.is_empty();
         verdict.damage.append(&mut blobs.damage);
         let chain = if limit <= start { base } else { chain.unwrap_or(tip.chain) };
-        Ok(Checked { verdict, unreadable: blobs.unreadable, header: survey.header, events, chain })
+        Ok(Checked { verdict, unreadable: blobs.unreadable, mendable, header: survey.header, events, chain })
     }
 
     /// Repairs a session, with what it shares. Returns what was found before.
@@ -190,19 +193,22 @@ impl Shelf {
         shared: Option<&Fork>,
         before: Option<Chain>,
     ) -> Result<Chain, StoreError> {
+        let asked = self.check_file(session, shared)?;
+        let renewed = |mut header: Header| {
+            if let (Some(fork), Some(before)) = (header.fork.as_mut(), before) {
+                fork.chain = before;
+            }
+            header
+        };
+        if !asked.mendable && renewed(asked.header.clone()) == asked.header {
+            // Nothing to do, and no need to wait for whoever writes to it.
+            return Ok(asked.chain);
+        }
         let mut slot = locked(&session.writer);
         let _lock = if slot.is_none() { Some(take_lock(session)?) } else { None };
         let whole = self.check_file(session, None)?;
-        let mut header = whole.header.clone();
-        if let (Some(fork), Some(before)) = (header.fork.as_mut(), before) {
-            fork.chain = before;
-        }
-        let part_of = |shelf: &Self| Ok(shelf.check_file(session, shared)?.chain);
-        let at_least = shared.map_or(0, |fork| fork.seq).max(whole.events);
-        let short = self.look(session)?.is_some_and(|tip| tip.head < at_least);
-        if whole.verdict.is_sound() && header == whole.header && !short {
-            return part_of(self);
-        }
+        let header = renewed(whole.header.clone());
+        let at_least = asked.events.max(whole.events);
         let path = session.name.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
         let known = audit::Known::new(whole.header, at_least);
@@ -217,8 +223,8 @@ impl Shelf {
         }
         let kept = free_name(&session.name, Aside::Damaged).map_err(failed)?;
         files::keep_as(&path, &kept).map_err(failed)?;
-        files::remove(&session.name.index()).map_err(failed)?;
         files::rename(&temporary, &path).map_err(failed)?;
+        files::remove(&session.name.index()).map_err(failed)?;
         let own = {
             let mut known = locked(&session.known);
             known.tip = None;
@@ -228,13 +234,14 @@ impl Shelf {
         if let Some(writer) = slot.as_mut() {
             writer.replaced(&tip);
             locked(&session.known).own = own;
+            session.note_synced(tip.head);
             let _ = writer.ensure_open(&tip).and_then(|()| self.index(session, writer, When::Always));
         } else {
             let mut tip = Arc::unwrap_or_clone(tip);
             tip.synced = tip.head;
             let _ = files::put_cache(&session.name.index(), &tip.index());
         }
-        part_of(self)
+        Ok(self.check_file(session, shared)?.chain)
     }
 }
 
@@ -266,14 +273,24 @@ fn changed_past(fork: &Fork) -> Damage {
 
 /// Checks the blobs that events mention, each once.
 struct BlobCheck<'a> {
-    shelf: &'a Shelf,
-    /// What is wrong with a blob, if anything.
-    seen: HashMap<BlobHash, Option<String>>,
+    blobs: &'a Blobs,
+    seen: HashMap<BlobHash, Health>,
     damage: Vec<Damage>,
     unreadable: BTreeMap<u64, String>,
 }
 
-impl BlobCheck<'_> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Fine,
+    Gone,
+    Changed,
+}
+
+impl<'a> BlobCheck<'a> {
+    fn new(blobs: &'a Blobs) -> Self {
+        Self { blobs, seen: HashMap::new(), damage: Vec::new(), unreadable: BTreeMap::new() }
+    }
+
     fn check(&mut self, seq: u64, offset: u64, body: &[u8]) -> Result<(), StoreError> {
         let mentioned = mentions(body);
         if mentioned.is_empty() {
@@ -281,31 +298,33 @@ impl BlobCheck<'_> {
         }
         let needed = moved_out(body);
         for hash in mentioned {
-            let Some(wrong) = self.wrong(&hash)? else { continue };
             let is_needed = needed.contains(&hash);
-            let path_gone = wrong.starts_with("not found");
-            if path_gone && !is_needed {
-                // Text that looks like an address and never was one of ours is not told from a blob that is gone.
-                continue;
-            }
+            let what = match self.health(&hash)? {
+                Health::Changed => "is not what it was",
+                Health::Gone if is_needed => "is gone",
+                // Text that looks like an address and never was one is not told from a blob that is gone.
+                Health::Fine | Health::Gone => continue,
+            };
+            let note = format!("blob {} {what}", hash.0);
             if is_needed {
-                self.unreadable.insert(seq, wrong.clone());
+                self.unreadable.insert(seq, note.clone());
             }
-            self.damage.push(Damage::new(Some(seq), Some(offset), DamageKind::Blob, wrong));
+            self.damage.push(Damage::new(Some(seq), Some(offset), DamageKind::Blob, note));
         }
         Ok(())
     }
 
-    fn wrong(&mut self, hash: &BlobHash) -> Result<Option<String>, StoreError> {
+    fn health(&mut self, hash: &BlobHash) -> Result<Health, StoreError> {
         if let Some(known) = self.seen.get(hash) {
-            return Ok(known.clone());
+            return Ok(*known);
         }
-        let wrong = match self.shelf.blobs.read(hash) {
-            Ok(_) => None,
-            Err(error @ StoreError::Unavailable(_)) => return Err(error),
-            Err(error) => Some(error.to_string()),
+        let health = match self.blobs.read(hash) {
+            Ok(_) => Health::Fine,
+            Err(StoreError::NotFound(_)) => Health::Gone,
+            Err(StoreError::Damaged(_)) => Health::Changed,
+            Err(error) => return Err(error),
         };
-        self.seen.insert(hash.clone(), wrong.clone());
-        Ok(wrong)
+        self.seen.insert(hash.clone(), health);
+        Ok(health)
     }
 }

@@ -58,6 +58,20 @@ pub(super) struct Session {
     pub(super) grew: watch::Sender<u64>,
 }
 
+impl Session {
+    /// Number of events, as far as is known without looking.
+    pub(super) fn head(&self) -> u64 {
+        locked(&self.known).tip.as_ref().map_or(0, |tip| tip.head)
+    }
+
+    /// Notes that so many events are synced.
+    pub(super) fn note_synced(&self, head: u64) {
+        if let Some(tip) = locked(&self.known).tip.as_mut().map(Arc::make_mut) {
+            tip.synced = tip.synced.max(head);
+        }
+    }
+}
+
 /// What is known about a session.
 #[derive(Debug, Default)]
 pub(super) struct Known {

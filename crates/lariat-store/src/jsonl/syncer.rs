@@ -83,19 +83,28 @@ impl Shared {
 
 /// Syncs what waits in a session; opens and writes it again when an earlier sync failed.
 pub(super) fn sync(session: &Session) -> std::io::Result<()> {
-    let pending = locked(&session.writer).as_ref().and_then(Writer::pending);
+    let (pending, head) = {
+        let slot = locked(&session.writer);
+        (slot.as_ref().and_then(Writer::pending), session.head())
+    };
+    let mut slot;
     if let Some((file, end)) = pending {
         let synced = file.sync_data();
-        let failed = synced.is_err();
-        if let Some(writer) = locked(&session.writer).as_mut() {
-            writer.synced(&file, end, synced);
-        }
-        if failed {
-            return Err(std::io::ErrorKind::Other.into());
+        slot = locked(&session.writer);
+        match (slot.as_mut(), synced) {
+            (Some(writer), Ok(())) => {
+                writer.synced(&file, end);
+                session.note_synced(head);
+            }
+            (Some(writer), Err(error)) => {
+                writer.sync_failed(&file);
+                return Err(error);
+            }
+            (None, _) => {}
         }
         return Ok(());
     }
-    let mut slot = locked(&session.writer);
+    slot = locked(&session.writer);
     let tip = locked(&session.known).tip.clone();
     match (slot.as_mut(), tip) {
         (Some(writer), Some(tip)) if writer.must_recover() => writer.ensure_open(&tip),

@@ -143,17 +143,23 @@ impl Writer {
         self.file.is_none() && !self.unsynced.is_empty()
     }
 
-    /// Notes that a sync of [`Writer::pending`] ended.
-    pub(super) fn synced(&mut self, file: &Arc<File>, end: u64, synced: io::Result<()>) {
-        if !self.file.as_ref().is_some_and(|current| Arc::ptr_eq(current, file)) {
-            return;
+    /// Notes that what was [`Writer::pending`] is synced.
+    pub(super) fn synced(&mut self, file: &Arc<File>, end: u64) {
+        if self.has(file) {
+            let left = usize::try_from(self.end - end).unwrap_or(usize::MAX);
+            self.unsynced.drain(..self.unsynced.len().saturating_sub(left));
         }
-        if synced.is_err() {
+    }
+
+    /// Notes that the sync of what was [`Writer::pending`] failed: this file is not trusted any more.
+    pub(super) fn sync_failed(&mut self, file: &Arc<File>) {
+        if self.has(file) {
             self.file = None;
-            return;
         }
-        let left = usize::try_from(self.end - end).unwrap_or(usize::MAX);
-        self.unsynced.drain(..self.unsynced.len().saturating_sub(left));
+    }
+
+    fn has(&self, file: &Arc<File>) -> bool {
+        self.file.as_ref().is_some_and(|current| Arc::ptr_eq(current, file))
     }
 
     /// Syncs all that is acknowledged.

@@ -100,7 +100,12 @@ fn a_batch_that_was_written_and_not_synced_is_written_again_not_twice() {
         assert!(matches!(failed, Err(Unavailable(_))), "{failed:?}");
         assert_eq!(shelf.tip(&id()).unwrap().unwrap().head, 2);
     }
-    shelf.append(&id(), epoch, 2, &events(2..5, "b")).unwrap();
+    // Shorter than what was left behind: nothing of that may stay behind it.
+    shelf.append(&id(), epoch, 2, &events(2..3, "b")).unwrap();
+    assert!(shelf.verify(&id()).unwrap().is_sound());
+    let file = files::read(&session.name.journal()).unwrap().unwrap();
+    assert_eq!(file.len() as u64, shelf.tip(&id()).unwrap().unwrap().end);
+    shelf.append(&id(), epoch, 3, &events(3..5, "b")).unwrap();
     assert_eq!(
         files::read(&session.name.journal()).unwrap().unwrap().len() as u64,
         tip.end + batch.len() as u64

@@ -87,6 +87,12 @@ impl Shelf {
         Ok(epoch)
     }
 
+    /// Whether an append to a session needs no wait: nothing is synced, and nobody is at its file. Copying a batch into
+    /// the kernel's memory takes less time than handing it to another thread.
+    pub(super) fn appends_at_once(&self, id: &SessionId) -> bool {
+        self.level() == Durability::Fast && self.session(id).writer.try_lock().is_ok()
+    }
+
     /// Appends a batch.
     pub(super) fn append(
         &self,
@@ -184,14 +190,8 @@ impl Shelf {
         if tip.damage.is_some() || (when == When::Due && !tip.is_far_behind(writer.indexed)) {
             return Ok(());
         }
-        if self.level() == Durability::Batched {
-            writer.sync()?;
-        }
         let tip = Arc::make_mut(tip);
         tip.epoch = writer.epoch;
-        if self.level() != Durability::Fast {
-            tip.synced = tip.head;
-        }
         writer.indexed = tip.end;
         files::put_cache(&session.name.index(), &tip.index())
     }
@@ -202,8 +202,10 @@ impl Shelf {
         for session in std::mem::take(&mut *locked(&self.sessions)).into_values() {
             let Some(mut writer) = locked(&session.writer).take() else { continue };
             let tip = locked(&session.known).tip.clone();
-            if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched) {
-                let _ = writer.ensure_open(&tip).and_then(|()| writer.sync());
+            if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched)
+                && writer.ensure_open(&tip).and_then(|()| writer.sync()).is_ok()
+            {
+                session.note_synced(tip.head);
             }
             let _ = self.index(&session, &mut writer, When::Always);
         }

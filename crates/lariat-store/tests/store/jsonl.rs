@@ -310,6 +310,43 @@ mod in_files {
     }
 
     #[tokio::test]
+    async fn a_blob_of_a_tool_that_was_changed_is_reported_and_costs_no_event() {
+        let folder = Folder::new(Durability::Durable);
+        let blob = folder.open().await.put_blob(b"output").await.unwrap();
+        let script = written(&folder, &[&format!("see {}", blob.0), "two"]).await;
+        let digits = blob.0.strip_prefix("blake3:").unwrap();
+        flip(&folder.path.join("blobs").join(&digits[..2]).join(digits), "output");
+        let store = folder.open().await;
+        let verdict = store.repair(&script.session_id).await.unwrap();
+        assert_eq!((verdict.intact, verdict.damage.len()), (2, 1), "{verdict:?}");
+        assert_eq!(verdict.damage[0].kind, DamageKind::Blob);
+        script.check(&*store).await;
+        assert!(!folder.path.join("sessions/s.damaged-1").exists(), "there was nothing to write anew");
+    }
+
+    #[tokio::test]
+    async fn a_fork_is_repaired_while_somebody_writes_to_its_parent() {
+        let folder = Folder::new(Durability::Durable);
+        let script = written(&folder, &["one", "two"]).await;
+        let fork = SessionId::from("fork");
+        {
+            let store = folder.open().await;
+            store.fork(&script.session_id, 2, &fork).await.unwrap();
+            let mut child = Script::claim(&*store, "fork", 9_000).await;
+            child.catch_up(&*store).await;
+            child.write(&*store, [said("three")]).await;
+            child.write(&*store, [said("four")]).await;
+        }
+        let elsewhere = folder.open().await;
+        elsewhere.claim(&script.session_id).await.unwrap();
+        flip(&journal(&folder, "fork"), "three");
+        let store = folder.open().await;
+        store.repair(&fork).await.unwrap();
+        assert!(store.verify(&fork).await.unwrap().is_sound());
+        assert!(is_lost(&store.read(&fork, 2, 1).await.unwrap()[0]));
+    }
+
+    #[tokio::test]
     async fn a_damaged_session_is_still_listed_and_found() {
         let folder = Folder::new(Durability::Durable);
         written(&folder, &["one", "two", "three"]).await;
