@@ -4,7 +4,8 @@
 //! the event's JSON in bytes, its checksum and the chain (8, 8 and 32 hexadecimal digits); without that field the line
 //! is the event. The checksum of a record that continues the batch of the one before is written as its complement: a
 //! batch is written as one, so what is broken before such a record was not acknowledged when the power went.
-//! Invariant: the beginning of a seal occurs nowhere inside an event, so a reader that lost its place finds it again.
+//! Invariant: the beginning of a seal occurs nowhere inside an event, so a reader that lost its place finds it again,
+//! and nobody can write an event that looks like several.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -20,8 +21,14 @@ pub(super) const OPENING: &[u8] = b"{\"#\":\"";
 /// The same bytes inside an event, where they would be an object of the user with that very field. Equal JSON; nothing
 /// that writes JSON for us spells it like this by itself.
 const HIDDEN: &[u8] = b"{\"\\u0023\":\"";
+/// Digits of a seal, and the spaces between them.
+const DIGITS: usize = 50;
+/// How a seal ends.
+const SEAL_END: &[u8] = b"\",";
 /// Bytes from the beginning of a line to the event's own JSON, whose `{` is left out.
-pub(super) const SEAL: usize = 58;
+pub(super) const SEAL: usize = OPENING.len() + DIGITS + SEAL_END.len();
+/// Bytes of a character that is written as `\u0061`.
+const ESCAPE: usize = 6;
 /// The longest event, in bytes. Large text is moved out to blobs, so real events are far below.
 pub(super) const MAX_BODY: usize = 64 * 1024 * 1024;
 
@@ -63,7 +70,7 @@ pub(super) struct Line {
 
 /// Writes a record as a line.
 pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
-    let body = replaced(&record.body, OPENING, HIDDEN);
+    let body = hidden(&record.body);
     let check = match batch {
         Batch::Begins => record.check,
         Batch::Continues => !record.check,
@@ -76,7 +83,7 @@ pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
 
 /// The seal that bytes begin with.
 pub(super) fn seal_of(bytes: &[u8]) -> Option<Seal> {
-    let seal = bytes.get(..SEAL)?.strip_prefix(OPENING)?.strip_suffix(b"\",")?;
+    let seal = bytes.get(..SEAL)?.strip_prefix(OPENING)?.strip_suffix(SEAL_END)?;
     let (length, rest) = seal.split_at_checked(8)?;
     let (check, rest) = rest.strip_prefix(b" ")?.split_at_checked(8)?;
     let length = usize::try_from(number(length)?).ok().filter(|length| (2..=MAX_BODY).contains(length))?;
@@ -100,7 +107,7 @@ impl Seal {
         body.clear();
         body.push(b'{');
         body.extend_from_slice(written);
-        if let Cow::Owned(shown) = replaced(body, HIDDEN, OPENING) {
+        if let Cow::Owned(shown) = shown(body) {
             *body = shown;
         }
         let seq = seq_of(body)?;
@@ -128,16 +135,59 @@ fn seq_of(body: &[u8]) -> Option<u64> {
     plain.or_else(|| serde_json::from_slice::<Place>(body).ok().map(|place| place.seq))
 }
 
-fn replaced<'a>(bytes: &'a [u8], from: &[u8], to: &[u8]) -> Cow<'a, [u8]> {
+/// An event with no beginning of a seal in it. Of a whole seal the last digit is spelled differently, too: when a disk
+/// mixes up blocks, a beginning that is left over must not find the rest of a seal in what somebody wrote.
+fn hidden(body: &[u8]) -> Cow<'_, [u8]> {
+    rewritten(body, OPENING, |hidden, rest| {
+        hidden.extend_from_slice(HIDDEN);
+        let Some((last, digits)) = rest.get(..DIGITS).and_then(<[u8]>::split_last) else { return 0 };
+        if !ends_a_seal(digits, *last, rest.get(DIGITS..)) {
+            return 0;
+        }
+        hidden.extend_from_slice(digits);
+        // Writing to memory does not fail.
+        let _ = write!(hidden, "\\u{last:04x}");
+        DIGITS
+    })
+}
+
+/// The event as it was before it was [`hidden`].
+fn shown(body: &[u8]) -> Cow<'_, [u8]> {
+    rewritten(body, HIDDEN, |shown, rest| {
+        shown.extend_from_slice(OPENING);
+        let escaped = rest.split_at_checked(DIGITS - 1).and_then(|(digits, rest)| {
+            let (escape, rest) = rest.split_at_checked(ESCAPE)?;
+            let last = u8::try_from(number(escape.strip_prefix(b"\\u")?)?).ok()?;
+            ends_a_seal(digits, last, Some(rest)).then_some((digits, last))
+        });
+        let Some((digits, last)) = escaped else { return 0 };
+        shown.extend_from_slice(digits);
+        shown.push(last);
+        DIGITS - 1 + ESCAPE
+    })
+}
+
+fn ends_a_seal(digits: &[u8], last: u8, rest: Option<&[u8]>) -> bool {
+    let closing = rest.and_then(|rest| rest.get(..SEAL_END.len())).unwrap_or_default();
+    seal_of(&[OPENING, digits, &[last], closing].concat()).is_some()
+}
+
+/// Bytes with every occurrence of `from` replaced. `replace` writes what stands for it and says how many of the bytes
+/// behind it that includes.
+fn rewritten<'a>(
+    bytes: &'a [u8],
+    from: &[u8],
+    mut replace: impl FnMut(&mut Vec<u8>, &[u8]) -> usize,
+) -> Cow<'a, [u8]> {
     let mut found = memmem::find_iter(bytes, from).peekable();
     if found.peek().is_none() {
         return Cow::Borrowed(bytes);
     }
-    let (mut changed, mut done) = (Vec::with_capacity(bytes.len() + to.len()), 0);
+    let (mut changed, mut done) = (Vec::with_capacity(bytes.len() + 64), 0);
     for at in found {
         changed.extend_from_slice(bytes.get(done..at).unwrap_or_default());
-        changed.extend_from_slice(to);
         done = at + from.len();
+        done += replace(&mut changed, bytes.get(done..).unwrap_or_default());
     }
     changed.extend_from_slice(bytes.get(done..).unwrap_or_default());
     Cow::Owned(changed)

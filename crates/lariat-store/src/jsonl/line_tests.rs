@@ -49,6 +49,9 @@ fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
     for body in [
         r##"{"v":1,"seq":7,"args":{"#":"00000010 00000000 00000000000000000000000000000000","x":[{"#":"y"}]}}"##,
         r##"{"#":"first","seq":7}"##,
+        r##"{"seq":7,"a":{"#":"00000010 00000000 0123456789abcdef0123456789abcdef","seq":7},"#":"x"}"##,
+        r##"{"seq":7,"a":{"#":"00000010 00000000 0123456789abcdef0123456789abcde\u0001","seq":7}}"##,
+        r##"{"seq":7,"a":{"#":"00000010 00000000 0123456789abcdef0123456789abcdef"}}"##,
         r##"{"seq":7,"text":"{\"#\":\"","other":"{\\u0023"}"##,
     ] {
         let line = written(body, Batch::Begins);
@@ -56,7 +59,19 @@ fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
         assert_eq!(opened(&line).unwrap().1, body.as_bytes());
         let (one, other) = (serde_json::from_slice::<serde_json::Value>(&line).unwrap(), body);
         let other: serde_json::Value = serde_json::from_str(other).unwrap();
-        assert_eq!(one.get("args"), other.get("args"));
+        assert_eq!((one.get("args"), one.get("a")), (other.get("args"), other.get("a")));
+    }
+}
+
+#[test]
+fn a_seal_inside_an_event_is_no_seal_behind_any_beginning() {
+    let inner = String::from_utf8(written(r#"{"seq":7}"#, Batch::Begins)).unwrap();
+    let body = format!("{{\"v\":1,\"seq\":7,\"forged\":[{}]}}", inner.trim_end());
+    let outer = written(&body, Batch::Begins);
+    assert_eq!(opened(&outer).unwrap().1, body.as_bytes());
+    for (kept, from) in (1..SEAL).flat_map(|kept| (SEAL..outer.len()).map(move |from| (kept, from))) {
+        let spliced = [&outer[..kept], &outer[from..]].concat();
+        assert_eq!(opened(&spliced), None, "{kept} bytes of a seal before byte {from}");
     }
 }
 

@@ -30,10 +30,26 @@ struct Original {
     bodies: Vec<Vec<u8>>,
 }
 
+/// Spells what begins like a seal, and the last digit of what is a whole one, differently.
+fn hide(body: &str) -> String {
+    let mut parts = body.split("{\"#\":\"");
+    let mut hidden = parts.next().unwrap().to_owned();
+    for part in parts {
+        let is_seal =
+            |part: &&str| part.bytes().take(50).all(|byte| byte == b' ' || byte.is_ascii_hexdigit());
+        let seal = Some(part).filter(|part| part.get(50..52) == Some("\",")).filter(is_seal);
+        hidden += "{\"\\u0023\":\"";
+        hidden += &seal.map_or(part.to_owned(), |seal| {
+            format!("{}\\u{:04x}{}", &seal[..49], seal.as_bytes()[49], &seal[50..])
+        });
+    }
+    hidden
+}
+
 /// Seals lines as the format says, independently of the code that is tested.
 fn line(record: &Sealed, continues: bool) -> Vec<u8> {
     let body = String::from_utf8(record.body.clone()).unwrap();
-    let body = body.replace("{\"#\":\"", "{\"\\u0023\":\"");
+    let body = hide(&body);
     let check = if continues { !record.check } else { record.check };
     format!("{{\"#\":\"{:08x} {check:08x} {}\",{}", body.len(), record.chain, &body[1..]).into_bytes()
 }
@@ -225,10 +241,10 @@ fn recovered(original: &Original, intact: &[bool], mended: &[u8]) -> Result<(), 
     for (seq, (body, is_intact)) in original.bodies.iter().zip(intact).enumerate() {
         let line = lines.get(seq).ok_or_else(|| format!("there is no event {seq}"))?;
         let written = String::from_utf8_lossy(line.get(58..).unwrap_or_default());
-        let written = format!("{{{written}").replace("{\"\\u0023\":\"", "{\"#\":\"");
+        let written = format!("{{{written}");
         let lost = format!("{{\"v\":1,\"seq\":{seq},");
         let lost = written.starts_with(&lost) && written.contains("\"type\":\"EventLost\"");
-        let same = written.as_bytes() == body.as_slice();
+        let same = written == hide(std::str::from_utf8(body).unwrap());
         if lost == *is_intact || same != *is_intact {
             return Err(format!("event {seq} is intact: {is_intact}, but came back as {written}"));
         }
