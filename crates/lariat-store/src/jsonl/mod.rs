@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `sessions/<id>.jsonl` | the journal: a header, then one sealed line per event ([`line`]) |
+//! | `sessions/<id>.jsonl` | the journal: a header, then one sealed line per event (`line.rs`) |
 //! | `sessions/<id>.deleted` | the session was deleted |
 //! | `sessions/<id>.torn-<n>`, `.damaged-<n>` | what was set aside: an end not written to its end, a journal before its repair |
 //! | `index/<id>.idx`, `.epoch`, `.lock` | what the journal folds to, its writer's epoch, its writer's lock |
