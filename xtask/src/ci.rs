@@ -141,8 +141,16 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
             "disk-faults-jsonl",
             store::command_line("disk-faults", &words("--store jsonl --points 6")),
         ),
+        Step::command(
+            "disk-faults-planted",
+            store::command_line("disk-faults", &words("--store sqlite --planted")),
+        ),
         Step::command("writers-sqlite", store::command_line("writers", &words("--store sqlite --rounds 60"))),
         Step::command("writers-jsonl", store::command_line("writers", &words("--store jsonl --rounds 60"))),
+        Step::command(
+            "writers-planted",
+            store::command_line("writers", &words("--store sqlite --rounds 60 --planted")),
+        ),
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),

@@ -5,6 +5,7 @@
 //! get the same events with those names resolved ([`MessageRef::get`]).
 //! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
 
+mod about;
 mod kind;
 mod record;
 mod reference;
@@ -12,9 +13,10 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
+pub use about::{Description, Goal, GoalStatus, Learning};
 pub use kind::{
-    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, Description, Goal, GoalStatus, Learning,
-    LimitKind, LoopConfigSnapshot, LoopStart, QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
+    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
+    QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};

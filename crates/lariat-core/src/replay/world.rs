@@ -15,12 +15,8 @@ use crate::id::{RequestId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessage};
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionRequest, Verdict};
-use crate::run::{Effect, Filtered, Input, ModelSignal, OpId};
+use crate::run::{DENIED, Effect, Filtered, Input, ModelSignal, NOTE_PREFIX, OpId, SKIPPED_BY_HOOK};
 use crate::tool::{ToolError, ToolResult};
-
-/// Marks what the machine adds to results by itself.
-const NOTE_PREFIX: &str = "[lariat] ";
-const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
 
 /// Questions that wait.
 #[derive(Default)]
@@ -165,7 +161,7 @@ impl World {
         let result = message.as_tool_result()?;
         let call = self.take_gate(&result.tool_call_id)?;
         let words = joined_text(&result.content);
-        let verdict = match words.strip_prefix("Denied: ") {
+        let verdict = match words.strip_prefix(DENIED) {
             Some(reason) => Verdict::Deny(reason.to_owned()),
             None if words == SKIPPED_BY_HOOK => Verdict::Skip,
             None => Verdict::Deny(words),

@@ -51,7 +51,9 @@ enum Move {
 
 /// Why a call that did not run has the result it has. Shown to the model.
 const SKIPPED_FOR_USER: &str = "Skipped due to queued user message.";
-const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
+pub(crate) const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
+/// Begins the result of a call that was denied; the reason follows.
+pub(crate) const DENIED: &str = "Denied: ";
 const CANCELLED: &str = "The run was cancelled before this call was started.";
 const CUT_OFF: &str = "Not run: the reply ended before it was complete. If the call is still needed, make it again in smaller parts.";
 const OUTPUT_LOST: &str =
@@ -299,7 +301,7 @@ impl Run {
         let Some(call) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
         let call = Arc::clone(&call.call);
         let message = self.result_message(&call, vec![Content::text(why)], true);
-        if planted(Planted::DropsDeniedResult) && why.starts_with("Denied") {
+        if planted(Planted::DropsDeniedResult) && why.starts_with(DENIED) {
             if let Some(state) = self.state.call_mut(&call.id) {
                 state.result = Some(message);
             }
@@ -387,7 +389,7 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
 
 fn denied(reason: Option<&str>) -> String {
     match reason {
-        Some(reason) => format!("Denied: {reason}"),
-        None => "Denied: this call was not approved.".to_owned(),
+        Some(reason) => format!("{DENIED}{reason}"),
+        None => format!("{DENIED}this call was not approved."),
     }
 }

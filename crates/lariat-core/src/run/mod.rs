@@ -40,8 +40,10 @@ use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
 use calls::Flight;
+pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
 use reply::ModelCall;
 use state::LoopState;
+pub(crate) use state::NOTE_PREFIX;
 
 /// One run of the loop.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ use crate::transcript::{Transcript, presentable};
 use crate::usage::Usage;
 
 /// Marks blocks that the machine adds to a tool result; they do not count as part of the result.
-pub(super) const NOTE_PREFIX: &str = "[lariat] ";
+pub(crate) const NOTE_PREFIX: &str = "[lariat] ";
 
 /// A loop as recorded.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::model::{StreamConfig, StreamProvider};
 use lariat_core::permission::AllowAll;
-use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
+use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_runtime::Agent;
 use lariat_runtime::drive::JournalConfig;
@@ -55,8 +55,9 @@ async fn live(
     prompts: u64,
     mistake: String,
 ) -> Result<bool, String> {
-    let early = mistake == "acknowledges-early";
-    let store: Arc<dyn SessionStore> = Arc::new(Telling { inner: kind.open(place).await?, early });
+    let inner = kind.open(place).await?;
+    let (early, deaf) = (mistake == "acknowledges-early", mistake == "ignores-failure");
+    let store: Arc<dyn SessionStore> = Arc::new(Telling { inner, early, deaf });
     let session_id = SessionId::from(session);
     let model = Arc::new(ScriptedModel::from_fn(|_, request| reply(request)));
     let agent = Agent::builder()
@@ -171,6 +172,8 @@ struct Telling {
     inner: Arc<dyn SessionArchive>,
     /// A planted mistake: it tells before it knows.
     early: bool,
+    /// A planted mistake: a write that failed is taken for done.
+    deaf: bool,
 }
 
 impl SessionStore for Telling {
@@ -186,7 +189,13 @@ impl SessionStore for Telling {
                 say(&lines);
                 return self.inner.append(append).await;
             }
-            let ack = self.inner.append(append).await?;
+            let ack = match self.inner.append(append).await {
+                Err(StoreError::Unavailable(_)) if self.deaf => {
+                    let next_seq = append.expected_seq + append.events.len() as u64;
+                    Ack { next_seq, durability: Durability::Durable }
+                }
+                appended => appended?,
+            };
             say(&lines);
             Ok(ack)
         })

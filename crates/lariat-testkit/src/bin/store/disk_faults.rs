@@ -19,6 +19,9 @@ const RECOVERY: Duration = Duration::from_secs(5);
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or("sqlite"))?;
     let most = number(options, "--points", u64::MAX)?;
+    if options.contains(&"--planted") {
+        return planted(kind);
+    }
     let started = Instant::now();
     let normal = {
         let (mut trial, _folder) = trial(kind)?;
@@ -76,6 +79,28 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         started.elapsed().as_secs_f64()
     );
     Ok(wrong.is_empty())
+}
+
+/// A run that takes a failed write for done must be noticed.
+fn planted(kind: Kind) -> Result<bool, String> {
+    for at in 1.. {
+        let (mut trial, folder) = trial(kind)?;
+        trial.mistake = Some("ignores-failure".to_owned());
+        let log = folder.0.join("strace").to_string_lossy().into_owned();
+        let inject = format!("inject=pwrite64:error=EIO:when={at}");
+        let strace = ["strace", "-f", "-qq", "-o", &log, "-e", "trace=pwrite64", "-e", &inject, "--"];
+        let child = trial.start(&strace.map(str::to_owned))?;
+        let ended = trial.hear(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
+        if let Err(what) = ended.and_then(|()| settle(&trial)) {
+            println!("ignores-failure: EIO at pwrite64 number {at}: {what}");
+            return Ok(true);
+        }
+        if !std::fs::read_to_string(&log).unwrap_or_default().contains("(INJECTED)") {
+            break;
+        }
+    }
+    println!("ignores-failure: NOT NOTICED");
+    Ok(false)
 }
 
 fn trial(kind: Kind) -> Result<(Trial, Folder), String> {

@@ -19,6 +19,7 @@ const USAGE: &str = "\
 usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kill a run at its writes and at random times
        store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
        store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes fight over one session
+       Each with --planted: a mistake made on purpose must be noticed.
        store child …                                                         the run itself";
 
 fn main() -> ExitCode {

@@ -26,11 +26,12 @@ pub(crate) fn writer(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
     let who = number(options, "--who", 0)?;
+    let early = option(options, "--mistake") == Some("acknowledges-early");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| error.to_string())?.block_on(write(kind, &place, who))
+    runtime.map_err(|error| error.to_string())?.block_on(write(kind, &place, who, early))
 }
 
-async fn write(kind: Kind, place: &str, who: u64) -> Result<bool, String> {
+async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, String> {
     let store = kind.open(place).await?;
     let session_id = SessionId::from("s");
     let mut minter = Minter::default();
@@ -56,10 +57,16 @@ async fn write(kind: Kind, place: &str, who: u64) -> Result<bool, String> {
                 event: AgentEvent::Checkpoint { label: format!("{} {who}", epoch.0), message_id: None },
             };
             let events = [Arc::new(event)];
+            let id = events.first().map(|event| event.id.to_string()).unwrap_or_default();
+            let told = format!("ack {head} {id}");
+            if early {
+                say(&told);
+            }
             match store.append(Append::new(&session_id, epoch, head, &events)).await {
                 Ok(_) => {
-                    let id = events.first().map(|event| event.id.to_string()).unwrap_or_default();
-                    say(&format!("ack {head} {id}"));
+                    if !early {
+                        say(&told);
+                    }
                     head += 1;
                 }
                 Err(StoreError::Fenced { .. } | StoreError::Conflict { .. }) => break,
@@ -89,6 +96,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let rounds = number(options, "--rounds", 10_000)?;
     let writers = number(options, "--writers", 4)?.clamp(2, 16);
     let seed = number(options, "--seed", 1)?;
+    let mistake = options.contains(&"--planted").then_some("acknowledges-early");
     let folder = Folder::new()?;
     let started = Instant::now();
     let mut dice = Seeded::new(seed).fork("writers");
@@ -96,7 +104,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let owner = Arc::new(AtomicU64::new(u64::MAX));
     let mut seats = Vec::new();
     for who in 0..writers {
-        seats.push(seat(kind, &folder, who, who, &acks, &owner)?);
+        seats.push(seat((kind, mistake), &folder, who, who, &acks, &owner)?);
     }
     let (mut slowest, mut wrong, mut replaced) = (Duration::ZERO, Vec::new(), Vec::new());
     let (mut kills, mut stops) = (0_u64, 0_u64);
@@ -120,7 +128,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         let begun = Instant::now();
         acks.store(0, Ordering::SeqCst);
         let who = writers + round;
-        let fresh = seat(kind, &folder, at, who, &acks, &owner)?;
+        let fresh = seat((kind, mistake), &folder, at, who, &acks, &owner)?;
         replaced.push(std::mem::replace(seat_of, fresh));
         match wait_for_ack(&acks, REPLACED * 5) {
             Some(()) => slowest = slowest.max(begun.elapsed()),
@@ -152,11 +160,12 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         slowest.as_millis(),
         started.elapsed().as_secs_f64()
     );
-    Ok(wrong.is_empty())
+    // With a planted mistake, what must not happen is that nobody notices.
+    Ok(wrong.is_empty() == mistake.is_none())
 }
 
 fn seat(
-    kind: Kind,
+    (kind, mistake): (Kind, Option<&str>),
     folder: &Folder,
     at: u64,
     who: u64,
@@ -166,6 +175,7 @@ fn seat(
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(own)
         .args(["writer", "--store", kind.name(), "--place", &folder.text(), "--who", &who.to_string()])
+        .args(mistake.map(|mistake| ["--mistake", mistake]).into_iter().flatten())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
