@@ -1,0 +1,223 @@
+//! Arguments of a tool call: one table gives the schema a model sees and the check of what it sent.
+//!
+//! Owns the kinds of values, the JSON Schema made from them, and messages a model can act on: they name the argument,
+//! what was expected, what came, and for an unknown name the nearest known one. What passes the check deserialises.
+
+use lariat_core::tool::ToolError;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+/// One argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    name: &'static str,
+    kind: Kind,
+    need: Need,
+    description: &'static str,
+}
+
+/// Whether an argument may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    Required,
+    Optional,
+}
+
+/// What an argument holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number within these bounds, both included.
+    Number(i64, i64),
+    /// True or false.
+    Switch,
+    /// A list of at least this many and at most that many.
+    List(&'static Kind, usize, usize),
+    /// An object with these fields.
+    Object(&'static [Field]),
+}
+
+impl Field {
+    /// An argument that must be given.
+    pub const fn required(name: &'static str, kind: Kind, description: &'static str) -> Self {
+        Self { name, kind, need: Need::Required, description }
+    }
+
+    /// An argument that may be left out, or be null.
+    pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Self {
+        Self { name, kind, need: Need::Optional, description }
+    }
+}
+
+/// The JSON Schema of an object with these fields and no others.
+pub fn schema(fields: &[Field]) -> Value {
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|field| {
+            let mut property = kind_schema(&field.kind);
+            if let Some(property) = property.as_object_mut() {
+                property.insert("description".to_owned(), json!(field.description));
+            }
+            (field.name.to_owned(), property)
+        })
+        .collect();
+    let required: Vec<_> =
+        fields.iter().filter(|field| field.need == Need::Required).map(|field| field.name).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn kind_schema(kind: &Kind) -> Value {
+    match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Word(words) => json!({ "type": "string", "enum": words }),
+        Kind::Number(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::Switch => json!({ "type": "boolean" }),
+        Kind::List(of, least, most) => {
+            json!({ "type": "array", "items": kind_schema(of), "minItems": least, "maxItems": most })
+        }
+        Kind::Object(fields) => schema(fields),
+    }
+}
+
+/// Checks what a model sent against the table and reads it.
+///
+/// # Errors
+/// [`ToolError::InvalidArgs`] with every mistake that was found, one per line.
+pub fn read<T: DeserializeOwned>(fields: &[Field], sent: Value) -> Result<T, ToolError> {
+    let sent = if sent.is_null() { json!({}) } else { sent };
+    let mut mistakes = Vec::new();
+    check_object(fields, "", &sent, &mut mistakes);
+    if !mistakes.is_empty() {
+        return Err(ToolError::InvalidArgs(format!("Invalid arguments:\n- {}", mistakes.join("\n- "))));
+    }
+    serde_json::from_value(sent)
+        .map_err(|error| ToolError::InvalidArgs(format!("Invalid arguments:\n- {error}")))
+}
+
+fn check_object(fields: &[Field], place: &str, sent: &Value, mistakes: &mut Vec<String>) {
+    let Some(object) = sent.as_object() else {
+        let name = if place.is_empty() { "the arguments" } else { place };
+        mistakes.push(format!("{name} must be an object, not {}", kind_of(sent)));
+        return;
+    };
+    for field in fields {
+        let inner = join(place, field.name);
+        match object.get(field.name) {
+            None | Some(Value::Null) if field.need == Need::Optional => {}
+            None | Some(Value::Null) => {
+                mistakes.push(format!("`{inner}` is missing ({})", expected(&field.kind)));
+            }
+            Some(value) => check(&field.kind, &inner, value, mistakes),
+        }
+    }
+    for name in object.keys().filter(|name| fields.iter().all(|field| field.name != name.as_str())) {
+        let known: Vec<_> = fields.iter().map(|field| field.name).collect();
+        let nearest = nearest(name, &known);
+        let hint = nearest.map_or_else(
+            || format!("known are `{}`", known.join("`, `")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        mistakes.push(format!("`{}` is not known; {hint}", join(place, name)));
+    }
+}
+
+fn check(kind: &Kind, place: &str, value: &Value, mistakes: &mut Vec<String>) {
+    let fits = match (kind, value) {
+        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Bool(_)) => true,
+        (Kind::Word(words), Value::String(word)) => words.contains(&word.as_str()),
+        (Kind::Number(least, most), Value::Number(number)) => {
+            number.as_i64().is_some_and(|number| (*least..=*most).contains(&number))
+        }
+        (Kind::List(of, least, most), Value::Array(values)) => {
+            for (index, value) in values.iter().enumerate() {
+                check(of, &format!("{place}[{index}]"), value, mistakes);
+            }
+            (*least..=*most).contains(&values.len())
+        }
+        (Kind::Object(fields), Value::Object(_)) => {
+            check_object(fields, place, value, mistakes);
+            true
+        }
+        _ => false,
+    };
+    if !fits {
+        mistakes.push(format!("`{place}` must be {}, not {}", expected(kind), shown(value)));
+    }
+}
+
+fn expected(kind: &Kind) -> String {
+    match kind {
+        Kind::Text => "a string".to_owned(),
+        Kind::Word(words) => format!("one of `{}`", words.join("`, `")),
+        Kind::Number(least, i64::MAX) => format!("a whole number from {least} on"),
+        Kind::Number(least, most) => format!("a whole number from {least} to {most}"),
+        Kind::Switch => "true or false".to_owned(),
+        Kind::List(_, least, usize::MAX) => format!("a list of at least {least}"),
+        Kind::List(_, least, most) => format!("a list of {least} to {most}"),
+        Kind::Object(_) => "an object".to_owned(),
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The value itself where it is short enough to help, else its kind.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
+        Value::Array(values) => format!("a list of {}", values.len()),
+        _ => kind_of(value).to_owned(),
+    }
+}
+
+fn join(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+}
+
+/// The known word closest to what was written, when it is close enough to be a slip.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
+    let word = plain(word);
+    known
+        .iter()
+        .map(|known| (distance(&word, &plain(known)), *known))
+        .min()
+        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
+        .map(|(_, known)| known)
+}
+
+/// Edits (insert, remove, replace) from one word to the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, left) in left.chars().enumerate() {
+        let mut diagonal = index;
+        let mut before = index + 1;
+        for (cell, right) in row.iter_mut().skip(1).zip(&right) {
+            let replaced = diagonal + usize::from(left != *right);
+            diagonal = *cell;
+            before = replaced.min(before + 1).min(*cell + 1);
+            *cell = before;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "arguments_tests.rs"]
+mod tests;

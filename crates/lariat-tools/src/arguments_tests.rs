@@ -1,0 +1,84 @@
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+
+const EDIT: &[Field] = &[
+    Field::required("old_string", Kind::Text, "What is there."),
+    Field::required("new_string", Kind::Text, "What comes there."),
+];
+const FIELDS: &[Field] = &[
+    Field::required("path", Kind::Text, "The file."),
+    Field::optional("limit", Kind::Number(1, 2000), "Lines."),
+    Field::optional("mode", Kind::Word(&["files", "lines"]), "What is shown."),
+    Field::optional("all", Kind::Switch, "Everywhere."),
+    Field::optional("edits", Kind::List(&Kind::Object(EDIT), 1, 3), "Changes."),
+];
+
+#[derive(Debug, Default, Deserialize, PartialEq)]
+struct Sent {
+    path: String,
+    limit: Option<u32>,
+}
+
+fn mistakes(sent: Value) -> String {
+    match read::<Sent>(FIELDS, sent) {
+        Err(ToolError::InvalidArgs(text)) => text.replace("Invalid arguments:\n", ""),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_fits_is_read() {
+    let sent = json!({ "path": "a", "limit": 7, "mode": "files", "all": false });
+    assert_eq!(read::<Sent>(FIELDS, sent).unwrap(), Sent { path: "a".into(), limit: Some(7) });
+    let sent = json!({ "path": "a", "limit": null });
+    assert_eq!(read::<Sent>(FIELDS, sent).unwrap(), Sent { path: "a".into(), limit: None });
+}
+
+#[test]
+fn every_mistake_is_named_with_what_was_expected() {
+    assert_eq!(mistakes(json!({})), "- `path` is missing (a string)");
+    assert_eq!(mistakes(json!(null)), "- `path` is missing (a string)");
+    assert_eq!(mistakes(json!([1])), "- the arguments must be an object, not a list");
+    assert_eq!(
+        mistakes(json!({ "path": 3, "limit": 0, "mode": "words" })),
+        "- `path` must be a string, not 3\n- `limit` must be a whole number from 1 to 2000, not 0\n\
+         - `mode` must be one of `files`, `lines`, not \"words\""
+    );
+    assert_eq!(
+        mistakes(json!({ "path": "a", "edits": [{ "old_string": "x" }] })),
+        "- `edits[0].new_string` is missing (a string)"
+    );
+    assert_eq!(
+        mistakes(json!({ "path": "a", "edits": [] })),
+        "- `edits` must be a list of 1 to 3, not a list of 0"
+    );
+}
+
+#[test]
+fn an_unknown_name_leads_to_the_nearest_known_one() {
+    assert_eq!(
+        mistakes(json!({ "path": "a", "Limits": 3 })),
+        "- `Limits` is not known; did you mean `limit`?"
+    );
+    assert_eq!(
+        mistakes(json!({ "path": "a", "zzzzzz": 3 })),
+        "- `zzzzzz` is not known; known are `path`, `limit`, `mode`, `all`, `edits`"
+    );
+    assert_eq!(
+        mistakes(
+            json!({ "path": "a", "edits": [{ "oldString": "x", "old_string": "x", "new_string": "" }] })
+        ),
+        "- `edits[0].oldString` is not known; did you mean `old_string`?"
+    );
+}
+
+#[test]
+fn the_schema_says_the_same() {
+    let schema = schema(FIELDS);
+    assert_eq!(schema["required"], json!(["path"]));
+    assert_eq!(schema["properties"]["limit"]["maximum"], 2000);
+    assert_eq!(schema["properties"]["edits"]["items"]["required"], json!(["old_string", "new_string"]));
+    assert_eq!(schema["additionalProperties"], false);
+}
