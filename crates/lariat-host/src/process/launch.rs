@@ -1,0 +1,256 @@
+//! What is to be started: a program, its arguments, its place, its environment, its limits.
+//!
+//! Owns the list of variables that programs may inherit. Keys of model services are not among them, whatever their
+//! names: what is not on the list stays out.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::capture::CaptureLimits;
+use crate::sandbox::Sandbox;
+
+/// How long a program may run unless it is told otherwise.
+pub(crate) const TIME: Duration = Duration::from_secs(120);
+
+/// A program to start.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Launch {
+    /// The program: a path, or a name to be found in the environment's `PATH`.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// Its environment, whole.
+    pub environment: Environment,
+    /// What it reads.
+    pub input: Input,
+    /// Where what it writes goes.
+    pub output: Output,
+    /// How long it may run; `None` for as long as its supervisor lives.
+    pub time: Option<Duration>,
+    /// How much of its output is kept.
+    pub capture: CaptureLimits,
+    /// What confines it.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// What a program reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Input {
+    /// Nothing.
+    Empty,
+    /// These bytes, then nothing more.
+    Bytes(Vec<u8>),
+    /// What is written to it while it runs.
+    Written,
+}
+
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// Standard output and standard error into one stream, in the order they were written.
+    Merged,
+    /// Each by itself.
+    Separate,
+    /// A terminal of this size; input is what is typed.
+    Terminal(Size),
+}
+
+/// Size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Lines.
+    pub rows: u16,
+    /// Characters per line.
+    pub columns: u16,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
+impl Launch {
+    /// A program with an empty environment, 120 seconds of time, and its output in one stream.
+    pub fn new(program: impl Into<OsString>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            directory: directory.into(),
+            environment: Environment::default(),
+            input: Input::Empty,
+            output: Output::Merged,
+            time: Some(TIME),
+            capture: CaptureLimits::default(),
+            sandbox: None,
+        }
+    }
+
+    /// A command for `bash -c`.
+    pub fn shell(command: impl AsRef<OsStr>, directory: impl Into<PathBuf>) -> Self {
+        Self::new("bash", directory).with_arguments([OsStr::new("-c"), command.as_ref()])
+    }
+
+    /// Adds arguments.
+    pub fn with_arguments<T: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets the environment.
+    pub fn with_environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets what the program reads.
+    pub fn with_input(mut self, input: Input) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// Sets where the output goes.
+    pub fn with_output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Sets how long it may run.
+    pub fn with_time(mut self, time: Option<Duration>) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Sets how much output is kept.
+    pub fn with_capture(mut self, capture: CaptureLimits) -> Self {
+        self.capture = capture;
+        self
+    }
+
+    /// Confines the program.
+    pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+}
+
+/// The variables a program gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+}
+
+/// Variables that programs inherit, because they find tools and speak a language by them. A `*` at the end stands for
+/// any rest. Nothing here holds a secret.
+const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "CARGO_TARGET_DIR",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "MAVEN_HOME",
+    "GRADLE_USER_HOME",
+    "NVM_DIR",
+    "NODE_PATH",
+    "PNPM_HOME",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "VOLTA_HOME",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV",
+    "UV_CACHE_DIR",
+    "RBENV_ROOT",
+    "GEM_HOME",
+    "DOTNET_ROOT",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "MAKEFLAGS",
+    "CC",
+    "CXX",
+    "PKG_CONFIG_PATH",
+];
+
+impl Environment {
+    /// Of all variables those that programs may inherit.
+    pub fn inherited<N: Into<OsString>, V: Into<OsString>>(all: impl IntoIterator<Item = (N, V)>) -> Self {
+        let variables = all
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .filter(|(name, _)| is_inherited(name))
+            .collect();
+        Self { variables }
+    }
+
+    /// Sets a variable.
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        let name = name.into();
+        self.variables.retain(|(known, _)| *known != name);
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Option<&OsStr> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// All variables.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// Where a program of that name is, by `PATH`; a path stays as it is.
+    pub fn find(&self, program: &OsStr) -> PathBuf {
+        let path = Path::new(program);
+        if path.components().count() > 1 {
+            return path.to_owned();
+        }
+        let places = self.value("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        std::env::split_paths(places)
+            .map(|place| place.join(path))
+            .find(|place| rustix::fs::access(place, rustix::fs::Access::EXEC_OK).is_ok())
+            .unwrap_or_else(|| path.to_owned())
+    }
+}
+
+fn is_inherited(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    INHERITED.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => *known == name,
+    })
+}
+
+#[cfg(test)]
+#[path = "launch_tests.rs"]
+mod tests;

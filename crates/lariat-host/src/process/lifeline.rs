@@ -1,0 +1,81 @@
+//! The lifeline: the socket between a supervisor and a warden.
+//!
+//! Owns the messages: what a warden tells (the command ended, a start failed and where, descriptors for us), and the
+//! one thing it is told (end it). Invariant: the owner's side is held by nobody else, so its end is our end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags, SocketType,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::sys::child::{END, ENDED, FAILED, LISTENER, NOTIFIER};
+
+/// Our side.
+#[derive(Debug)]
+pub(super) struct Lifeline {
+    socket: AsyncFd<OwnedFd>,
+}
+
+/// What a warden, or the child before it became the program, tells.
+#[derive(Debug)]
+pub(super) enum Word {
+    /// The program ended with this wait status. Others that it started may live on for a moment.
+    Ended(i32),
+    /// The start failed at this stage.
+    Failed(u8),
+    /// The listening socket of the proxy.
+    Listener(OwnedFd),
+    /// Where seccomp notifies.
+    Notifier(OwnedFd),
+    /// Nothing of the program is left.
+    Gone,
+}
+
+impl Lifeline {
+    /// Both sides; the other one is for the child.
+    pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        Ok((Self { socket: crate::sys::watch(ours, Interest::READABLE)? }, theirs))
+    }
+
+    /// Asks for the end of everything. A warden that is gone does not mind.
+    pub(super) fn end(&self) {
+        let _ = rustix::net::send(self.socket.get_ref(), &[END], SendFlags::NOSIGNAL);
+    }
+
+    /// The next word.
+    pub(super) async fn hear(&self) -> Word {
+        let heard = self.socket.async_io(Interest::READABLE, receive).await;
+        heard.unwrap_or(Word::Gone)
+    }
+}
+
+fn receive(socket: &OwnedFd) -> io::Result<Word> {
+    let mut bytes = [0_u8; 8];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let part = io::IoSliceMut::new(&mut bytes);
+    let received = rustix::net::recvmsg(socket, &mut [part], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
+        _ => None,
+    });
+    let word = match (bytes.get(..received.bytes), descriptor.take()) {
+        (Some([ENDED, status @ ..]), _) => {
+            let mut number = [0_u8; 4];
+            number.iter_mut().zip(status).for_each(|(to, from)| *to = *from);
+            Word::Ended(i32::from_le_bytes(number))
+        }
+        (Some([FAILED, stage]), _) => Word::Failed(*stage),
+        (Some([LISTENER]), Some(socket)) => Word::Listener(socket),
+        (Some([NOTIFIER]), Some(notifier)) => Word::Notifier(notifier),
+        _ => Word::Gone,
+    };
+    Ok(word)
+}

@@ -1,0 +1,475 @@
+//! The supervisor: starts every program and owns everything that comes of it.
+//!
+//! Owns the list of what runs, and the tasks that tend it. When the last handle of a supervisor goes, so does
+//! everything it started. Programs that ended stay listed until they are forgotten, the oldest first past a bound.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use lariat_core::cancel::CancellationToken;
+use rustix::fs::OFlags;
+use rustix::pipe::PipeFlags;
+use tokio::io::Interest;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::capture::Capture;
+use super::launch::{Input, Launch, Output};
+use super::lifeline::{Lifeline, Word};
+use super::running::{End, Exit, Finished, Process, ProcessId, Shared, lock};
+use super::terminal;
+use crate::sandbox::Confinement;
+use crate::sys::child::{Plan, Stage};
+
+/// Programs that ended and are still listed.
+const REMEMBERED: usize = 64;
+/// How long readers may go on after nothing of a program is left: somebody else holds its output open.
+const DRAIN: Duration = Duration::from_millis(200);
+/// Bytes read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProcessError {
+    /// There is no such program.
+    #[error("there is no program `{program}` to start: {source}")]
+    NotFound {
+        /// The program.
+        program: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel refused a step of the start.
+    #[error("`{program}` could not be started ({stage}): {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// The step.
+        stage: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The sandbox could not be made.
+    #[error("the sandbox could not be made: {0}")]
+    Sandbox(#[source] io::Error),
+}
+
+/// Starts programs and owns them. Cloning shares; with the last clone everything ends.
+#[derive(Clone)]
+pub struct Supervisor {
+    list: Arc<List>,
+}
+
+struct List {
+    next: AtomicU64,
+    processes: Mutex<BTreeMap<ProcessId, Process>>,
+}
+
+/// One line of the list of programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Its identity.
+    pub id: ProcessId,
+    /// What was started.
+    pub command: String,
+    /// How it ended; `None` while it runs.
+    pub exit: Option<Exit>,
+    /// Since when it runs, or how long it ran.
+    pub elapsed: Duration,
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        for process in lock(&self.processes).values() {
+            process.shared.ask_to_end(End::Stopped);
+        }
+    }
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(lock(&self.list.processes).values()).finish()
+    }
+}
+
+impl Default for Supervisor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Supervisor {
+    /// One that has started nothing yet.
+    pub fn new() -> Self {
+        Self { list: Arc::new(List { next: AtomicU64::new(1), processes: Mutex::default() }) }
+    }
+
+    /// Runs a program to its end. A cancelled call, and one that nobody awaits any more, ends it.
+    ///
+    /// # Errors
+    /// [`ProcessError`] when it could not be started. How it ended is not an error.
+    pub async fn run(&self, launch: Launch, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
+        let process = self.start(launch).await?;
+        let owned = EndOnDrop(&process);
+        let finished = tokio::select! {
+            finished = process.wait() => finished,
+            () = cancel.cancelled() => {
+                process.shared.ask_to_end(End::Cancelled);
+                process.wait().await
+            }
+        };
+        drop(owned);
+        self.forget(process.id());
+        Ok(finished)
+    }
+
+    /// Starts a program and returns while it runs.
+    ///
+    /// # Errors
+    /// [`ProcessError`] when it could not be started.
+    pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
+        let id = ProcessId(self.list.next.fetch_add(1, Ordering::Relaxed));
+        let process = begin(id, launch).await?;
+        let mut processes = lock(&self.list.processes);
+        processes.insert(id, process.clone());
+        while processes.len() > REMEMBERED {
+            let Some(oldest) = processes.values().find(|one| one.exit().is_some()).map(Process::id) else {
+                break;
+            };
+            processes.remove(&oldest);
+        }
+        Ok(process)
+    }
+
+    /// The program of an id.
+    pub fn find(&self, id: ProcessId) -> Option<Process> {
+        lock(&self.list.processes).get(&id).cloned()
+    }
+
+    /// Takes a program that ended off the list.
+    pub fn forget(&self, id: ProcessId) {
+        let mut processes = lock(&self.list.processes);
+        if processes.get(&id).is_some_and(|process| process.exit().is_some()) {
+            processes.remove(&id);
+        }
+    }
+
+    /// All programs, the oldest first.
+    pub fn list(&self) -> Vec<Summary> {
+        let summary = |process: &Process| {
+            let ended = *process.shared.exit.borrow();
+            Summary {
+                id: process.id(),
+                command: process.command().to_owned(),
+                exit: ended.map(|(exit, _)| exit),
+                elapsed: ended.map_or_else(|| process.shared.started.elapsed(), |(_, elapsed)| elapsed),
+            }
+        };
+        lock(&self.list.processes).values().map(summary).collect()
+    }
+
+    /// Ends every program and waits for that.
+    pub async fn stop_all(&self) {
+        let processes: Vec<_> = lock(&self.list.processes).values().cloned().collect();
+        for process in &processes {
+            process.shared.ask_to_end(End::Stopped);
+        }
+        for process in processes {
+            process.wait().await;
+        }
+    }
+}
+
+/// Ends a program whose run is not awaited any more.
+struct EndOnDrop<'a>(&'a Process);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.0.exit().is_none() {
+            self.0.shared.ask_to_end(End::Cancelled);
+        }
+    }
+}
+
+/// The descriptors of a new program, and ours.
+struct Streams {
+    child: [OwnedFd; 3],
+    output: OwnedFd,
+    errors: Option<OwnedFd>,
+    input: Option<OwnedFd>,
+}
+
+impl Streams {
+    fn open(launch: &Launch) -> io::Result<Self> {
+        if let Output::Terminal(size) = launch.output {
+            let (ours, theirs) = terminal::open(size)?;
+            let child = [theirs.try_clone()?, theirs.try_clone()?, theirs];
+            return Ok(Self { child, input: Some(ours.try_clone()?), output: ours, errors: None });
+        }
+        let (input, written) = match launch.input {
+            Input::Empty => {
+                let null = rustix::fs::open(
+                    c"/dev/null",
+                    OFlags::RDONLY | OFlags::CLOEXEC,
+                    rustix::fs::Mode::empty(),
+                )?;
+                (null, None)
+            }
+            Input::Bytes(_) | Input::Written => {
+                let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+                (read, Some(without_waiting(write)?))
+            }
+        };
+        let (output, out) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let output = without_waiting(output)?;
+        let (errors, err) = if launch.output == Output::Separate {
+            let (errors, err) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+            (Some(without_waiting(errors)?), err)
+        } else {
+            (None, out.try_clone()?)
+        };
+        Ok(Self { child: [input, out, err], output, errors, input: written })
+    }
+}
+
+fn without_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
+    rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
+    Ok(fd)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the host")]
+async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
+    let program = launch.program.to_string_lossy().into_owned();
+    let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };
+    let started = Instant::now();
+    let streams = Streams::open(&launch).map_err(failed)?;
+    let (lifeline, theirs) = Lifeline::new().map_err(failed)?;
+    let confinement = launch
+        .sandbox
+        .as_ref()
+        .map(|sandbox| sandbox.confine(&launch))
+        .transpose()
+        .map_err(ProcessError::Sandbox)?;
+    let mut command = command(&launch, confinement.as_ref());
+    let [input, output, errors] = streams.child;
+    command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(errors));
+    let (walls, mut guard) = match confinement {
+        Some(Confinement { walls, guard, .. }) => (Some(walls), Some(guard)),
+        None => (None, None),
+    };
+    let plan = Plan {
+        lifeline: theirs,
+        directory: std::ffi::CString::new(launch.directory.as_os_str().as_encoded_bytes())
+            .map_err(|error| failed(error.into()))?,
+        terminal: matches!(launch.output, Output::Terminal(_)),
+        limits: guard.as_ref().map(|guard| guard.limits.clone()).unwrap_or_default(),
+        groups: guard.as_mut().map(|guard| guard.groups.doors()).unwrap_or_default(),
+        kept: Vec::new(),
+        walls,
+    };
+    plan.attach(&mut command);
+
+    let shared = Arc::new(Shared {
+        id,
+        command: words(&launch),
+        started,
+        lifeline,
+        output: Mutex::new(Capture::new(launch.capture.clone())),
+        errors: Mutex::new(Capture::new(super::CaptureLimits { spill: None, ..launch.capture.clone() })),
+        input: tokio::sync::Mutex::new(
+            streams
+                .input
+                .map(|input| crate::sys::watch(input, Interest::WRITABLE))
+                .transpose()
+                .map_err(failed)?,
+        ),
+        denials: Mutex::default(),
+        end: Mutex::new(End::ByItself),
+        exit: watch::Sender::new(None),
+    });
+    // A start waits for the child to come as far as its program; meanwhile what it asks for must be answered. The
+    // closure owns the command, and with it our copies of the child's descriptors.
+    let mut starting = tokio::task::spawn_blocking(move || command.spawn());
+    let mut notices = Notices::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
+    let mut ended = None;
+    let child = loop {
+        tokio::select! {
+            child = &mut starting => break child,
+            word = shared.lifeline.hear(), if !notices.gone => notices.take(word, &mut ended),
+        }
+    };
+    let child = match child.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Ok(child) => child,
+        Err(source) => {
+            while !notices.gone && notices.failed.is_none() {
+                notices.take(shared.lifeline.hear().await, &mut ended);
+            }
+            let stage = notices.failed.map_or("starting", Stage::name);
+            return Err(match (notices.failed, source.kind()) {
+                (None, io::ErrorKind::NotFound) => ProcessError::NotFound { program, source },
+                _ => ProcessError::Start { program, stage, source },
+            });
+        }
+    };
+
+    let mut readers = vec![tokio::spawn(read(Arc::clone(&shared), streams.output, Stream::Output))];
+    readers
+        .extend(streams.errors.map(|errors| tokio::spawn(read(Arc::clone(&shared), errors, Stream::Errors))));
+    if let Input::Bytes(bytes) = launch.input {
+        let process = Process { shared: Arc::clone(&shared) };
+        tokio::spawn(async move {
+            // One that does not read all of it is free not to.
+            let _ = process.write(&bytes).await;
+            process.close_input().await;
+        });
+    }
+    let time = launch.time;
+    tokio::spawn(tend(Arc::clone(&shared), child, notices, ended, readers, time, guard));
+    Ok(Process { shared })
+}
+
+fn words(launch: &Launch) -> String {
+    let words = std::iter::once(&launch.program).chain(&launch.arguments);
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the host, and the one place that starts programs")]
+fn command(launch: &Launch, confinement: Option<&Confinement>) -> std::process::Command {
+    let program = launch.environment.find(&launch.program);
+    let mut command = match confinement.and_then(|confinement| confinement.wrapper.as_ref()) {
+        Some(wrapper) => {
+            let mut command = std::process::Command::new(&wrapper.program);
+            command.args(&wrapper.arguments).arg(program);
+            command
+        }
+        None => std::process::Command::new(program),
+    };
+    command.args(&launch.arguments).env_clear().envs(launch.environment.iter());
+    if let Some(confinement) = confinement {
+        command.envs(confinement.variables.iter().map(|(name, value)| (name, value)));
+    }
+    command
+}
+
+/// What a warden told so far, and the tasks that came of it.
+struct Notices {
+    shared: std::sync::Weak<Shared>,
+    judge: Option<Arc<crate::sandbox::Judge>>,
+    failed: Option<u8>,
+    gone: bool,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Notices {
+    fn new(shared: &Arc<Shared>, judge: Option<Arc<crate::sandbox::Judge>>) -> Self {
+        Self { shared: Arc::downgrade(shared), judge, failed: None, gone: false, tasks: Vec::new() }
+    }
+
+    fn take(&mut self, word: Word, ended: &mut Option<i32>) {
+        match (word, &self.judge) {
+            (Word::Ended(status), _) => *ended = Some(status),
+            (Word::Failed(stage), _) => self.failed = Some(stage),
+            (Word::Gone, _) => self.gone = true,
+            (Word::Notifier(notifier), Some(judge)) => {
+                let (judge, shared) = (Arc::clone(judge), self.shared.clone());
+                self.tasks.push(tokio::spawn(async move {
+                    judge
+                        .answer(notifier, |denial| {
+                            if let Some(shared) = shared.upgrade() {
+                                crate::sandbox::Denial::note(&mut lock(&shared.denials), denial);
+                            }
+                        })
+                        .await;
+                }));
+            }
+            (Word::Listener(socket), Some(judge)) => {
+                let (judge, shared) = (Arc::clone(judge), self.shared.clone());
+                self.tasks.push(tokio::spawn(async move {
+                    judge
+                        .serve(socket, move |denial| {
+                            if let Some(shared) = shared.upgrade() {
+                                crate::sandbox::Denial::note(&mut lock(&shared.denials), denial);
+                            }
+                        })
+                        .await;
+                }));
+            }
+            (Word::Notifier(_) | Word::Listener(_), None) => {}
+        }
+    }
+}
+
+/// Waits for the end of everything, then says so. `guard` is what must stay in place until then.
+async fn tend(
+    shared: Arc<Shared>,
+    mut child: std::process::Child,
+    mut notices: Notices,
+    mut ended: Option<i32>,
+    readers: Vec<JoinHandle<()>>,
+    time: Option<Duration>,
+    guard: Option<crate::sandbox::Guard>,
+) {
+    let out_of_time = async {
+        match time {
+            Some(time) => tokio::time::sleep(time.saturating_sub(shared.started.elapsed())).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(out_of_time);
+    let mut timed = false;
+    while !notices.gone {
+        tokio::select! {
+            word = shared.lifeline.hear() => notices.take(word, &mut ended),
+            () = &mut out_of_time, if !timed => {
+                timed = true;
+                shared.ask_to_end(End::TimedOut);
+            }
+        }
+    }
+    // The warden closed its side as its last act, so this does not wait.
+    let _ = child.wait();
+    let tasks: Vec<_> = readers.iter().chain(&notices.tasks).map(JoinHandle::abort_handle).collect();
+    let drained = async {
+        for reader in readers {
+            let _ = reader.await;
+        }
+    };
+    let _ = tokio::time::timeout(DRAIN, drained).await;
+    for task in tasks {
+        task.abort();
+    }
+    drop(guard);
+    *shared.input.lock().await = None;
+    let exit = ended.map_or(Exit::Unknown, Exit::of);
+    shared.exit.send_replace(Some((exit, shared.started.elapsed())));
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Output,
+    Errors,
+}
+
+/// Takes what a program writes until nobody can write any more.
+async fn read(shared: Arc<Shared>, from: OwnedFd, stream: Stream) {
+    let Ok(from) = crate::sys::watch(from, Interest::READABLE) else { return };
+    let mut buffer = vec![0_u8; CHUNK];
+    loop {
+        let read = from.async_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut buffer[..])?)).await;
+        // A terminal says EIO when its program is gone.
+        let Ok(1..) = read else { return };
+        let bytes = buffer.get(..read.unwrap_or(0)).unwrap_or_default();
+        match stream {
+            Stream::Output => lock(&shared.output).take(bytes),
+            Stream::Errors => lock(&shared.errors).take(bytes),
+        }
+    }
+}

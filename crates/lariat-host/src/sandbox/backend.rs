@@ -1,0 +1,213 @@
+//! A policy made into walls, by the backend that this machine has.
+//!
+//! Owns what differs between backends. Both get the same seccomp filter, the same network namespace and the same
+//! judge; they differ in who makes the view of files and processes.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::process::Resource;
+
+use super::filter::{self, Parts};
+use super::groups::Groups;
+use super::judge::Judge;
+use super::placeholder::Placeholders;
+use super::policy::{LocalSockets, Network, Policy};
+use super::view;
+use crate::process::Launch;
+use crate::sys::child::{Identity, NetworkView, PROXY_PORT, Walls};
+
+/// Who makes the walls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The program `bwrap`, at this path.
+    Bubblewrap(PathBuf),
+    /// Namespaces that we make ourselves, with Landlock as a second wall.
+    Landlock,
+}
+
+impl Backend {
+    /// Its name, for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bubblewrap(_) => "bubblewrap",
+            Self::Landlock => "landlock",
+        }
+    }
+}
+
+/// A policy and who enforces it. Cloning shares.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    policy: Arc<Policy>,
+    backend: Backend,
+}
+
+/// What is put around one command.
+pub(crate) struct Confinement {
+    /// For the child.
+    pub(crate) walls: Walls,
+    /// A program that starts the command.
+    pub(crate) wrapper: Option<Wrapper>,
+    /// Variables that the command gets besides its own.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// For us, until it ended.
+    pub(crate) guard: Guard,
+}
+
+/// A program that starts the command: the command follows its arguments.
+pub(crate) struct Wrapper {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// What must stay as it is while a command runs.
+pub(crate) struct Guard {
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) limits: Vec<(Resource, u64)>,
+    pub(crate) groups: Groups,
+    _placeholders: Placeholders,
+}
+
+impl Sandbox {
+    /// A sandbox of a backend that [`super::probe`] found.
+    pub fn new(policy: Policy, backend: Backend) -> Self {
+        Self { policy: Arc::new(policy), backend }
+    }
+
+    /// What is enforced.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Who enforces it.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
+        let policy = self.existing()?;
+        let placeholders = Placeholders::make(&policy.protected)?;
+        let (wrapper, view, starts) = match &self.backend {
+            Backend::Bubblewrap(program) => {
+                let arguments = bubblewrap(&policy, &launch.directory);
+                // Its own start, then the command's.
+                (Some(Wrapper { program: program.clone(), arguments }), None, 2)
+            }
+            Backend::Landlock => (None, Some(view::steps(&policy)?), 0),
+        };
+        let network = match policy.network {
+            Network::Off => NetworkView::Own,
+            Network::Only(_) => NetworkView::Proxied,
+            Network::On => NetworkView::Shared,
+        };
+        let parts = Parts {
+            local_sockets: policy.local_sockets == LocalSockets::Refused,
+            starts: wrapper.is_some(),
+            watched: true,
+        };
+        let rules = if view.is_some() { landlock_rules(&policy)? } else { Vec::new() };
+        let walls =
+            Walls { identity: Some(identity()), network, view, rules, filter: filter::program(parts) };
+        let limits = [(Resource::Data, policy.memory), (Resource::Nproc, policy.processes)];
+        let guard = Guard {
+            judge: Arc::new(Judge::new(Arc::clone(&self.policy), starts)),
+            limits: limits.into_iter().filter_map(|(resource, most)| Some((resource, most?))).collect(),
+            groups: Groups::make(policy.processes, policy.memory),
+            _placeholders: placeholders,
+        };
+        Ok(Confinement { walls, wrapper, variables: variables(&policy.network), guard })
+    }
+
+    /// The policy with the paths as they are now: links resolved, since mounts cover what a link leads to.
+    fn existing(&self) -> io::Result<Policy> {
+        let mut policy = (*self.policy).clone();
+        for root in &mut policy.writable {
+            *root = root.canonicalize()?;
+        }
+        for path in &mut policy.protected {
+            if let (Some(parent), Some(name)) =
+                (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name())
+            {
+                *path = parent.join(name);
+            }
+        }
+        if let Some(temporary) = &mut policy.temporary {
+            *temporary = temporary.canonicalize()?;
+        }
+        Ok(policy)
+    }
+}
+
+fn identity() -> Identity {
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    Identity { users: format!("{user} {user} 1\n").into(), groups: format!("{group} {group} 1\n").into() }
+}
+
+fn variables(network: &Network) -> Vec<(OsString, OsString)> {
+    if !matches!(network, Network::Only(_)) {
+        return Vec::new();
+    }
+    let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+        .iter()
+        .map(|name| (OsString::from(name), OsString::from(&proxy)))
+        .chain([
+            ("NO_PROXY".into(), "127.0.0.1,localhost,::1".into()),
+            ("no_proxy".into(), "127.0.0.1,localhost,::1".into()),
+        ])
+        .collect()
+}
+
+fn bubblewrap(policy: &Policy, directory: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut say = |parts: &[&dyn AsRef<std::ffi::OsStr>]| {
+        words.extend(parts.iter().map(|part| part.as_ref().to_owned()));
+    };
+    for flag in ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"] {
+        say(&[&flag]);
+    }
+    say(&[&"--cap-drop", &"ALL"]);
+    say(&[&"--ro-bind", &"/", &"/", &"--dev", &"/dev", &"--proc", &"/proc"]);
+    if let Some(temporary) = &policy.temporary {
+        say(&[&"--bind", temporary, &"/tmp"]);
+    }
+    let mut roots = policy.writable.clone();
+    roots.sort();
+    for root in &roots {
+        say(&[&"--bind", root, root]);
+    }
+    for path in policy.protected.iter().filter(|path| path.symlink_metadata().is_ok()) {
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        say(&[&"--ro-bind", &path, &path]);
+    }
+    for path in policy.hidden.iter().filter_map(|path| path.canonicalize().ok()) {
+        if path.is_dir() {
+            say(&[&"--perms", &"000", &"--tmpfs", &path, &"--remount-ro", &path]);
+        } else {
+            say(&[&"--ro-bind", &"/dev/null", &path]);
+        }
+    }
+    say(&[&"--chdir", &directory, &"--"]);
+    words
+}
+
+/// What Landlock lets a command do, by path as the command sees it: reading everywhere, changing where the policy says.
+fn landlock_rules(policy: &Policy) -> io::Result<Vec<(std::ffi::CString, crate::sys::child::Grant)>> {
+    use crate::sys::child::Grant;
+    let mut rules = vec![(PathBuf::from("/"), Grant::Read), (PathBuf::from("/dev"), Grant::Change)];
+    rules.push((PathBuf::from("/proc"), Grant::Change));
+    rules.extend(policy.writable.iter().map(|root| (root.clone(), Grant::Change)));
+    rules.extend(policy.temporary.iter().map(|_| (PathBuf::from("/tmp"), Grant::Change)));
+    rules
+        .into_iter()
+        .map(|(path, grant)| {
+            use std::os::unix::ffi::OsStrExt;
+            Ok((std::ffi::CString::new(path.as_os_str().as_bytes())?, grant))
+        })
+        .collect()
+}

@@ -1,0 +1,268 @@
+//! The seccomp program: which system calls are handed to us, and which fail at once.
+//!
+//! Owns the list. A call that is handed over waits until the [`super::judge`] answers; if nobody listens any more, it
+//! fails. Calls of another architecture, and x32 calls, end the process: the list would not mean the same there.
+
+use libc::{
+    BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
+    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF, sock_filter,
+};
+
+use crate::sys::Filter;
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// Set in the number of an x32 call.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+// Offsets in `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+/// Flags of `clone` and `unshare` that make a namespace.
+const NAMESPACES: u32 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP) as u32;
+
+/// When a listed call is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// Whatever its arguments are.
+    Always,
+    /// One of these bits is set in an argument.
+    Any(u32, u32),
+    /// An argument, cut to these bits, is this value.
+    Is(u32, u32, u32),
+}
+
+/// What happens to a listed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It is handed to us.
+    Ask,
+    /// It fails with this error.
+    Fail(i32),
+}
+
+struct Line {
+    call: libc::c_long,
+    when: When,
+    then: Then,
+}
+
+const fn ask(call: libc::c_long) -> Line {
+    Line { call, when: When::Always, then: Then::Ask }
+}
+
+const fn fail(call: libc::c_long, error: i32) -> Line {
+    Line { call, when: When::Always, then: Then::Fail(error) }
+}
+
+/// Calls that escapes are made of and commands do not need, with their names.
+const REFUSED: &[(libc::c_long, &str)] = &[
+    (libc::SYS_ptrace, "ptrace"),
+    (libc::SYS_process_vm_readv, "process_vm_readv"),
+    (libc::SYS_process_vm_writev, "process_vm_writev"),
+    (libc::SYS_pidfd_getfd, "pidfd_getfd"),
+    (libc::SYS_process_madvise, "process_madvise"),
+    (libc::SYS_kcmp, "kcmp"),
+    (libc::SYS_mount, "mount"),
+    (libc::SYS_umount2, "umount2"),
+    (libc::SYS_pivot_root, "pivot_root"),
+    (libc::SYS_chroot, "chroot"),
+    (libc::SYS_setns, "setns"),
+    (libc::SYS_open_tree, "open_tree"),
+    (libc::SYS_move_mount, "move_mount"),
+    (libc::SYS_fsopen, "fsopen"),
+    (libc::SYS_fsconfig, "fsconfig"),
+    (libc::SYS_fsmount, "fsmount"),
+    (libc::SYS_fspick, "fspick"),
+    (libc::SYS_mount_setattr, "mount_setattr"),
+    (libc::SYS_open_by_handle_at, "open_by_handle_at"),
+    (libc::SYS_name_to_handle_at, "name_to_handle_at"),
+    (libc::SYS_bpf, "bpf"),
+    (libc::SYS_perf_event_open, "perf_event_open"),
+    (libc::SYS_userfaultfd, "userfaultfd"),
+    (libc::SYS_keyctl, "keyctl"),
+    (libc::SYS_add_key, "add_key"),
+    (libc::SYS_request_key, "request_key"),
+    (libc::SYS_init_module, "init_module"),
+    (libc::SYS_finit_module, "finit_module"),
+    (libc::SYS_delete_module, "delete_module"),
+    (libc::SYS_kexec_load, "kexec_load"),
+    (libc::SYS_kexec_file_load, "kexec_file_load"),
+    (libc::SYS_reboot, "reboot"),
+    (libc::SYS_swapon, "swapon"),
+    (libc::SYS_swapoff, "swapoff"),
+    (libc::SYS_acct, "acct"),
+    (libc::SYS_quotactl, "quotactl"),
+    (libc::SYS_syslog, "syslog"),
+    (libc::SYS_settimeofday, "settimeofday"),
+    (libc::SYS_clock_settime, "clock_settime"),
+    (libc::SYS_clock_adjtime, "clock_adjtime"),
+    (libc::SYS_adjtimex, "adjtimex"),
+    (libc::SYS_sethostname, "sethostname"),
+    (libc::SYS_setdomainname, "setdomainname"),
+    (libc::SYS_vhangup, "vhangup"),
+];
+
+/// The same of calls that are refused only with some arguments.
+const KERNEL: &[Line] = &[
+    Line { call: libc::SYS_unshare, when: When::Any(0, NAMESPACES), then: Then::Ask },
+    Line { call: libc::SYS_clone, when: When::Any(0, NAMESPACES), then: Then::Ask },
+    // Its flags are behind a pointer; without it, libraries take `clone`.
+    fail(libc::SYS_clone3, libc::ENOSYS),
+    // Rings do calls that no filter sees.
+    fail(libc::SYS_io_uring_setup, libc::ENOSYS),
+    fail(libc::SYS_io_uring_enter, libc::ENOSYS),
+    fail(libc::SYS_io_uring_register, libc::ENOSYS),
+    // Input for a terminal as if it were typed.
+    Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, libc::TIOCSTI as u32), then: Then::Ask },
+    Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, TIOCLINUX), then: Then::Ask },
+];
+
+const TIOCLINUX: u32 = 0x541c;
+
+/// Sockets in the file system. Packets there need no connection, so such sockets cannot be told from their use.
+const LOCAL_SOCKETS: &[Line] = &[
+    Line { call: libc::SYS_socket, when: When::Is(0, u32::MAX, libc::AF_UNIX as u32), then: Then::Ask },
+    Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_DGRAM as u32), then: Then::Ask },
+];
+
+/// Sockets that no command needs: raw packets, virtual machines, and rarer ones.
+const RARE_SOCKETS: &[i32] = &[
+    libc::AF_PACKET,
+    libc::AF_VSOCK,
+    libc::AF_ALG,
+    libc::AF_BLUETOOTH,
+    libc::AF_CAN,
+    libc::AF_TIPC,
+    libc::AF_XDP,
+];
+
+/// Calls that are only looked at, so that a refusal by the kernel can be explained.
+const WATCHED: &[Line] = &[
+    ask(libc::SYS_connect),
+    Line { call: libc::SYS_openat, when: When::Any(2, WRITES), then: Then::Ask },
+    ask(libc::SYS_mkdirat),
+    ask(libc::SYS_renameat2),
+    ask(libc::SYS_unlinkat),
+    #[cfg(target_arch = "x86_64")]
+    Line { call: libc::SYS_open, when: When::Any(1, WRITES), then: Then::Ask },
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_mkdir),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_rename),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_unlink),
+];
+
+const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) as u32;
+
+/// Which parts of the list a sandbox takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// Sockets of other programs are refused.
+    pub(super) local_sockets: bool,
+    /// Starts of programs are handed over: a wrapper sets the sandbox up before the command.
+    pub(super) starts: bool,
+    /// Calls are looked at to explain what the kernel refuses.
+    pub(super) watched: bool,
+}
+
+/// The name of a call that is refused.
+pub(super) fn name(call: libc::c_long) -> &'static str {
+    let others = [
+        (libc::SYS_unshare, "unshare"),
+        (libc::SYS_clone, "clone with a new namespace"),
+        (libc::SYS_ioctl, "ioctl that types into a terminal"),
+        (libc::SYS_socket, "socket"),
+        (libc::SYS_socketpair, "socketpair"),
+    ];
+    REFUSED.iter().chain(&others).find(|(known, _)| *known == call).map_or("a system call", |(_, name)| name)
+}
+
+/// The seccomp program of these parts.
+pub(super) fn program(parts: Parts) -> Filter {
+    let rare: Vec<Line> = RARE_SOCKETS
+        .iter()
+        .map(|family| Line {
+            call: libc::SYS_socket,
+            when: When::Is(0, u32::MAX, *family as u32),
+            then: Then::Ask,
+        })
+        .collect();
+    let starts = [ask(libc::SYS_execve), ask(libc::SYS_execveat)];
+    let refused: Vec<Line> = REFUSED.iter().map(|(call, _)| ask(*call)).collect();
+    let lines = refused
+        .iter()
+        .chain(KERNEL)
+        .chain(&rare)
+        .chain(LOCAL_SOCKETS.iter().filter(|_| parts.local_sockets))
+        .chain(starts.iter().filter(|_| parts.starts))
+        .chain(WATCHED.iter().filter(|_| parts.watched));
+    let mut program =
+        vec![load(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), give(SECCOMP_RET_KILL_PROCESS), load(NUMBER)];
+    #[cfg(target_arch = "x86_64")]
+    program.extend([jump(BPF_JGE, X32, 0, 1), give(SECCOMP_RET_KILL_PROCESS)]);
+    for line in lines {
+        let action = match line.then {
+            Then::Ask => SECCOMP_RET_USER_NOTIF,
+            Then::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
+        };
+        let check = match line.when {
+            When::Always => vec![],
+            When::Any(argument, bits) => {
+                vec![load(ARGUMENTS + 8 * argument), jump(BPF_JSET, bits, 0, 1)]
+            }
+            When::Is(argument, u32::MAX, value) => {
+                vec![load(ARGUMENTS + 8 * argument), jump(BPF_JEQ, value, 0, 1)]
+            }
+            When::Is(argument, mask, value) => vec![
+                load(ARGUMENTS + 8 * argument),
+                instruction(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0),
+                jump(BPF_JEQ, value, 0, 1),
+            ],
+        };
+        // Not this call: past the check, the action, and the number that is loaded again for the next line.
+        let past = check.len() as u8 + 1 + u8::from(!check.is_empty());
+        program.push(jump(BPF_JEQ, line.call as u32, 0, past));
+        let reload = !check.is_empty();
+        program.extend(check);
+        program.push(give(action));
+        if reload {
+            program.push(load(NUMBER));
+        }
+    }
+    program.push(give(SECCOMP_RET_ALLOW));
+    program
+}
+
+fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code: code as u16, jt, jf, k }
+}
+
+fn load(offset: u32) -> sock_filter {
+    instruction(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0)
+}
+
+fn jump(condition: u32, value: u32, yes: u8, no: u8) -> sock_filter {
+    instruction(BPF_JMP | condition | BPF_K, value, yes, no)
+}
+
+fn give(action: u32) -> sock_filter {
+    instruction(BPF_RET | BPF_K, action, 0, 0)
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;

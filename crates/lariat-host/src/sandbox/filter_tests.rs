@@ -1,0 +1,105 @@
+use super::*;
+
+/// What a program says to a call, by interpreting it as the kernel does.
+fn verdict(program: &[sock_filter], number: u32, arch: u32, arguments: [u64; 6]) -> u32 {
+    let mut data = [0_u32; 16];
+    (data[0], data[1]) = (number, arch);
+    for (index, argument) in arguments.iter().enumerate() {
+        data[4 + 2 * index] = *argument as u32;
+        data[5 + 2 * index] = (*argument >> 32) as u32;
+    }
+    let (mut at, mut a) = (0, 0_u32);
+    loop {
+        let step = program[at];
+        at += 1;
+        let k = step.k;
+        let jump = |yes: bool| usize::from(if yes { step.jt } else { step.jf });
+        match u32::from(step.code) {
+            code if code == BPF_LD | BPF_W | BPF_ABS => a = data[k as usize / 4],
+            code if code == BPF_ALU | BPF_AND | BPF_K => a &= k,
+            code if code == BPF_JMP | BPF_JEQ | BPF_K => at += jump(a == k),
+            code if code == BPF_JMP | BPF_JGE | BPF_K => at += jump(a >= k),
+            code if code == BPF_JMP | BPF_JSET | BPF_K => at += jump(a & k != 0),
+            code if code == BPF_RET | BPF_K => return k,
+            code => panic!("code {code}"),
+        }
+    }
+}
+
+fn all() -> Filter {
+    program(Parts { local_sockets: true, starts: true, watched: true })
+}
+
+fn says(call: libc::c_long, arguments: [u64; 6]) -> u32 {
+    verdict(&all(), call as u32, ARCHITECTURE, arguments)
+}
+
+#[test]
+fn ordinary_calls_pass() {
+    for call in [libc::SYS_read, libc::SYS_write, libc::SYS_mmap, libc::SYS_futex, libc::SYS_getdents64] {
+        assert_eq!(says(call, [u64::MAX; 6]), SECCOMP_RET_ALLOW, "{call}");
+    }
+}
+
+#[test]
+fn every_refused_call_is_handed_over_whatever_its_arguments_are() {
+    for (call, name) in REFUSED {
+        for arguments in [[0; 6], [u64::MAX; 6]] {
+            assert_eq!(says(*call, arguments), SECCOMP_RET_USER_NOTIF, "{name}");
+        }
+    }
+}
+
+#[test]
+fn arguments_decide_where_they_must() {
+    let first = |value: i32| [value as u64, 0, 0, 0, 0, 0];
+    assert_eq!(says(libc::SYS_clone, first(libc::SIGCHLD)), SECCOMP_RET_ALLOW);
+    assert_eq!(says(libc::SYS_clone, first(libc::CLONE_NEWUSER | libc::SIGCHLD)), SECCOMP_RET_USER_NOTIF);
+    assert_eq!(says(libc::SYS_unshare, first(libc::CLONE_NEWNET)), SECCOMP_RET_USER_NOTIF);
+    assert_eq!(says(libc::SYS_unshare, first(libc::CLONE_FILES)), SECCOMP_RET_ALLOW);
+    assert_eq!(says(libc::SYS_socket, first(libc::AF_INET)), SECCOMP_RET_ALLOW);
+    assert_eq!(says(libc::SYS_socket, first(libc::AF_UNIX)), SECCOMP_RET_USER_NOTIF);
+    assert_eq!(says(libc::SYS_socket, first(libc::AF_VSOCK)), SECCOMP_RET_USER_NOTIF);
+    let pair = |kind: i32| [libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0];
+    assert_eq!(says(libc::SYS_socketpair, pair(libc::SOCK_STREAM | libc::SOCK_CLOEXEC)), SECCOMP_RET_ALLOW);
+    assert_eq!(
+        says(libc::SYS_socketpair, pair(libc::SOCK_DGRAM | libc::SOCK_CLOEXEC)),
+        SECCOMP_RET_USER_NOTIF
+    );
+    assert_eq!(says(libc::SYS_ioctl, [0, libc::TIOCSTI, 0, 0, 0, 0]), SECCOMP_RET_USER_NOTIF);
+    assert_eq!(says(libc::SYS_ioctl, [0, libc::TIOCGWINSZ, 0, 0, 0, 0]), SECCOMP_RET_ALLOW);
+    let open = |flags: i32| [0, 0, flags as u64, 0, 0, 0];
+    assert_eq!(says(libc::SYS_openat, open(libc::O_RDONLY | libc::O_CLOEXEC)), SECCOMP_RET_ALLOW);
+    assert_eq!(says(libc::SYS_openat, open(libc::O_WRONLY)), SECCOMP_RET_USER_NOTIF);
+    // The kernel looks at 32 bits of these; what is above them must not hide anything.
+    assert_eq!(
+        says(libc::SYS_socket, [(1 << 32) | libc::AF_UNIX as u64, 0, 0, 0, 0, 0]),
+        SECCOMP_RET_USER_NOTIF
+    );
+    assert_eq!(says(libc::SYS_ioctl, [0, (7 << 32) | libc::TIOCSTI, 0, 0, 0, 0]), SECCOMP_RET_USER_NOTIF);
+}
+
+#[test]
+fn calls_that_no_filter_can_judge_are_not_there() {
+    for call in [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter] {
+        assert_eq!(says(call, [0; 6]), SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
+    }
+}
+
+#[test]
+fn another_architecture_ends_the_process() {
+    let read = libc::SYS_read as u32;
+    assert_eq!(verdict(&all(), read, 0x4000_0003, [0; 6]), SECCOMP_RET_KILL_PROCESS);
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(verdict(&all(), X32 | read, ARCHITECTURE, [0; 6]), SECCOMP_RET_KILL_PROCESS);
+}
+
+#[test]
+fn parts_that_are_off_are_off() {
+    let program = program(Parts { local_sockets: false, starts: false, watched: false });
+    let unix = [libc::AF_UNIX as u64, 0, 0, 0, 0, 0];
+    assert_eq!(verdict(&program, libc::SYS_socket as u32, ARCHITECTURE, unix), SECCOMP_RET_ALLOW);
+    assert_eq!(verdict(&program, libc::SYS_execve as u32, ARCHITECTURE, [0; 6]), SECCOMP_RET_ALLOW);
+    assert_eq!(verdict(&program, libc::SYS_connect as u32, ARCHITECTURE, [0; 6]), SECCOMP_RET_ALLOW);
+    assert_eq!(verdict(&program, libc::SYS_ptrace as u32, ARCHITECTURE, [0; 6]), SECCOMP_RET_USER_NOTIF);
+}

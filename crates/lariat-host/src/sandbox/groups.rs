@@ -1,0 +1,115 @@
+//! Control groups: a bound on the processes and the memory of a whole command, where this process may make groups.
+//!
+//! Owns making them beside our own, for both generations of the kernel's interface, and removing them. Where none can
+//! be made, limits of single processes remain; those do not bind root.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the kernel shows control groups.
+const MOUNT: &str = "/sys/fs/cgroup";
+
+/// The groups of one command; dropping removes them, once nothing is left in them.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    made: Vec<PathBuf>,
+    doors: Vec<OwnedFd>,
+}
+
+/// What is limited: the controller, and its file in the second and in the first generation.
+const PROCESSES: (&str, &str, &str) = ("pids", "pids.max", "pids.max");
+const MEMORY: (&str, &str, &str) = ("memory", "memory.max", "memory.limit_in_bytes");
+
+impl Groups {
+    /// As many of these limits as can be had.
+    pub(super) fn make(processes: Option<u64>, memory: Option<u64>) -> Self {
+        let mut groups = Self::default();
+        let Ok(own) = read(Path::new("/proc/self/cgroup")) else { return groups };
+        let wanted = [(PROCESSES, processes), (MEMORY, memory)];
+        let wanted: Vec<_> = wanted.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect();
+        for ((controller, new, old), most) in wanted {
+            for (parent, file) in places(&own, controller, new, old) {
+                if groups.limit(&parent, file, most).is_ok() {
+                    break;
+                }
+            }
+        }
+        groups
+    }
+
+    /// The files to join by; they are given away once.
+    pub(crate) fn doors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.doors)
+    }
+
+    fn limit(&mut self, parent: &Path, file: &str, most: u64) -> io::Result<()> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let group = parent.join(format!("lariat-{}-{number}", std::process::id()));
+        rustix::fs::mkdir(&group, rustix::fs::Mode::from_raw_mode(0o755))?;
+        self.made.push(group.clone());
+        write(&group.join(file), most)?;
+        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
+        let door = rustix::fs::open(group.join("cgroup.procs"), flags, rustix::fs::Mode::empty())?;
+        self.doors.push(door);
+        Ok(())
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        for group in &self.made {
+            let _ = rustix::fs::rmdir(group);
+        }
+    }
+}
+
+/// Where a group with that controller may be made, by the lines of `/proc/self/cgroup`.
+fn places<'a>(own: &str, controller: &str, new: &'a str, old: &'a str) -> Vec<(PathBuf, &'a str)> {
+    let lines = own.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        Some((parts.next()?, parts.next()?, parts.next()?.trim_start_matches('/')))
+    });
+    lines
+        .filter_map(|(_, controllers, path)| {
+            if controllers.is_empty() {
+                Some((Path::new(MOUNT).join(path), new))
+            } else if controllers.split(',').any(|known| known == controller) {
+                Some((Path::new(MOUNT).join(controllers).join(path), old))
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    use std::io::Read;
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
+    let mut text = String::new();
+    std::fs::File::from(file).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn write(path: &Path, number: u64) -> io::Result<()> {
+    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
+    rustix::io::write(&file, number.to_string().as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_generations_are_found() {
+        let own = "8:pids:/a\n4:memory:/b/c\n1:cpu,cpuacct:/\n0::/d\n";
+        let found = places(own, "pids", "new", "old");
+        let expected = [("/sys/fs/cgroup/pids/a", "old"), ("/sys/fs/cgroup/d", "new")];
+        assert_eq!(found, expected.map(|(path, file)| (PathBuf::from(path), file)));
+    }
+}

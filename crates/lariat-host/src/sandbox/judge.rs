@@ -1,0 +1,179 @@
+//! Answers what the seccomp filter hands over.
+//!
+//! Owns two questions. May this call be made? That is decided from its number and registers alone, so nothing can
+//! change under the answer. And: will the kernel refuse it, and why? That is told as a [`Denial`], from memory of the
+//! program, and never decides anything: the kernel does.
+//!
+//! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
+//! through until the command is started, and the filter hands over every start.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::io::Interest;
+
+use super::denial::{Denial, Rule};
+use super::filter;
+use super::policy::{Network, Policy};
+use super::proxy;
+use crate::sys::notify::{self, Answer, Notification};
+
+/// Judges the calls of one command.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    policy: Arc<Policy>,
+    /// Starts of programs that are still to come before the command's own.
+    starts: AtomicU32,
+}
+
+impl Judge {
+    /// A judge of a command that is started after so many other starts.
+    pub(super) fn new(policy: Arc<Policy>, starts: u32) -> Self {
+        Self { policy, starts: AtomicU32::new(starts) }
+    }
+
+    /// Answers until nobody can ask any more.
+    pub(crate) async fn answer(&self, notifier: OwnedFd, denied: impl Fn(Denial)) {
+        let Ok(notifier) = crate::sys::watch(notifier, Interest::READABLE) else { return };
+        loop {
+            let taken = notifier
+                .async_io(Interest::READABLE, |notifier| match notify::receive(notifier.as_fd()) {
+                    Ok(None) if notify::is_open(notifier) => Err(io::ErrorKind::WouldBlock.into()),
+                    taken => taken,
+                })
+                .await;
+            let Ok(Some(call)) = taken else { return };
+            let (answer, denial) = self.judge(&call);
+            denial.into_iter().for_each(&denied);
+            if notify::answer(notifier.as_fd(), &call, answer).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Serves the proxy of an allow-list.
+    pub(crate) async fn serve(&self, listener: OwnedFd, denied: impl Fn(Denial) + Clone + Send + 'static) {
+        let destinations = match &self.policy.network {
+            Network::Only(destinations) => destinations.clone(),
+            Network::Off | Network::On => Vec::new(),
+        };
+        proxy::serve(listener, destinations.into(), denied).await;
+    }
+
+    fn judge(&self, call: &Notification) -> (Answer, Option<Denial>) {
+        let is_start = call.call == libc::SYS_execve || call.call == libc::SYS_execveat;
+        if self.starts.load(Ordering::Acquire) > 0 {
+            if is_start {
+                self.starts.fetch_sub(1, Ordering::AcqRel);
+            }
+            return (Answer::Continue, None);
+        }
+        match call.call {
+            _ if is_start => (Answer::Continue, None),
+            libc::SYS_connect => (Answer::Continue, self.explain_connect(call)),
+            libc::SYS_socket | libc::SYS_socketpair => {
+                let local = call.arguments.first().is_some_and(|family| *family as i32 == libc::AF_UNIX);
+                let what = format!("{} for {}", filter::name(call.call), family(call));
+                let rule = if local { Rule::LocalSockets } else { Rule::KernelCall };
+                (Answer::Refuse(libc::EPERM), Some(Denial { what, rule }))
+            }
+            _ => match self.written(call) {
+                Some(path) => (Answer::Continue, self.explain_write(&path)),
+                None => {
+                    let what = filter::name(call.call).to_owned();
+                    (Answer::Refuse(libc::EPERM), Some(Denial { what, rule: Rule::KernelCall }))
+                }
+            },
+        }
+    }
+
+    fn explain_write(&self, path: &Path) -> Option<Denial> {
+        let rule = self.policy.refuses_write(path)?;
+        Some(Denial { what: format!("writing {}", path.display()), rule })
+    }
+
+    fn explain_connect(&self, call: &Notification) -> Option<Denial> {
+        let [_, address, length, ..] = call.arguments;
+        let to = address_of(&notify::memory(call.pid, address, (length as usize).min(128)))?;
+        let rule = match self.policy.network {
+            Network::On => return None,
+            Network::Off => Rule::NetworkOff,
+            Network::Only(_) => Rule::NotListed,
+        };
+        // Its own loopback interface works.
+        (!to.ip().is_loopback()).then(|| Denial { what: format!("connecting to {to}"), rule })
+    }
+
+    /// The path that a watched call is about to change; `None` for other calls.
+    fn written(&self, call: &Notification) -> Option<PathBuf> {
+        let [first, second, third, fourth, ..] = call.arguments;
+        const HERE: u64 = libc::AT_FDCWD as u64;
+        let (directory, path) = match call.call {
+            libc::SYS_openat | libc::SYS_mkdirat | libc::SYS_unlinkat => (first, second),
+            libc::SYS_renameat2 => (third, fourth),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open | libc::SYS_mkdir | libc::SYS_unlink => (HERE, first),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rename => (HERE, second),
+            _ => return None,
+        };
+        Some(absolute(call.pid, directory, notify::text(call.pid, path)))
+    }
+}
+
+fn family(call: &Notification) -> String {
+    match call.arguments.first().map(|family| *family as i32) {
+        Some(libc::AF_UNIX) => "a local socket".to_owned(),
+        Some(other) => format!("address family {other}"),
+        None => "an unknown family".to_owned(),
+    }
+}
+
+/// A path of another process in whole, by text only: for words, not for decisions.
+fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(path));
+    let base = if path.is_absolute() {
+        PathBuf::new()
+    } else if directory as i32 == libc::AT_FDCWD {
+        link(&format!("/proc/{pid}/cwd"))
+    } else {
+        link(&format!("/proc/{pid}/fd/{}", directory as i32))
+    };
+    let mut whole = PathBuf::new();
+    for part in base.join(path).components() {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            part => whole.push(part),
+        }
+    }
+    whole
+}
+
+fn link(path: &str) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    let target =
+        rustix::fs::readlink(path, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default();
+    PathBuf::from(std::ffi::OsString::from_vec(target))
+}
+
+/// An internet address as the kernel lays it out.
+fn address_of(bytes: &[u8]) -> Option<SocketAddr> {
+    let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+    let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
+    let ip = match family {
+        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok().map(Ipv4Addr::from)?),
+        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok().map(Ipv6Addr::from)?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

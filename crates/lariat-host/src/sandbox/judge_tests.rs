@@ -1,0 +1,57 @@
+use super::*;
+
+fn call(number: libc::c_long, arguments: [u64; 6]) -> Notification {
+    Notification::test(std::process::id(), number, arguments)
+}
+
+fn judge(starts: u32) -> Judge {
+    Judge::new(Arc::new(Policy::workspace(Path::new("/w"), None)), starts)
+}
+
+#[test]
+fn a_kernel_call_is_refused_by_name() {
+    let (answer, denial) = judge(0).judge(&call(libc::SYS_ptrace, [0; 6]));
+    assert_eq!(answer, Answer::Refuse(libc::EPERM));
+    assert_eq!(denial, Some(Denial { what: "ptrace".into(), rule: Rule::KernelCall }));
+}
+
+#[test]
+fn a_wrapper_may_do_what_its_command_may_not() {
+    let judge = judge(2);
+    let mount = call(libc::SYS_mount, [0; 6]);
+    let start = call(libc::SYS_execve, [0; 6]);
+    assert_eq!(judge.judge(&start).0, Answer::Continue);
+    assert_eq!(judge.judge(&mount).0, Answer::Continue);
+    assert_eq!(judge.judge(&start).0, Answer::Continue);
+    assert_eq!(judge.judge(&mount).0, Answer::Refuse(libc::EPERM));
+    assert_eq!(judge.judge(&start).0, Answer::Continue);
+    assert_eq!(judge.judge(&mount).0, Answer::Refuse(libc::EPERM));
+}
+
+#[test]
+fn a_write_outside_is_explained_and_left_to_the_kernel() {
+    let explain = |path: &'static std::ffi::CStr| {
+        let arguments = [libc::AT_FDCWD as u64, path.as_ptr() as u64, libc::O_WRONLY as u64, 0, 0, 0];
+        judge(0).judge(&call(libc::SYS_openat, arguments))
+    };
+    let (answer, denial) = explain(c"/w/../etc/./passwd");
+    assert_eq!(answer, Answer::Continue);
+    let what = "writing /etc/passwd".to_owned();
+    assert_eq!(denial, Some(Denial { what, rule: Rule::NotWritable }));
+    assert_eq!(explain(c"/w/a").1, None);
+    assert_eq!(explain(c"/w/.git/config").1.unwrap().rule, Rule::Protected("/w/.git".into()));
+}
+
+#[test]
+fn a_connection_out_is_explained() {
+    let explain = |first: u8| {
+        let mut address = [0_u8; 16];
+        address[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+        address[2..8].copy_from_slice(&[1, 187, first, 2, 3, 4]);
+        judge(0).judge(&call(libc::SYS_connect, [3, address.as_ptr() as u64, 16, 0, 0, 0]))
+    };
+    let (answer, denial) = explain(1);
+    assert_eq!(answer, Answer::Continue);
+    assert_eq!(denial, Some(Denial { what: "connecting to 1.2.3.4:443".into(), rule: Rule::NetworkOff }));
+    assert_eq!(explain(127).1, None);
+}

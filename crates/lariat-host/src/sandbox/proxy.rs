@@ -1,0 +1,194 @@
+//! The proxy of an allow-list: the only way out of a sandbox whose network is `Only`.
+//!
+//! Owns reading the request for a connection, the decision by name, and the decision by address: what a name resolves
+//! to is checked, and that very address is connected to. Speaks HTTP `CONNECT`, and plain HTTP for requests that name
+//! their host. Never reads what is inside of a tunnel.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::denial::{Denial, Rule};
+use super::policy::{Destination, is_internal};
+
+/// Bytes of the longest request head.
+const HEAD: usize = 16 * 1024;
+/// How long a request may take to arrive, and a connection to come about.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Connections at a time; further ones wait.
+const CONNECTIONS: usize = 256;
+
+/// Serves until the task is aborted.
+pub(super) async fn serve(
+    listener: OwnedFd,
+    allowed: Arc<[Destination]>,
+    denied: impl Fn(Denial) + Clone + Send + 'static,
+) {
+    let listener = std::net::TcpListener::from(listener);
+    if listener.set_nonblocking(true).is_err() {
+        return;
+    }
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if connections.len() < CONNECTIONS => {
+                let Ok((stream, _)) = accepted else { return };
+                let (allowed, denied) = (Arc::clone(&allowed), denied.clone());
+                connections.spawn(async move {
+                    // A client that misbehaves, or hangs up, hurts itself only.
+                    let _ = handle(stream, &allowed, denied).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// What a client asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    host: String,
+    port: u16,
+    /// What is passed on before everything else: nothing for a tunnel.
+    first: Vec<u8>,
+    tunnel: bool,
+}
+
+async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(Denial)) -> io::Result<()> {
+    let Ok(head) = tokio::time::timeout(PATIENCE, read_head(&mut client)).await else { return Ok(()) };
+    let (head, rest) = head?;
+    let Some(request) = parse(&head, &rest) else {
+        return refuse(&mut client, "400 Bad Request", "a request for a connection was expected").await;
+    };
+    let addresses = match admit(&request, allowed).await {
+        Ok(addresses) => addresses,
+        Err(rule) => {
+            let what = format!("connecting to {}:{}", request.host, request.port);
+            let denial = Denial { what, rule };
+            let words = denial.to_string();
+            denied(denial);
+            return refuse(&mut client, "403 Forbidden", &words).await;
+        }
+    };
+    let connected = tokio::time::timeout(PATIENCE, connect(&addresses)).await;
+    let Ok(Ok(mut server)) = connected else {
+        return refuse(&mut client, "502 Bad Gateway", "the host could not be reached").await;
+    };
+    if request.tunnel {
+        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    }
+    server.write_all(&request.first).await?;
+    tokio::io::copy_bidirectional(&mut client, &mut server).await?;
+    Ok(())
+}
+
+/// The head of a request, and what came with it already.
+async fn read_head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut head = Vec::new();
+    loop {
+        if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
+            let rest = head.split_off(end + 4);
+            return Ok((head, rest));
+        }
+        if head.len() > HEAD || client.read_buf(&mut head).await? == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+fn parse(head: &[u8], rest: &[u8]) -> Option<Request> {
+    let head = std::str::from_utf8(head).ok()?;
+    let (line, fields) = head.split_once("\r\n")?;
+    let mut words = line.split(' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    if words.next().is_some() || !version.starts_with("HTTP/1.") {
+        return None;
+    }
+    if method == "CONNECT" {
+        let (host, port) = authority(target, None)?;
+        return Some(Request { host, port, first: rest.to_vec(), tunnel: true });
+    }
+    let target = target.strip_prefix("http://")?;
+    let slash = target.find('/').unwrap_or(target.len());
+    let (host, path) = target.split_at(slash);
+    let (host, port) = authority(host, Some(80))?;
+    let path = if path.is_empty() { "/" } else { path };
+    // One request per connection: the next one might name another host.
+    let fields: Vec<_> = fields
+        .split("\r\n")
+        .filter(|field| !field.is_empty())
+        .filter(|field| {
+            let name = field.split(':').next().unwrap_or_default().to_ascii_lowercase();
+            !name.starts_with("proxy-") && name != "connection"
+        })
+        .collect();
+    let mut first =
+        format!("{method} {path} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", fields.join("\r\n"))
+            .into_bytes();
+    first.extend_from_slice(rest);
+    Some(Request { host, port, first, tunnel: false })
+}
+
+/// Host and port. A host is what names and addresses are made of, and nothing else.
+fn authority(text: &str, default: Option<u16>) -> Option<(String, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            (host, port.strip_prefix(':'))
+        }
+        None => match text.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = match port {
+        Some(port) => port.parse().ok()?,
+        None => default?,
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':');
+    (!host.is_empty() && host.len() <= 255 && host.bytes().all(plain)).then(|| (host.to_owned(), port))
+}
+
+/// The addresses that a request may be connected to.
+async fn admit(request: &Request, allowed: &[Destination]) -> Result<Vec<SocketAddr>, Rule> {
+    if !allowed.iter().any(|destination| destination.admits(&request.host, request.port)) {
+        return Err(Rule::NotListed);
+    }
+    // An address that is itself on the list was meant.
+    if let Ok(address) = request.host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, request.port)]);
+    }
+    let found = tokio::net::lookup_host((request.host.as_str(), request.port)).await;
+    let found: Vec<_> = found.map(Iterator::collect).unwrap_or_default();
+    let outside: Vec<_> = found.iter().filter(|address| !is_internal(address.ip())).copied().collect();
+    if outside.is_empty() && !found.is_empty() { Err(Rule::InternalAddress) } else { Ok(outside) }
+}
+
+async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::HostUnreachable);
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn refuse(client: &mut TcpStream, status: &str, words: &str) -> io::Result<()> {
+    let length = words.len() + 1;
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{words}\n"
+    );
+    client.write_all(answer.as_bytes()).await
+}
+
+#[cfg(test)]
+#[path = "proxy_tests.rs"]
+mod tests;

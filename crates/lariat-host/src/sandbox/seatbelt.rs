@@ -1,0 +1,45 @@
+//! The same policy for macOS, as a Seatbelt profile for `sandbox-exec`.
+//!
+//! Owns the text of the profile. The last rule that matches wins there, so what is refused follows what is allowed.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::policy::{LocalSockets, Network, Policy};
+
+/// The profile of a policy. With an allow-list, only our proxy's port is open.
+pub fn profile(policy: &Policy, proxy: Option<u16>) -> String {
+    let mut profile = String::from(
+        "(version 1)\n(deny default)\n(allow process*)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n\
+         (allow mach-lookup)\n(allow file-read*)\n(allow file-write* (subpath \"/dev\"))\n",
+    );
+    for path in policy.writable.iter().chain(&policy.temporary) {
+        let _ = writeln!(profile, "(allow file-write* (subpath {}))", quoted(path));
+    }
+    for path in &policy.protected {
+        let _ = writeln!(profile, "(deny file-write* (subpath {}))", quoted(path));
+    }
+    for path in &policy.hidden {
+        let _ = writeln!(profile, "(deny file-read* file-write* (subpath {}))", quoted(path));
+    }
+    match (&policy.network, proxy) {
+        (Network::On, _) => profile.push_str("(allow network*)\n"),
+        (Network::Only(_), Some(port)) => {
+            let _ = writeln!(profile, "(allow network-outbound (remote ip \"localhost:{port}\"))");
+        }
+        (Network::Only(_), None) | (Network::Off, _) => {}
+    }
+    if policy.local_sockets == LocalSockets::Refused {
+        profile.push_str("(deny network* (remote unix-socket))\n");
+    }
+    profile
+}
+
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+#[path = "seatbelt_tests.rs"]
+mod tests;

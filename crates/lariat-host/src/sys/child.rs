@@ -1,0 +1,368 @@
+//! What a child process does between `fork` and the start of its program, as data.
+//!
+//! Owns the order of the steps: descriptors, session, namespaces, the warden's fork, mounts, limits, capabilities,
+//! Landlock, seccomp. A [`Plan`] is made before `fork` and only read after it. The stage that failed is told over the
+//! lifeline, the error itself the way every failed start is told.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fs::{CWD, Mode};
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
+use rustix::process::{Resource, Rlimit, Signal};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::landlock;
+use super::raw::{self, Devices, Filter};
+use super::warden::{self, Reach};
+
+pub(crate) use super::raw::PROXY_PORT;
+pub(crate) use super::warden::{END, ENDED};
+
+/// Precedes the stage at which a start failed.
+pub(crate) const FAILED: u8 = b'F';
+/// Accompanies the listening socket of the proxy.
+pub(crate) const LISTENER: u8 = b'L';
+/// Accompanies the descriptor at which seccomp notifies.
+pub(crate) const NOTIFIER: u8 = b'N';
+
+/// Everything a child needs to know; nothing is allocated after `fork`.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The child's end of the lifeline.
+    pub(crate) lifeline: OwnedFd,
+    /// The working directory, as the program will see it.
+    pub(crate) directory: CString,
+    /// Whether standard input is a terminal that the program should control.
+    pub(crate) terminal: bool,
+    /// Limits of the process and those it starts.
+    pub(crate) limits: Vec<(Resource, u64)>,
+    /// Files to write a zero into: joins a control group.
+    pub(crate) groups: Vec<OwnedFd>,
+    /// Descriptors that the program gets besides the standard ones.
+    pub(crate) kept: Vec<RawFd>,
+    /// The walls, where there are any.
+    pub(crate) walls: Option<Walls>,
+}
+
+/// What confines a program.
+#[derive(Debug)]
+pub(crate) struct Walls {
+    /// A user namespace with these maps; none when the caller is privileged enough without.
+    pub(crate) identity: Option<Identity>,
+    /// What the program sees of the network.
+    pub(crate) network: NetworkView,
+    /// Its own view of the file system and of processes; without, another program makes them.
+    pub(crate) view: Option<Vec<Step>>,
+    /// What Landlock grants, by path as the program will see it. None: no Landlock.
+    pub(crate) rules: Vec<(CString, Grant)>,
+    /// A seccomp program.
+    pub(crate) filter: Filter,
+}
+
+/// What Landlock grants beneath a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// Reading and executing.
+    Read,
+    /// That, and changing.
+    Change,
+}
+
+/// Who the program is, as lines of the kernel's maps.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    /// For `uid_map`.
+    pub(crate) users: Vec<u8>,
+    /// For `gid_map`.
+    pub(crate) groups: Vec<u8>,
+}
+
+/// What a program sees of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NetworkView {
+    /// The machine's.
+    Shared,
+    /// A loopback interface of its own, and nothing else.
+    Own,
+    /// The same, with a listening socket for our proxy.
+    Proxied,
+}
+
+/// One step of making a view of the file system. Slots hold trees that were taken and not put yet.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Takes a tree as it is now, to put it somewhere later.
+    Take(usize, CString),
+    /// Puts a taken tree.
+    Put(usize, CString),
+    /// Makes all mounts from a path on read-only.
+    ReadOnly(CString),
+    /// The same, and device files there stop working.
+    ReadOnlyWithoutDevices(CString),
+    /// Mounts a new file system.
+    Fresh(&'static CStr, CString, CString),
+    /// Makes a directory; one that is there is fine.
+    Directory(CString),
+    /// Makes an empty file; one that is there is fine.
+    File(CString),
+    /// Makes a symbolic link: from, to.
+    Link(CString, CString),
+}
+
+/// Where a start can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// Closing descriptors, a new session, control groups.
+    Begin = 1,
+    /// New namespaces and their maps.
+    Namespaces,
+    /// The loopback interface, the proxy's socket.
+    Network,
+    /// The warden's own process.
+    Warden,
+    /// Its view of the file system.
+    View,
+    /// The terminal, the working directory.
+    Place,
+    /// Resource limits.
+    Limits,
+    /// Giving up capabilities.
+    Capabilities,
+    /// Landlock.
+    Landlock,
+    /// Seccomp.
+    Seccomp,
+}
+
+impl Stage {
+    /// The stage of a number, in words.
+    pub(crate) fn name(number: u8) -> &'static str {
+        match number {
+            1 => "preparing the process",
+            2 => "making namespaces",
+            3 => "preparing the network",
+            4 => "starting the warden",
+            5 => "preparing the view of the file system",
+            6 => "entering the working directory",
+            7 => "setting limits",
+            8 => "giving up capabilities",
+            9 => "applying Landlock",
+            10 => "applying seccomp",
+            _ => "starting",
+        }
+    }
+}
+
+impl Plan {
+    /// Has the plan carried out when `command` starts.
+    pub(crate) fn attach(self, command: &mut Command) {
+        // Room for every tree that is held at one time: pushing in the child must not allocate.
+        let slots = self.walls.as_ref().and_then(|walls| walls.view.as_ref()).map_or(0, |steps| steps.len());
+        let mut slots: Vec<Option<OwnedFd>> = std::iter::repeat_with(|| None).take(slots).collect();
+        // SAFETY: the closure runs in the child and keeps to prepared data, system calls and `fork`.
+        unsafe { command.pre_exec(move || self.carry_out(&mut slots)) };
+    }
+
+    fn carry_out(&self, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+        self.at(Stage::Begin, self.begin())?;
+        let view = match &self.walls {
+            Some(walls) => {
+                self.at(Stage::Namespaces, walls.separate())?;
+                self.at(Stage::Network, walls.connect(self.lifeline.as_raw_fd()))?;
+                walls.view.as_deref()
+            }
+            None => None,
+        };
+        let reach = if view.is_some() { Reach::Inner } else { Reach::Descendants };
+        self.at(Stage::Warden, self.leave_warden(reach))?;
+        if let Some(steps) = view {
+            self.at(Stage::View, die_with_parent().and_then(|()| make_view(steps, slots)))?;
+            self.at(Stage::Warden, self.leave_warden(Reach::Namespace))?;
+        }
+        self.at(Stage::Place, self.take_place())?;
+        self.at(Stage::Limits, self.limit())?;
+        let Some(walls) = &self.walls else { return Ok(()) };
+        // Another program that makes the view needs its capabilities for that, and gives them up itself.
+        if walls.view.is_some() {
+            self.at(Stage::Capabilities, give_up_capabilities())?;
+        }
+        self.at(Stage::Landlock, walls.restrict())?;
+        self.at(Stage::Seccomp, walls.filter(self.lifeline.as_raw_fd()))
+    }
+
+    fn at(&self, stage: Stage, result: io::Result<()>) -> io::Result<()> {
+        if result.is_err() {
+            raw::tell(self.lifeline.as_raw_fd(), &[FAILED, stage as u8]);
+        }
+        result
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        raw::close_others_on_exec()?;
+        for fd in &self.kept {
+            raw::keep_on_exec(*fd)?;
+        }
+        for group in &self.groups {
+            rustix::io::write(group, b"0")?;
+        }
+        rustix::process::setsid()?;
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        Ok(())
+    }
+
+    /// Forks: the calling process becomes the warden and never returns, its child goes on.
+    fn leave_warden(&self, reach: Reach) -> io::Result<()> {
+        // SAFETY: both sides keep to system calls and prepared data.
+        match unsafe { raw::fork() }? {
+            Some(child) => warden::guard(child, reach, self.lifeline.as_raw_fd()),
+            None => Ok(()),
+        }
+    }
+
+    fn take_place(&self) -> io::Result<()> {
+        rustix::process::setsid()?;
+        if self.terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        rustix::process::chdir(self.directory.as_c_str())?;
+        Ok(())
+    }
+
+    fn limit(&self) -> io::Result<()> {
+        for (resource, most) in &self.limits {
+            let mut limit = rustix::process::getrlimit(*resource);
+            let most = limit.maximum.map_or(*most, |maximum| maximum.min(*most));
+            limit = Rlimit { current: Some(most), maximum: Some(most) };
+            rustix::process::setrlimit(*resource, limit)?;
+        }
+        Ok(())
+    }
+}
+
+impl Walls {
+    fn separate(&self) -> io::Result<()> {
+        use rustix::thread::UnshareFlags;
+        let mut flags = UnshareFlags::empty();
+        flags.set(UnshareFlags::NEWUSER, self.identity.is_some());
+        flags.set(UnshareFlags::NEWNET, self.network != NetworkView::Shared);
+        if self.view.is_some() {
+            flags |= UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+        }
+        if !flags.is_empty() {
+            // SAFETY: a process of one thread, whose descriptors are not shared with anyone.
+            unsafe { rustix::thread::unshare_unsafe(flags) }?;
+        }
+        if let Some(identity) = &self.identity {
+            raw::write_file(c"/proc/self/setgroups", b"deny")?;
+            raw::write_file(c"/proc/self/uid_map", &identity.users)?;
+            raw::write_file(c"/proc/self/gid_map", &identity.groups)?;
+        }
+        Ok(())
+    }
+
+    fn connect(&self, lifeline: RawFd) -> io::Result<()> {
+        if self.network != NetworkView::Shared {
+            raw::loopback_up()?;
+        }
+        if self.network == NetworkView::Proxied {
+            let listener = raw::listen()?;
+            raw::send_descriptor(lifeline, LISTENER, listener.as_raw_fd())?;
+        }
+        Ok(())
+    }
+
+    fn restrict(&self) -> io::Result<()> {
+        rustix::thread::set_no_new_privs(true)?;
+        if self.rules.is_empty() { Ok(()) } else { landlock::restrict(&self.rules) }
+    }
+
+    fn filter(&self, lifeline: RawFd) -> io::Result<()> {
+        let notifier = raw::install(&self.filter)?;
+        raw::send_descriptor(lifeline, NOTIFIER, notifier.as_raw_fd())
+    }
+}
+
+fn die_with_parent() -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(())
+}
+
+fn make_view(steps: &[Step], slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+    use rustix::mount::MountPropagationFlags;
+    rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    steps.iter().try_for_each(|step| take_step(step, slots))
+}
+
+fn take_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+    let no_slot = || io::Error::from_raw_os_error(libc::EBADF);
+    match step {
+        Step::Take(slot, path) => {
+            let flags = OpenTreeFlags::OPEN_TREE_CLONE
+                | OpenTreeFlags::OPEN_TREE_CLOEXEC
+                | OpenTreeFlags::AT_RECURSIVE;
+            let tree = rustix::mount::open_tree(CWD, path.as_c_str(), flags)?;
+            *slots.get_mut(*slot).ok_or_else(no_slot)? = Some(tree);
+        }
+        Step::Put(slot, path) => {
+            let tree = slots.get_mut(*slot).and_then(Option::take).ok_or_else(no_slot)?;
+            let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+            rustix::mount::move_mount(&tree, c"", CWD, path.as_c_str(), flags)?;
+        }
+        Step::ReadOnly(path) => raw::restrict_mounts(path, Devices::Kept)?,
+        Step::ReadOnlyWithoutDevices(path) => raw::restrict_mounts(path, Devices::Refused)?,
+        Step::Fresh(kind, path, options) => {
+            let flags = MountFlags::NOSUID | MountFlags::NODEV;
+            // A terminal's device files are devices.
+            let flags = if *kind == c"devpts" { MountFlags::NOSUID } else { flags };
+            rustix::mount::mount(*kind, path.as_c_str(), *kind, flags, Some(options.as_c_str()))?;
+        }
+        Step::Directory(path) => {
+            existing(rustix::fs::mkdirat(CWD, path.as_c_str(), Mode::from_raw_mode(0o755)))?;
+        }
+        Step::File(path) => {
+            use rustix::fs::OFlags;
+            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            existing(rustix::fs::openat(CWD, path.as_c_str(), flags, Mode::from_raw_mode(0o644)).map(drop))?;
+        }
+        Step::Link(from, to) => {
+            existing(rustix::fs::symlinkat(to.as_c_str(), CWD, from.as_c_str()))?;
+        }
+    }
+    Ok(())
+}
+
+fn existing(made: rustix::io::Result<()>) -> io::Result<()> {
+    match made {
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        made => made.map_err(io::Error::from),
+    }
+}
+
+/// No capability, and no way back to one: not by a program of root's either.
+fn give_up_capabilities() -> io::Result<()> {
+    use rustix::thread::CapabilitiesSecureBits as Bits;
+    let bits = Bits::NO_ROOT
+        | Bits::NO_ROOT_LOCKED
+        | Bits::NO_SETUID_FIXUP
+        | Bits::NO_SETUID_FIXUP_LOCKED
+        | Bits::KEEP_CAPS_LOCKED
+        | Bits::NO_CAP_AMBIENT_RAISE
+        | Bits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    rustix::thread::set_capabilities_secure_bits(bits)?;
+    for number in 0..64 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Err(rustix::io::Errno::INVAL) => break,
+            result => result?,
+        }
+    }
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets)?;
+    Ok(())
+}

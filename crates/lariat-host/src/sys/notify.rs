@@ -1,0 +1,124 @@
+//! Seccomp notifications: a confined program asked for something that the filter hands to us.
+//!
+//! Owns receiving, answering, and reading what a pointer of the program points to. What is decided from registers
+//! alone is decided for good; what is read from the program's memory may have changed a moment later, so it is used to
+//! explain, never to allow.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// One call of a confined program that waits for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notification {
+    id: u64,
+    /// The process, as we see it.
+    pub(crate) pid: u32,
+    /// The system call.
+    pub(crate) call: i64,
+    /// Its registers.
+    pub(crate) arguments: [u64; 6],
+}
+
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The kernel goes on with the call, and with its own checks.
+    Continue,
+    /// The call fails with this error number.
+    Refuse(i32),
+}
+
+// From linux/seccomp.h: _IOWR('!', 0, 80 bytes), _IOWR('!', 1, 24 bytes).
+const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
+const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
+const CONTINUE: u32 = 1;
+
+/// Takes the next notification. `None` when it is gone already: the program was killed meanwhile.
+pub(crate) fn receive(notifier: BorrowedFd<'_>) -> io::Result<Option<Notification>> {
+    // SAFETY: a plain record that must be zero when it is handed over.
+    let mut taken: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills a record of exactly this type.
+    let result = unsafe { libc::ioctl(notifier.as_raw_fd(), RECEIVE, &raw mut taken) };
+    if result < 0 {
+        let error = io::Error::last_os_error();
+        return match error.raw_os_error() {
+            Some(libc::ENOENT | libc::EINTR) => Ok(None),
+            _ => Err(error),
+        };
+    }
+    Ok(Some(Notification {
+        id: taken.id,
+        pid: taken.pid,
+        call: i64::from(taken.data.nr),
+        arguments: taken.data.args,
+    }))
+}
+
+/// Answers. A program that is gone does not mind.
+pub(crate) fn answer(
+    notifier: BorrowedFd<'_>,
+    notification: &Notification,
+    answer: Answer,
+) -> io::Result<()> {
+    let (error, flags) = match answer {
+        Answer::Continue => (0, CONTINUE),
+        Answer::Refuse(error) => (-error, 0),
+    };
+    let response = libc::seccomp_notif_resp { id: notification.id, val: 0, error, flags };
+    // SAFETY: the kernel reads a record of exactly this type.
+    let result = unsafe { libc::ioctl(notifier.as_raw_fd(), SEND, &raw const response) };
+    if result < 0 {
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::ENOENT) {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the program's memory, as many of `length` as can be read.
+pub(crate) fn memory(pid: u32, address: u64, length: usize) -> Vec<u8> {
+    let mut buffer = vec![0_u8; length];
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: length };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
+    // SAFETY: writes at most `length` bytes into the buffer; the other address belongs to the other process.
+    let read =
+        unsafe { libc::process_vm_readv(pid as libc::pid_t, &raw const local, 1, &raw const remote, 1, 0) };
+    buffer.truncate(usize::try_from(read).unwrap_or(0));
+    buffer
+}
+
+/// A text of the program's memory that ends with NUL.
+pub(crate) fn text(pid: u32, address: u64) -> Vec<u8> {
+    const PAGE: u64 = 4096;
+    let mut text = Vec::new();
+    // A read must not cross into a page that is not there, so it goes page by page.
+    while text.len() < libc::PATH_MAX as usize {
+        let at = address + text.len() as u64;
+        let part = memory(pid, at, (PAGE - at % PAGE) as usize);
+        match part.iter().position(|byte| *byte == 0) {
+            Some(end) => {
+                text.extend(part.into_iter().take(end));
+                break;
+            }
+            None if part.is_empty() => break,
+            None => text.extend(part),
+        }
+    }
+    text
+}
+
+/// True while somebody can still send notifications.
+pub(crate) fn is_open(notifier: impl AsFd) -> bool {
+    let mut polled = [rustix::event::PollFd::new(&notifier, rustix::event::PollFlags::IN)];
+    let _ = rustix::event::poll(&mut polled, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 }));
+    polled.iter().all(|polled| !polled.revents().contains(rustix::event::PollFlags::HUP))
+}
+
+#[cfg(test)]
+impl Notification {
+    /// A call that nobody made.
+    pub(crate) fn test(pid: u32, call: libc::c_long, arguments: [u64; 6]) -> Self {
+        Self { id: 0, pid, call, arguments }
+    }
+}

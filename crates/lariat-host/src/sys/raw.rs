@@ -1,0 +1,227 @@
+//! Thin calls into the kernel. Each takes and gives plain values, and none allocates.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// A seccomp program.
+pub(crate) type Filter = Vec<libc::sock_filter>;
+
+pub(super) fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The calling process twice: `None` in the child, the child's id in the parent.
+///
+/// # Safety
+/// The child may only do what is sound after `fork` in a program with threads: no allocation, no locks.
+pub(super) unsafe fn fork() -> io::Result<Option<libc::pid_t>> {
+    // SAFETY: the caller promises to keep to what is sound in the child.
+    let pid = check(unsafe { libc::fork() }.into())?;
+    Ok((pid != 0).then_some(pid as libc::pid_t))
+}
+
+/// Ends the process at once: no destructors, no handlers.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: `_exit` does not return and touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// Closes every descriptor but `kept`.
+pub(super) fn close_all_but(kept: RawFd) {
+    let close = |first: libc::c_uint, last: libc::c_uint| {
+        if first <= last {
+            // SAFETY: takes numbers only. Whoever calls this never returns to code that owns a descriptor.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+    };
+    let kept = kept as libc::c_uint;
+    if let Some(last) = kept.checked_sub(1) {
+        close(0, last);
+    }
+    close(kept + 1, libc::c_uint::MAX);
+}
+
+/// Marks every descriptor from 3 on to be closed when a program starts.
+pub(super) fn close_others_on_exec() -> io::Result<()> {
+    const CLOEXEC: libc::c_uint = 4;
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOEXEC) }).map(drop)
+}
+
+/// Keeps a descriptor open for the program that is started next.
+pub(super) fn keep_on_exec(fd: RawFd) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }.into()).map(drop)
+}
+
+/// Blocks every signal and returns a descriptor that becomes readable when a child changed or an end was asked for.
+pub(super) fn signals() -> io::Result<RawFd> {
+    // SAFETY: the sets are local and initialised by the calls that take them.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        let mut heard: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut heard);
+        libc::sigaddset(&mut heard, libc::SIGCHLD);
+        libc::sigaddset(&mut heard, libc::SIGTERM);
+        let fd = libc::signalfd(-1, &heard, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
+        check(fd.into()).map(|fd| fd as RawFd)
+    }
+}
+
+/// Takes the pending signals: true when one of them asked for the end.
+pub(super) fn end_was_asked(signals: RawFd) -> bool {
+    let mut asked = false;
+    loop {
+        // SAFETY: a plain record that the kernel fills whole or not at all.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the buffer is `size` bytes long and lives on this stack.
+        let read = unsafe { libc::read(signals, (&raw mut info).cast(), size) };
+        if read != size as isize {
+            return asked;
+        }
+        asked |= info.ssi_signo == libc::SIGTERM as u32;
+    }
+}
+
+/// Makes a mount and all below it read-only, deaf to set-user-id, and optionally deaf to device files.
+pub(super) fn restrict_mounts(path: &CStr, devices: Devices) -> io::Result<()> {
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    const READ_ONLY: u64 = 1;
+    const NO_SET_USER_ID: u64 = 2;
+    const NO_DEVICES: u64 = 4;
+    let set = READ_ONLY | NO_SET_USER_ID | if devices == Devices::Refused { NO_DEVICES } else { 0 };
+    let attributes = Attributes { set, clear: 0, propagation: 0, user_namespace: 0 };
+    // SAFETY: the path ends with NUL and the record is as long as said.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<Attributes>(),
+        )
+    })
+    .map(drop)
+}
+
+/// Whether device files of a mount work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Devices {
+    Kept,
+    Refused,
+}
+
+/// Installs a seccomp program. Its notifications arrive at the descriptor that is returned.
+pub(super) fn install(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+    let program =
+        libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the kernel only reads the program, which outlives the call.
+    let fd = check(unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        )
+    })?;
+    // SAFETY: a descriptor that the kernel just made for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Brings the loopback interface of this network namespace up.
+pub(super) fn loopback_up() -> io::Result<()> {
+    // SAFETY: a plain record; the name is shorter than its field and zeros end it.
+    unsafe {
+        let socket = check(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0).into())?;
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        let done = check(libc::ioctl(socket as RawFd, libc::SIOCSIFFLAGS, &raw const request).into());
+        libc::close(socket as RawFd);
+        done.map(drop)
+    }
+}
+
+/// A listening socket on 127.0.0.1 in this network namespace.
+pub(super) fn listen() -> io::Result<OwnedFd> {
+    // SAFETY: addresses are plain records of the size said; the descriptor is owned at once.
+    unsafe {
+        let fd = check(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0).into())?;
+        let socket = OwnedFd::from_raw_fd(fd as RawFd);
+        let mut address: libc::sockaddr_in = std::mem::zeroed();
+        address.sin_family = libc::AF_INET as libc::sa_family_t;
+        address.sin_port = PROXY_PORT.to_be();
+        address.sin_addr.s_addr = u32::from_be_bytes([127, 0, 0, 1]).to_be();
+        let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size).into())?;
+        check(libc::listen(socket.as_raw_fd(), 128).into())?;
+        Ok(socket)
+    }
+}
+
+/// The port of the proxy inside of a network namespace of our own, where nothing else listens yet.
+pub(crate) const PROXY_PORT: u16 = 3128;
+
+/// Sends one byte and a descriptor over a socket.
+pub(crate) fn send_descriptor(socket: RawFd, tag: u8, fd: RawFd) -> io::Result<()> {
+    // Room for one descriptor: a header of 16 bytes and 4 bytes, aligned to 8.
+    let mut control = [0_u64; 3];
+    let mut byte = tag;
+    // SAFETY: all buffers live on this stack until the call is over, and their sizes are said; `control` is large
+    // enough and aligned for the one header written into it.
+    unsafe {
+        let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = (&raw mut control).cast();
+        message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as libc::c_uint) as usize;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        if header.is_null() {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as libc::c_uint) as usize;
+        libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(fd);
+        check(libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) as libc::c_long).map(drop)
+    }
+}
+
+/// Writes a few bytes, best effort.
+pub(super) fn tell(fd: RawFd, bytes: &[u8]) {
+    // SAFETY: the buffer is as long as said.
+    unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+}
+
+/// Writes a whole small file that is there, in one call.
+pub(super) fn write_file(path: &CStr, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: the path ends with NUL; the descriptor is used and closed here.
+    unsafe {
+        let fd = check(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC).into())? as RawFd;
+        let written = check(libc::write(fd, bytes.as_ptr().cast(), bytes.len()) as libc::c_long);
+        libc::close(fd);
+        written.map(drop)
+    }
+}
+
+/// A descriptor that tasks can wait for.
+pub(crate) fn watch(
+    fd: OwnedFd,
+    interest: tokio::io::Interest,
+) -> io::Result<tokio::io::unix::AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor stays the same and open for as long as its owner holds it, which is the new one.
+    Ok(unsafe { tokio::io::unix::AsyncFd::register_with_interest(fd, interest) }?)
+}

@@ -1,0 +1,7 @@
+//! The host on the real kernel.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the world from outside")]
+
+mod folder;
+mod processes;
+mod sandbox;

@@ -1,0 +1,92 @@
+//! Commands stay inside of their sandbox, on every backend that this machine has.
+
+use lariat_core::cancel::CancellationToken;
+use lariat_host::process::{Exit, Finished, Launch, Supervisor};
+use lariat_host::sandbox::{Backend, Policy, Rule, Sandbox, probe};
+
+use crate::folder::{Folder, environment};
+
+async fn backends() -> Vec<Backend> {
+    let folder = Folder::new();
+    let found = probe(folder.path(), &environment()).await;
+    assert_eq!(found.refused, [], "both backends work on a machine that tests run on");
+    found.backends
+}
+
+async fn run(folder: &Folder, backend: &Backend, policy: Policy, command: &str) -> Finished {
+    let launch = Launch::shell(command, folder.path())
+        .with_environment(environment())
+        .with_sandbox(Sandbox::new(policy, backend.clone()));
+    Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_workspace_is_writable_and_nothing_else_is() {
+    for backend in backends().await {
+        let (folder, outside) = (Folder::new(), Folder::new());
+        let policy = Policy::workspace(folder.path(), None);
+        let command = format!(
+            "echo a > inside && cat inside; echo b > {}/x; echo code $?; echo c > .git; echo code $?",
+            outside.path().display()
+        );
+        let done = run(&folder, &backend, policy, &command).await;
+        let text = done.output.text();
+        assert!(text.starts_with("a\n") && text.matches("code 1").count() == 2, "{}: {text}", backend.name());
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+        let rules: Vec<_> = done.denials.iter().map(|denial| denial.rule.clone()).collect();
+        assert_eq!(
+            rules,
+            [Rule::NotWritable, Rule::Protected(folder.path().join(".git"))],
+            "{}",
+            backend.name()
+        );
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["inside"], "{}", backend.name());
+    }
+}
+
+#[tokio::test]
+async fn a_refused_system_call_is_told() {
+    for backend in backends().await {
+        let folder = Folder::new();
+        let policy = Policy::workspace(folder.path(), None);
+        let done = run(&folder, &backend, policy, "unshare -U true; exit 3").await;
+        assert_eq!(done.exit, Exit::Code(3));
+        assert_eq!(
+            done.denials.first().map(|denial| denial.to_string()).as_deref(),
+            Some("unshare: the sandbox refuses this system call"),
+            "{}: {:?}",
+            backend.name(),
+            done
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_fork_bomb_hits_its_bound_and_is_gone() {
+    for backend in backends().await {
+        let folder = Folder::new();
+        let mut policy = Policy::workspace(folder.path(), None);
+        policy.processes = Some(64);
+        let bomb =
+            "bomb() { bomb | bomb & }; bomb 2>/dev/null; for i in 1 2 3 4 5; do sleep 0.05; done; echo over";
+        let launch = Launch::shell(bomb, folder.path())
+            .with_environment(environment())
+            .with_time(Some(std::time::Duration::from_secs(3)))
+            .with_sandbox(Sandbox::new(policy, backend.clone()));
+        let started = std::time::Instant::now();
+        let supervisor = Supervisor::new();
+        let process = supervisor.start(launch).await.unwrap();
+        let mut most = 0;
+        while process.exit().is_none() {
+            let count = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| {
+                std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == folder.path())
+            });
+            most = most.max(count.count());
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert!(most <= 70, "{}: {most} processes", backend.name());
+        assert!(started.elapsed() < std::time::Duration::from_secs(5), "{}", backend.name());
+    }
+}
