@@ -259,6 +259,7 @@ async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
         .transpose()
         .map_err(ProcessError::Sandbox)?;
     let mut command = command(&launch, confinement.as_ref());
+    let wrapped = confinement.as_ref().is_some_and(|confinement| confinement.wrapper.is_some());
     let [input, output, errors] = streams.child;
     command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(errors));
     let (walls, mut guard) = match confinement {
@@ -295,18 +296,27 @@ async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
         end: Mutex::new(End::ByItself),
         exit: watch::Sender::new(None),
     });
-    // A start waits for the child to come as far as its program; meanwhile what it asks for must be answered. The
-    // closure owns the command, and with it our copies of the child's descriptors.
-    let mut starting = tokio::task::spawn_blocking(move || command.spawn());
     let mut notices = Notices::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
     let mut ended = None;
-    let child = loop {
-        tokio::select! {
-            child = &mut starting => break child,
-            word = shared.lifeline.hear(), if !notices.gone => notices.take(word, &mut ended),
-        }
+    // The command holds our copies of the child's descriptors, so it must be gone when the start is over.
+    let start = move || {
+        let mut command = command;
+        command.spawn()
     };
-    let child = match child.unwrap_or_else(|error| Err(io::Error::other(error))) {
+    let child = if wrapped {
+        // A start waits for the child to come as far as its program. A wrapper's start is handed to us, and must be
+        // answered meanwhile.
+        let mut starting = tokio::task::spawn_blocking(start);
+        loop {
+            tokio::select! {
+                child = &mut starting => break child.unwrap_or_else(|error| Err(io::Error::other(error))),
+                word = shared.lifeline.hear(), if !notices.gone => notices.take(word, &mut ended),
+            }
+        }
+    } else {
+        start()
+    };
+    let child = match child {
         Ok(child) => child,
         Err(source) => {
             while !notices.gone && notices.failed.is_none() {
@@ -380,14 +390,12 @@ impl Notices {
             (Word::Gone, _) => self.gone = true,
             (Word::Notifier(notifier), Some(judge)) => {
                 let (judge, shared) = (Arc::clone(judge), self.shared.clone());
-                self.tasks.push(tokio::spawn(async move {
-                    judge
-                        .answer(notifier, |denial| {
-                            if let Some(shared) = shared.upgrade() {
-                                crate::sandbox::Denial::note(&mut lock(&shared.denials), denial);
-                            }
-                        })
-                        .await;
+                self.tasks.push(tokio::task::spawn_blocking(move || {
+                    judge.answer(&notifier, |denial| {
+                        if let Some(shared) = shared.upgrade() {
+                            crate::sandbox::Denial::note(&mut lock(&shared.denials), denial);
+                        }
+                    });
                 }));
             }
             (Word::Listener(socket), Some(judge)) => {

@@ -7,14 +7,11 @@
 //! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
 //! through until the command is started, and the filter hands over every start.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-use tokio::io::Interest;
 
 use super::denial::{Denial, Rule};
 use super::filter;
@@ -36,17 +33,14 @@ impl Judge {
         Self { policy, starts: AtomicU32::new(starts) }
     }
 
-    /// Answers until nobody can ask any more.
-    pub(crate) async fn answer(&self, notifier: OwnedFd, denied: impl Fn(Denial)) {
-        let Ok(notifier) = crate::sys::watch(notifier, Interest::READABLE) else { return };
+    /// Answers until nobody can ask any more. Blocks: the kernel has no other way to wait for a question.
+    pub(crate) fn answer(&self, notifier: &OwnedFd, denied: impl Fn(Denial)) {
         loop {
-            let taken = notifier
-                .async_io(Interest::READABLE, |notifier| match notify::receive(notifier.as_fd()) {
-                    Ok(None) if notify::is_open(notifier) => Err(io::ErrorKind::WouldBlock.into()),
-                    taken => taken,
-                })
-                .await;
-            let Ok(Some(call)) = taken else { return };
+            let call = match notify::receive(notifier.as_fd()) {
+                Ok(Some(call)) => call,
+                Ok(None) if notify::is_open(notifier) => continue,
+                Ok(None) | Err(_) => return,
+            };
             let (answer, denial) = self.judge(&call);
             denial.into_iter().for_each(&denied);
             if notify::answer(notifier.as_fd(), &call, answer).is_err() {

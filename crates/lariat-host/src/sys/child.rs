@@ -55,8 +55,10 @@ pub(crate) struct Walls {
     pub(crate) identity: Option<Identity>,
     /// What the program sees of the network.
     pub(crate) network: NetworkView,
-    /// Its own view of the file system and of processes; without, another program makes them.
+    /// Its own view of the file system; without, another program makes it.
     pub(crate) view: Option<Vec<Step>>,
+    /// Processes that may exist at a time, where the kernel can bound that for a process-id namespace.
+    pub(crate) processes: Option<Vec<u8>>,
     /// What Landlock grants, by path as the program will see it. None: no Landlock.
     pub(crate) rules: Vec<(CString, Grant)>,
     /// A seccomp program.
@@ -170,23 +172,19 @@ impl Plan {
 
     fn carry_out(&self, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
         self.at(Stage::Begin, self.begin())?;
-        let view = match &self.walls {
-            Some(walls) => {
-                self.at(Stage::Namespaces, walls.separate())?;
-                self.at(Stage::Network, walls.connect(self.lifeline.as_raw_fd()))?;
-                walls.view.as_deref()
-            }
-            None => None,
+        let Some(walls) = &self.walls else {
+            self.at(Stage::Warden, self.leave_warden(Reach::Descendants))?;
+            self.at(Stage::Place, self.take_place())?;
+            return self.at(Stage::Limits, self.limit());
         };
-        let reach = if view.is_some() { Reach::Inner } else { Reach::Descendants };
-        self.at(Stage::Warden, self.leave_warden(reach))?;
-        if let Some(steps) = view {
-            self.at(Stage::View, die_with_parent().and_then(|()| make_view(steps, slots)))?;
-            self.at(Stage::Warden, self.leave_warden(Reach::Namespace))?;
-        }
+        self.at(Stage::Namespaces, walls.separate())?;
+        self.at(Stage::Network, walls.connect(self.lifeline.as_raw_fd()))?;
+        // The outer warden listens to us; the inner one is the first process of the namespace.
+        self.at(Stage::Warden, self.leave_warden(Reach::Inner))?;
+        self.at(Stage::View, walls.enter(slots))?;
+        self.at(Stage::Warden, self.leave_warden(Reach::Namespace))?;
         self.at(Stage::Place, self.take_place())?;
         self.at(Stage::Limits, self.limit())?;
-        let Some(walls) = &self.walls else { return Ok(()) };
         // Another program that makes the view needs its capabilities for that, and gives them up itself.
         if walls.view.is_some() {
             self.at(Stage::Capabilities, give_up_capabilities())?;
@@ -247,16 +245,12 @@ impl Plan {
 impl Walls {
     fn separate(&self) -> io::Result<()> {
         use rustix::thread::UnshareFlags;
-        let mut flags = UnshareFlags::empty();
+        let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
         flags.set(UnshareFlags::NEWUSER, self.identity.is_some());
         flags.set(UnshareFlags::NEWNET, self.network != NetworkView::Shared);
-        if self.view.is_some() {
-            flags |= UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
-        }
-        if !flags.is_empty() {
-            // SAFETY: a process of one thread, whose descriptors are not shared with anyone.
-            unsafe { rustix::thread::unshare_unsafe(flags) }?;
-        }
+        flags.set(UnshareFlags::NEWNS, self.view.is_some());
+        // SAFETY: a process of one thread, whose descriptors are not shared with anyone.
+        unsafe { rustix::thread::unshare_unsafe(flags) }?;
         if let Some(identity) = &self.identity {
             raw::write_file(c"/proc/self/setgroups", b"deny")?;
             raw::write_file(c"/proc/self/uid_map", &identity.users)?;
@@ -274,6 +268,15 @@ impl Walls {
             raw::send_descriptor(lifeline, LISTENER, listener.as_raw_fd())?;
         }
         Ok(())
+    }
+
+    /// What the first process of the new namespaces does in them.
+    fn enter(&self, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+        die_with_parent()?;
+        if let Some(processes) = &self.processes {
+            raw::write_file(c"/proc/sys/kernel/pid_max", processes)?;
+        }
+        self.view.as_deref().map_or(Ok(()), |steps| make_view(steps, slots))
     }
 
     fn restrict(&self) -> io::Result<()> {

@@ -68,7 +68,7 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
     for backend in backends().await {
         let folder = Folder::new();
         let mut policy = Policy::workspace(folder.path(), None);
-        policy.processes = Some(64);
+        policy.processes = Some(301);
         let bomb =
             "bomb() { bomb | bomb & }; bomb 2>/dev/null; for i in 1 2 3 4 5; do sleep 0.05; done; echo over";
         let launch = Launch::shell(bomb, folder.path())
@@ -86,7 +86,8 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
             most = most.max(count.count());
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-        assert!(most <= 70, "{}: {most} processes", backend.name());
-        assert!(started.elapsed() < std::time::Duration::from_secs(5), "{}", backend.name());
+        assert!(most <= 310, "{}: {most} processes", backend.name());
+        let elapsed = started.elapsed();
+        assert!(elapsed < std::time::Duration::from_secs(10), "{}: {elapsed:?}", backend.name());
     }
 }
