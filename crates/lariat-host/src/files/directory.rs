@@ -4,15 +4,17 @@
 //! seen to be the expected one; otherwise it is put back.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, renameat_with, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::error::FileError;
+use super::memory::Known;
 use super::nearest::nearest;
 use super::path::Mapped;
-use super::resolve::{Link, Missing, is, open_beneath};
+use super::resolve::{Link, Missing, Place, is, open_beneath};
 use super::stamp::Stamp;
 use super::workspace::Workspace;
 use super::write::{Expected, random_name};
@@ -70,34 +72,57 @@ impl Workspace {
     pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
-        let stat = statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW).map_err(refused)?;
-        let known = match expected {
-            _ if is(&stat, FileType::Symlink) => None,
-            Expected::Unchanged(known) => Some(known),
-            Expected::Any => None,
+        let gone = match expected {
+            Expected::Unchanged(known) => self.take_aside(path, &place, known)?,
+            Expected::Any => {
+                let stat = self.stat_of(path, &place)?;
+                if !is(&stat, FileType::Symlink) {
+                    self.must_be_regular(path, &stat)?;
+                }
+                place.name.clone()
+            }
             Expected::Absent => return Err(FileError::Exists(path.to_owned())),
         };
-        if !is(&stat, FileType::Symlink) {
-            self.must_be_regular(path, &stat)?;
-        }
-        let Some(known) = known else {
-            unlinkat(&place.directory, &place.name, AtFlags::empty()).map_err(refused)?;
-            return self.settle(path, &place.directory);
-        };
-        let known = self.still_known(path, &place, &stat, known)?;
+        unlinkat(&place.directory, &gone, AtFlags::empty()).map_err(refused)?;
+        self.settle(path, &place.directory)
+    }
+
+    /// Gives a file, or a link itself, a random name in its directory, and answers with the path of that.
+    ///
+    /// # Errors
+    /// When it is not there, is a directory, or is not the expected file.
+    pub fn set_aside(&self, path: &str, known: &Known) -> Result<String, FileError> {
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+        let aside = self.take_aside(path, &place, known)?;
+        Ok(Path::new(path).with_file_name(aside).to_string_lossy().into_owned())
+    }
+
+    /// Takes a file out of everybody's sight; puts it back if it is not the expected one.
+    fn take_aside(&self, path: &str, place: &Place, known: &Known) -> Result<OsString, FileError> {
+        let refused = |errno| FileError::of(path, errno);
+        let stat = self.stat_of(path, place)?;
         let aside = random_name().map_err(refused)?;
+        if is(&stat, FileType::Symlink) {
+            // What it leads to is not touched.
+            take(&place.directory, &place.name, &aside).map_err(refused)?;
+            return Ok(aside);
+        }
+        self.must_be_regular(path, &stat)?;
+        let known = self.still_known(path, place, &stat, known)?;
         take(&place.directory, &place.name, &aside).map_err(refused)?;
         let taken = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(refused)?;
-        if !known.stamp.same_content(&Stamp::of(&taken)) {
-            return match take(&place.directory, &aside, &place.name) {
-                Ok(()) => Err(FileError::Changed(path.to_owned())),
-                Err(_) => {
-                    Err(FileError::Kept { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() })
-                }
-            };
+        if known.stamp.same_content(&Stamp::of(&taken)) {
+            return Ok(aside);
         }
-        unlinkat(&place.directory, &aside, AtFlags::empty()).map_err(refused)?;
-        self.settle(path, &place.directory)
+        Err(match take(&place.directory, &aside, &place.name) {
+            Ok(()) => FileError::Changed(path.to_owned()),
+            Err(_) => FileError::Kept { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() },
+        })
+    }
+
+    fn stat_of(&self, path: &str, place: &Place) -> Result<Stat, FileError> {
+        statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| FileError::of(path, errno))
     }
 
     /// Gives a file another name, with the directories that are missing. Nothing is replaced.

@@ -91,6 +91,11 @@ impl Workspace {
         self
     }
 
+    /// When a write counts as done.
+    pub fn sync(&self) -> Sync {
+        self.shared.sync
+    }
+
     /// The directories, the one that relative paths belong to first.
     pub fn roots(&self) -> &[Root] {
         &self.shared.roots
