@@ -16,8 +16,10 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Change>, String> {
             unified(&lines)?
         }
         None => {
-            return Err("it has neither `*** Begin Patch` nor the `--- ` and `+++ ` lines of a unified diff."
-                .to_owned());
+            return Err(
+                "it has neither `*** Begin Patch` nor the `--- ` and `+++ ` lines of a unified diff."
+                    .to_owned(),
+            );
         }
     };
     if changes.is_empty() {

@@ -54,7 +54,7 @@ pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
         });
         if let Some(at) = at {
             return format!(
-                "{start} Lines {} are what it means, but {words}. The file has:\n{}",
+                "{start} {} what it means, but {words}. The file has:\n{}",
                 span(at, blurred.len()),
                 show(&lines, at, blurred.len())
             );
@@ -62,7 +62,7 @@ pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
     }
     match most_similar(&lines, &wanted) {
         Some(at) => format!(
-            "{start} The most similar place is lines {}:\n{}",
+            "{start} {} most like it:\n{}",
             span(at, wanted.len().min(lines.len() - at)),
             show(&lines, at, wanted.len())
         ),
@@ -74,8 +74,9 @@ fn wants_number(words: &str) -> bool {
     words.contains("line numbers")
 }
 
+/// "Line 3 is", "Lines 3-5 are".
 fn span(at: usize, count: usize) -> String {
-    if count <= 1 { (at + 1).to_string() } else { format!("{}-{}", at + 1, at + count) }
+    if count <= 1 { format!("Line {} is", at + 1) } else { format!("Lines {}-{} are", at + 1, at + count) }
 }
 
 fn show(lines: &[&str], at: usize, count: usize) -> String {

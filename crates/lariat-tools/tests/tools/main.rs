@@ -1,0 +1,3 @@
+//! The tools from outside: what a model sends, what it gets back, what the files are afterwards.
+
+mod scenarios;
