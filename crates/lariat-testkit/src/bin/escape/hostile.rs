@@ -135,7 +135,7 @@ fn dots(ground: &Ground, paths: &mut Paths) {
         "/dev/null",
         "/dev/zero",
         "/dev/tty",
-        "/root/.ssh/id_rsa",
+        "/var/lib/private",
         "/tmp",
         "/sys/kernel",
     ] {
