@@ -32,6 +32,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "writers-sqlite",
             "writers-jsonl",
             "writers-planted",
+            "escape",
+            "escape-planted",
             "sdk",
             "servers",
             "bench-machine",

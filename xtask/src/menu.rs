@@ -38,6 +38,10 @@ const ENTRIES: &[(&str, &str)] = &[
     ),
     ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
     ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
+    (
+        "escape [ARGS]",
+        "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
 ];
@@ -57,6 +61,7 @@ pub(crate) enum Command {
     /// A proof of the stores, by name.
     Store(&'static str, Vec<String>),
     Corrupt(Vec<String>),
+    Escape(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -93,6 +98,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
+        "escape" => Command::Escape(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
