@@ -1,4 +1,8 @@
 //! The tools from outside: what a model sends, what it gets back, what the files are afterwards.
 
+mod commands;
+mod finding;
+mod ground;
 mod scenarios;
 mod speed;
+mod talking;
