@@ -160,6 +160,7 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
+        Step::command("bench-tools", Bench::parse(&words("tools --short"))?.command_line(workspace)),
     ])
 }
 

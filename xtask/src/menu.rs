@@ -43,7 +43,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
     ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
-    ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
+    (
+        "bench NAME [ARGS]",
+        "run a bench: `machine`, `model`, `peers`, `runs` or `tools`; `--short` for a quick look",
+    ),
 ];
 
 #[derive(Debug, PartialEq, Eq)]

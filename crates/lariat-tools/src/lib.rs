@@ -16,6 +16,8 @@ mod bench_tool;
 mod diff;
 mod document;
 mod edit_file;
+#[cfg(feature = "fetch")]
+mod fetch;
 mod file_tool;
 mod glob;
 mod image;
@@ -51,6 +53,8 @@ pub fn default_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
     tools.extend(search_tools(bench));
     tools.extend(command_tools(bench));
     tools.extend(rest);
+    #[cfg(feature = "fetch")]
+    tools.push(bench_tool::tool::<fetch::Fetch>(bench));
     tools
 }
 

@@ -29,6 +29,7 @@ struct Shared {
     background: Background,
     outputs: Outputs,
     asker: Option<Arc<dyn Asker>>,
+    internal_hosts: Vec<String>,
 }
 
 /// Whether commands are run, and what confines them.
@@ -58,6 +59,7 @@ impl Workbench {
                 background: Background::default(),
                 outputs: Outputs::default(),
                 asker: None,
+                internal_hosts: Vec::new(),
             }),
         }
     }
@@ -90,6 +92,12 @@ impl Workbench {
     #[must_use]
     pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         self.with(|shared| shared.asker = Some(asker))
+    }
+
+    /// Adds a host name or address that `fetch` may reach although it is this machine or in an internal network.
+    #[must_use]
+    pub fn with_internal_host(self, host: impl Into<String>) -> Self {
+        self.with(|shared| shared.internal_hosts.push(host.into()))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
@@ -130,6 +138,11 @@ impl Workbench {
     /// Who can ask a person.
     pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
         self.shared.asker.as_ref()
+    }
+
+    /// Hosts that `fetch` may reach although they are internal.
+    pub fn internal_hosts(&self) -> &[String] {
+        &self.shared.internal_hosts
     }
 
     pub(crate) fn background(&self) -> &Background {

@@ -28,5 +28,5 @@ pub use backend::{Backend, Sandbox};
 pub(crate) use backend::{Confinement, Guard};
 pub use denial::{Denial, Rule};
 pub(crate) use judge::Judge;
-pub use policy::{Destination, LocalSockets, Network, Policy};
+pub use policy::{Destination, LocalSockets, Network, Policy, is_internal};
 pub use probe::{Found, probe};

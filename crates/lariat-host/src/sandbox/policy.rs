@@ -155,7 +155,7 @@ impl Policy {
 
 /// True for an address that is not out on the internet: this machine, its networks, and the addresses at which clouds
 /// hand out credentials.
-pub(crate) fn is_internal(address: IpAddr) -> bool {
+pub fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();

@@ -1,0 +1,72 @@
+//! Which addresses may be connected to.
+//!
+//! Owns the check. A name is resolved here and only addresses that pass are handed to the client, so that what is
+//! connected to is what was checked. An address that is written in the URL is checked as it stands.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use lariat_core::tool::ToolError;
+use lariat_host::sandbox::is_internal;
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// What may be reached. Cloning shares.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    /// Hosts that may be reached although they are internal.
+    internal: Arc<[String]>,
+}
+
+impl Reach {
+    pub(super) fn new(internal: &[String]) -> Self {
+        Self { internal: internal.iter().map(|host| host.to_ascii_lowercase()).collect() }
+    }
+
+    fn is_known(&self, host: &str) -> bool {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        self.internal.contains(&host)
+    }
+
+    /// Refuses addresses that are not of the web, or are written out and internal.
+    pub(super) fn admit(&self, url: &Url) -> Result<(), ToolError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            let text = format!("`{url}` is not an address of the web: only `http` and `https` are fetched.");
+            return Err(ToolError::Failed(text));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            let text = "The address has a user name or password in it; these are not sent.".to_owned();
+            return Err(ToolError::Failed(text));
+        }
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(address) if is_internal(address) && !self.is_known(host) => {
+                Err(ToolError::Failed(refusal(host)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Resolve for Reach {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.clone();
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            let known = reach.is_known(&host);
+            let admitted: Vec<_> =
+                found.into_iter().filter(|address| known || !is_internal(address.ip())).collect();
+            if admitted.is_empty() {
+                return Err(refusal(&host).into());
+            }
+            let addresses: Addrs = Box::new(admitted.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+fn refusal(host: &str) -> String {
+    format!("`{host}` is an address of this machine or of an internal network, which is not fetched")
+}
