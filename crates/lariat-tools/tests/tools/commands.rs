@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
+use lariat_host::process::Environment;
+use lariat_host::sandbox::{Policy, Sandbox, probe};
+use lariat_tools::Commands;
 use serde_json::json;
 
 use crate::ground::{Ground, context, text};
@@ -31,6 +34,31 @@ async fn without_a_choice_of_sandbox_nothing_is_run() {
         assert!(error.contains("no working sandbox"), "{error}");
     }
     assert_eq!(ground.content("ran"), None);
+}
+
+#[tokio::test]
+async fn what_the_sandbox_refuses_is_named_with_its_rule() {
+    let place = std::env::temp_dir().join(format!("lariat-probe-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let found = probe(&place, &Environment::inherited(std::env::vars_os())).await;
+    std::fs::remove_dir_all(&place).unwrap();
+    let backend = found
+        .backends
+        .first()
+        .unwrap_or_else(|| panic!("no backend works here: {:?}", found.refused))
+        .clone();
+    let ground = Ground::with(|bench| {
+        let policy = Policy::workspace(bench.workspace().path(), None);
+        bench.with_commands(Commands::Confined(Sandbox::new(policy, backend)))
+    });
+    let outside = ground.base.join("outputs/escaped");
+    let command = format!("echo in > inside; echo out > {}", outside.display());
+    let result = ground.call("bash", json!({ "command": command })).await.unwrap();
+    assert_eq!(ground.content("inside").as_deref(), Some("in\n"));
+    assert!(!outside.exists());
+    assert_eq!(result.details["exit_code"], 1);
+    assert!(text(&result).contains("[Refused: "), "{}", text(&result));
+    assert_eq!(result.details["denials"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
