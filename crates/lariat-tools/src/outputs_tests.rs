@@ -16,7 +16,7 @@ fn the_oldest_output_goes_when_there_are_too_many_or_they_are_too_large() {
     outputs.keep(*b"one more");
     assert!(outputs.find(&first).is_none());
     let large = outputs.keep(vec![0; MOST_BYTES]);
-    assert_eq!(outputs.ids(), [large.clone()]);
+    assert_eq!(outputs.ids(), [large]);
     let larger = outputs.keep(vec![0; MOST_BYTES + 1]);
     assert_eq!(outputs.ids(), [larger]);
 }

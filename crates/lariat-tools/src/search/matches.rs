@@ -85,8 +85,10 @@ impl Reader {
             lines: Vec::new(),
         };
         let searched = if size <= PIECE {
-            self.read(&mut file, size)
-                .and_then(|()| self.searcher.search_slice(&pattern.matcher, &self.buffer, &mut sink))
+            self.read(&mut file, size).and_then(|filled| {
+                let piece = self.buffer.get(..filled).unwrap_or_default();
+                self.searcher.search_slice(&pattern.matcher, piece, &mut sink)
+            })
         } else {
             self.searcher.search_file(&pattern.matcher, &file, &mut sink)
         };
@@ -103,21 +105,22 @@ impl Reader {
         (count > 0 && !binary).then(|| FileMatches { path: path.to_owned(), count, lines })
     }
 
-    /// Fills the buffer. A read that is shorter than the room for it came to the end: that saves asking again.
-    fn read(&mut self, file: &mut File, size: u64) -> std::io::Result<()> {
+    /// Fills the buffer and says how far. A read that is shorter than the room for it came to the end: that saves asking
+    /// again.
+    fn read(&mut self, file: &mut File, size: u64) -> std::io::Result<usize> {
         let room = usize::try_from(size).unwrap_or_default() + 1;
-        self.buffer.resize(room.max(self.buffer.len()), 0);
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
         let mut filled = 0;
-        loop {
-            let Some(rest) = self.buffer.get_mut(filled..room) else { break };
+        while let Some(rest) = self.buffer.get_mut(filled..room).filter(|rest| !rest.is_empty()) {
             let read = file.read(rest)?;
             filled += read;
-            if read == 0 || (filled < room && filled as u64 >= size) || filled == room {
+            if read == 0 || filled + 1 == room {
                 break;
             }
         }
-        self.buffer.truncate(filled);
-        Ok(())
+        Ok(filled)
     }
 }
 
