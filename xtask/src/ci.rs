@@ -155,6 +155,7 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
+        Step::command("bench-store", Bench::parse(&words("store --short"))?.command_line(workspace)),
     ])
 }
 

@@ -35,7 +35,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "sdk",
             "servers",
             "bench-machine",
-            "bench-runs"
+            "bench-runs",
+            "bench-store"
         ]
     );
 }

@@ -39,7 +39,10 @@ const ENTRIES: &[(&str, &str)] = &[
     ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
     ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
-    ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
+    (
+        "bench NAME [ARGS]",
+        "run a bench: `machine`, `model`, `peers`, `runs` or `store`; `--short` for a quick look",
+    ),
 ];
 
 #[derive(Debug, PartialEq, Eq)]

@@ -1,0 +1,94 @@
+//! The stores against the engines they stand on, and against their goals: appends, resuming, listing, forking.
+//!
+//! Owns the order of the parts and the sizes of the two forms. Everything lives in a temporary folder and a PostgreSQL
+//! of its own, which are gone at the end. Invariant: a part that could not be measured is a missed goal.
+
+mod append;
+mod bare;
+mod events;
+mod fork;
+mod list;
+mod place;
+mod resume;
+
+use lariat_testkit::postgres::Server;
+
+use self::place::{Folder, Kind, Place};
+use super::Size;
+
+/// What went wrong, in words.
+type Outcome<T> = Result<T, String>;
+
+/// The word with which the bench calls itself as a program that resumes a session.
+const CHILD: &str = "resume-in";
+
+/// Runs the bench; `None` when the options are not understood.
+pub(crate) fn run(options: &[&str]) -> Option<bool> {
+    let (size, part) = match options {
+        [CHILD, kind, place, session] => {
+            let resumed = Kind::named(kind).and_then(|kind| resume::child(kind, place, session));
+            return Some(told(resumed.map(|()| true)));
+        }
+        ["--short", part @ ..] => (Size::Short, part),
+        part => (Size::Full, part),
+    };
+    match part {
+        [] => Some(all(size)),
+        [part] => one(size, part),
+        _ => None,
+    }
+}
+
+fn all(size: Size) -> bool {
+    let server = Server::start();
+    let parts = [append::measure(size, &server), list::measure(size, &server), long(size, &server)];
+    parts.into_iter().map(told).fold(true, |all, met| all && met)
+}
+
+/// One part alone.
+fn one(size: Size, part: &str) -> Option<bool> {
+    let measure = match part {
+        "append" => append::measure,
+        "list" => list::measure,
+        "long" => long,
+        _ => return None,
+    };
+    Some(told(measure(size, &Server::start())))
+}
+
+/// What is measured on one long session: resuming it, then forking it.
+fn long(size: Size, server: &Server) -> Outcome<bool> {
+    let mut met = true;
+    let folder = Folder::new()?;
+    let first = resume::Long::generate(size, Place::new(Kind::Sqlite, &folder, server)?)?;
+    for kind in Kind::ALL {
+        // One copy at a time: each is as large as the first.
+        let (folder, place);
+        let long = if kind == Kind::Sqlite {
+            &first
+        } else {
+            folder = Folder::new()?;
+            place = Place::new(kind, &folder, server)?;
+            &first.copied(place)?
+        };
+        met &= resume::measure(size, long)?;
+        met &= fork::measure(size, long)?;
+    }
+    Ok(met)
+}
+
+fn told(outcome: Outcome<bool>) -> bool {
+    outcome.unwrap_or_else(|why| {
+        eprintln!("not measured: {why}");
+        false
+    })
+}
+
+/// A runtime like that of a program which embeds a store.
+fn runtime() -> Outcome<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(text)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
