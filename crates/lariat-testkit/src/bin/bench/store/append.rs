@@ -21,10 +21,7 @@ use crate::measure::median;
 const GOAL: f64 = 0.8;
 
 /// What fails the short form: a machine that does other work at the same time makes single rounds worth little.
-const SHORT_GOAL: f64 = 0.25;
-
-/// Appends that tell how many fit into a round.
-const TRIAL: usize = 40;
+const SHORT_GOAL: f64 = 0.05;
 
 const LEVELS: [Durability; 3] = [Durability::Durable, Durability::Batched, Durability::Fast];
 
@@ -42,6 +39,8 @@ pub(super) struct Load {
 struct Rounds {
     count: usize,
     length: Duration,
+    /// Appends of a session that tell how many fit into a round, and the fewest of a round.
+    trial: usize,
     goal: f64,
 }
 
@@ -53,11 +52,16 @@ pub(super) struct Done {
 }
 
 pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
-    let rounds = match size {
-        Size::Full => Rounds { count: 9, length: Duration::from_millis(250), goal: GOAL },
-        Size::Short => Rounds { count: 3, length: Duration::from_millis(25), goal: SHORT_GOAL },
+    let (rounds, loads): (_, &[(usize, usize)]) = match size {
+        Size::Full => {
+            let rounds = Rounds { count: 9, length: Duration::from_millis(250), trial: 40, goal: GOAL };
+            (rounds, &[(1, 1), (1, 8), (16, 1), (16, 8)])
+        }
+        Size::Short => {
+            let rounds = Rounds { count: 3, length: Duration::from_millis(20), trial: 4, goal: SHORT_GOAL };
+            (rounds, &[(1, 1), (16, 8)])
+        }
     };
-    let loads = [(1, 1), (1, 8), (16, 1), (16, 8)];
     println!(
         "appends per second; bytes written per event (files: write_bytes of the process; PostgreSQL: WAL)"
     );
@@ -68,7 +72,7 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
     let mut met = true;
     for kind in Kind::ALL {
         for level in LEVELS {
-            for (sessions, batch) in loads {
+            for &(sessions, batch) in loads {
                 met &= row(Load { kind, level, sessions, batch }, &rounds, server)?;
             }
         }
@@ -81,11 +85,11 @@ fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
     let place = Place::new(load.kind, &folder, server)?;
     let runtime = runtime()?;
     let mut ours = runtime.block_on(Ours::open(&place, load))?;
-    let trial = runtime.block_on(ours.round(TRIAL, server))?;
+    let trial = runtime.block_on(ours.round(rounds.trial, server))?;
     let per_session = trial.appends_per_second * rounds.length.as_secs_f64() / load.sessions as f64;
-    let count = (per_session as usize).clamp(TRIAL, 20_000);
+    let count = (per_session as usize).clamp(rounds.trial, 20_000);
     let mut bare = Bare::open(load, &bare_folder, &place, server)?;
-    bare.round(TRIAL)?;
+    bare.round(rounds.trial)?;
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds.count {
         mine.push(runtime.block_on(ours.round(count, server))?);

@@ -26,11 +26,16 @@ pub(super) fn listing(bytes: usize, seed: u64) -> String {
 
 /// Events of a session from a position on.
 pub(super) fn events(from_seq: u64, count: usize) -> Vec<Event> {
-    (from_seq..).take(count).map(event).collect()
+    (from_seq..).take(count).map(|seq| event(seq, 0)).collect()
 }
 
-fn event(seq: u64) -> Event {
-    let now = Timestamp::from_millis(1_800_000_000_000 + seq);
+/// The first events of a session that began so many minutes later than others.
+pub(super) fn later(minutes: u64, count: usize) -> Vec<Event> {
+    (0..).take(count).map(|seq| event(seq, minutes * 60_000)).collect()
+}
+
+fn event(seq: u64, later_ms: u64) -> Event {
+    let now = Timestamp::from_millis(1_800_000_000_000 + later_ms + seq);
     let mut minter = Minter::default();
     minter.stamp(Stamp { now, entropy: seq });
     let mut message = AgentMessage::from(Message::ToolResult(ToolResultMessage {

@@ -37,18 +37,22 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
 }
 
 async fn one(place: &Place, count: usize) -> Outcome<bool> {
-    let made = events::events(0, EVENTS);
     for first in (0..count).step_by(AT_ONCE) {
         let store = place.open(Durability::Fast).await?;
         let mut tasks = Vec::new();
         for number in first..count.min(first + AT_ONCE) {
-            tasks.push(tokio::spawn(fill(Arc::clone(&store), number, made.clone())));
+            tasks.push(tokio::spawn(fill(Arc::clone(&store), number, events::later(number as u64, EVENTS))));
         }
         for task in tasks {
             task.await.map_err(text)??;
         }
     }
     let name = place.kind.name();
+    // What is made once, when somebody lists for the first time.
+    let store = place.open(Durability::Durable).await?;
+    let once = timed(&store, PAGE, PAGE.min(count)).await?;
+    figure(&format!("{name}: first page of {count}, never listed before"), format!("{once:.1} ms"));
+    drop(store);
     let store = place.open(Durability::Durable).await?;
     let first = timed(&store, PAGE, PAGE.min(count)).await?;
     let mut met =
