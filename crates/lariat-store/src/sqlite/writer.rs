@@ -113,7 +113,7 @@ impl Writer {
         bytes: usize,
         work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.write_by(bytes, work, |task| Err(task)).await
+        self.write_by(bytes, work, Err).await
     }
 
     /// As [`Writer::write`], for work that is short: done at once when nobody else writes.

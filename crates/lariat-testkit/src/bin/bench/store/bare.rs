@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use lariat_core::id::SessionId;
@@ -17,7 +17,7 @@ use lariat_store::record::Sealed;
 use lariat_testkit::postgres::Server;
 use rusqlite::{Connection, params};
 
-use super::append::{Done, Load, Meter};
+use super::append::{Done, Load, Meter, seconds};
 use super::place::{Folder, Kind, Place};
 use super::{Outcome, events, text};
 
@@ -87,8 +87,7 @@ impl<'a> Bare<'a> {
         let meter = Meter::start(&self.place, self.server)?;
         let seconds = match &mut self.engine {
             Engine::Sqlite { connections, wal } => {
-                let wal = File::options().write(true).open(&wal).map(Arc::new);
-                let synced = wal.map_err(text)?;
+                let synced = File::options().write(true).open(wal).map(Arc::new).map_err(text)?;
                 let insert = |(no, connection): (usize, &mut Connection)| insert(connection, no, &batches);
                 beside(batched.then(|| vec![synced]), connections.iter_mut().enumerate(), insert)?
             }
@@ -113,11 +112,16 @@ fn beside<C: Send>(
     clients: impl Iterator<Item = C>,
     work: impl Fn(C) -> Outcome<()> + Sync,
 ) -> Outcome<f64> {
-    let ended = AtomicBool::new(false);
-    let started = Instant::now();
+    let clients: Vec<C> = clients.collect();
+    let (ended, gate) = (AtomicBool::new(false), Barrier::new(clients.len()));
+    let (ended, gate, work) = (&ended, &gate, &work);
+    let timed = move |client| {
+        gate.wait();
+        let started = Instant::now();
+        work(client).map(|()| (started, Instant::now()))
+    };
     std::thread::scope(|scope| {
         let syncing = synced.map(|files| {
-            let ended = &ended;
             scope.spawn(move || {
                 while !ended.load(Ordering::Acquire) {
                     std::thread::park_timeout(WINDOW);
@@ -126,17 +130,18 @@ fn beside<C: Send>(
                 Ok(())
             })
         });
-        let work = &work;
-        let threads: Vec<_> = clients.map(|client| scope.spawn(move || work(client))).collect();
-        let lost = |_| Err("a client panicked".to_owned());
-        let done: Outcome<()> = threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(lost));
-        let seconds = started.elapsed().as_secs_f64();
+        let threads: Vec<_> = clients.into_iter().map(|client| scope.spawn(move || timed(client))).collect();
+        let panicked = "a client panicked";
+        let spans: Outcome<Vec<_>> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(panicked.to_owned())))
+            .collect();
         ended.store(true, Ordering::Release);
         if let Some(syncing) = syncing {
             syncing.thread().unpark();
-            syncing.join().unwrap_or_else(lost)?;
+            syncing.join().unwrap_or_else(|_| Err(panicked.to_owned()))?;
         }
-        done.map(|()| seconds)
+        spans.map(|spans| seconds(&spans))
     })
 }
 

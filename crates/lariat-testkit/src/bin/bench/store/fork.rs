@@ -6,7 +6,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
 
 use super::resume::Long;
-use super::{Outcome, Size, runtime, text};
+use super::{Outcome, Size, limit, runtime, text};
 use crate::measure::{figure, goal, median};
 
 const GOAL_MS: f64 = 50.0;
@@ -34,7 +34,7 @@ pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
                     return Err(format!("a fork at {} has {} events", at + sample * step, summary.events));
                 }
             }
-            met &= goal(&format!("{name}: fork {what} (median)"), median(forked), "ms", GOAL_MS);
+            met &= goal(&format!("{name}: fork {what} (median)"), median(forked), "ms", limit(size, GOAL_MS));
             figure(
                 &format!("{name}: the summary of that fork (median)"),
                 format!("{:.1} ms", median(summed)),
