@@ -21,7 +21,7 @@ use crate::measure::median;
 const GOAL: f64 = 0.8;
 
 /// What fails the short form: a machine that does other work at the same time makes single rounds worth little.
-const SHORT_GOAL: f64 = 0.05;
+const SHORT_GOAL: f64 = 0.02;
 
 const LEVELS: [Durability; 3] = [Durability::Durable, Durability::Batched, Durability::Fast];
 
