@@ -145,6 +145,15 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
             "disk-faults-planted",
             store::command_line("disk-faults", &words("--store sqlite --planted")),
         ),
+        Step::command(
+            "power-loss-sqlite",
+            store::command_line("power-loss", &words("--store sqlite --images 300")),
+        ),
+        Step::command(
+            "power-loss-jsonl",
+            store::command_line("power-loss", &words("--store jsonl --images 300")),
+        ),
+        Step::command("power-loss-planted", store::command_line("power-loss", &words("--planted"))),
         Step::command("writers-sqlite", store::command_line("writers", &words("--store sqlite --rounds 60"))),
         Step::command("writers-jsonl", store::command_line("writers", &words("--store jsonl --rounds 60"))),
         Step::command(
