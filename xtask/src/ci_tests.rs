@@ -29,13 +29,19 @@ fn proofs_come_last_and_only_when_wanted() {
             "disk-faults-sqlite",
             "disk-faults-jsonl",
             "disk-faults-planted",
+            "power-loss-sqlite",
+            "power-loss-jsonl",
+            "power-loss-planted",
             "writers-sqlite",
             "writers-jsonl",
             "writers-planted",
+            "escape",
+            "escape-planted",
             "sdk",
             "servers",
             "bench-machine",
-            "bench-runs"
+            "bench-runs",
+            "bench-store"
         ]
     );
 }

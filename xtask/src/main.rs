@@ -16,6 +16,7 @@ mod core_deps;
 mod deny;
 mod docs;
 mod docs_links;
+mod escape;
 mod fuzz;
 mod layers;
 mod menu;
@@ -70,6 +71,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             return store::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Corrupt(arguments) => return store::corrupt(&arguments)?.pass_through(&workspace),
+        Command::Escape(arguments) => return escape::command_line(&arguments).pass_through(&workspace),
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,

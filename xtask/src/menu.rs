@@ -36,10 +36,21 @@ const ENTRIES: &[(&str, &str)] = &[
         "disk-faults [ARGS]",
         "let a store's writes and syncs fail, and its disk be full; `--store sqlite|jsonl`",
     ),
+    (
+        "power-loss [ARGS]",
+        "open what a power cut may leave of a store's files; `--store sqlite|jsonl`, `--images N`, `--seed N`",
+    ),
     ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
     ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
+    (
+        "escape [ARGS]",
+        "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
-    ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
+    (
+        "bench NAME [ARGS]",
+        "run a bench: `machine`, `model`, `peers`, `runs` or `store`; `--short` for a quick look",
+    ),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +68,7 @@ pub(crate) enum Command {
     /// A proof of the stores, by name.
     Store(&'static str, Vec<String>),
     Corrupt(Vec<String>),
+    Escape(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -91,8 +103,10 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "histories" => Command::Wire("histories", rest.to_vec()),
         "crash" => Command::Store("crash", rest.to_vec()),
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
+        "power-loss" => Command::Store("power-loss", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
+        "escape" => Command::Escape(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -8,8 +8,36 @@
 //! - [`output`]: text with a bound.
 //! - one module per tool.
 
+mod apply_patch;
 pub mod arguments;
+mod diff;
+mod document;
+mod edit_file;
+mod file_tool;
+mod image;
+mod list_files;
+mod matching;
+mod multi_edit;
 pub mod output;
+mod read_file;
 mod workbench;
+mod write_file;
+
+use std::sync::Arc;
+
+use lariat_core::tool::AgentTool;
 
 pub use workbench::Workbench;
+
+/// The tools that read, list and change files: `read_file`, `list_files`, `write_file`, `edit_file`, `multi_edit` and
+/// `apply_patch`.
+pub fn file_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
+    vec![
+        file_tool::tool::<read_file::ReadFile>(bench),
+        file_tool::tool::<list_files::ListFiles>(bench),
+        file_tool::tool::<write_file::WriteFile>(bench),
+        file_tool::tool::<edit_file::EditFile>(bench),
+        file_tool::tool::<multi_edit::MultiEdit>(bench),
+        file_tool::tool::<apply_patch::ApplyPatch>(bench),
+    ]
+}

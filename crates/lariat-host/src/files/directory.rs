@@ -1,0 +1,229 @@
+//! Directories: what is in them, taking names away and giving others.
+//!
+//! Owns listing, removing and renaming. Invariant: a file is removed only after it was taken out of everybody's sight and
+//! seen to be the expected one; otherwise it is put back.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
+
+use super::error::FileError;
+use super::memory::Known;
+use super::nearest::nearest;
+use super::path::Mapped;
+use super::resolve::{Link, Missing, Place, is, open_beneath};
+use super::stamp::Stamp;
+use super::workspace::Workspace;
+use super::write::{Expected, random_name};
+
+/// Names that are looked at for a hint.
+const HINT_NAMES: usize = 2_000;
+
+/// One name of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name.
+    pub name: OsString,
+    /// What it is the name of.
+    pub kind: Kind,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, wherever it leads.
+    Link,
+    /// A pipe, socket or device.
+    Special,
+}
+
+impl Workspace {
+    /// At most `limit` names of a directory, sorted, and whether there are more.
+    ///
+    /// # Errors
+    /// When it is not a directory beneath a root.
+    pub fn list(&self, path: &str, limit: usize) -> Result<(Vec<Entry>, bool), FileError> {
+        let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        entries(&handle, limit).map_err(|errno| FileError::of(path, errno))
+    }
+
+    /// What a path leads to.
+    ///
+    /// # Errors
+    /// When nothing is there, or it is outside of the roots.
+    pub fn kind(&self, path: &str) -> Result<Kind, FileError> {
+        let handle = self.open_path(path, OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
+        Ok(Kind::of(FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    /// Removes a file, or a link itself.
+    ///
+    /// # Errors
+    /// When it is not there, is a directory, or is not the expected file.
+    pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
+        let refused = |errno| FileError::of(path, errno);
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+        let gone = match expected {
+            Expected::Unchanged(known) => self.take_aside(path, &place, known)?,
+            Expected::Any => {
+                let stat = self.stat_of(path, &place)?;
+                if !is(&stat, FileType::Symlink) {
+                    self.must_be_regular(path, &stat)?;
+                }
+                place.name.clone()
+            }
+            Expected::Absent => return Err(FileError::Exists(path.to_owned())),
+        };
+        unlinkat(&place.directory, &gone, AtFlags::empty()).map_err(refused)?;
+        self.settle(path, &place.directory)
+    }
+
+    /// Gives a file, or a link itself, a random name in its directory, and answers with the path of that.
+    ///
+    /// # Errors
+    /// When it is not there, is a directory, or is not the expected file.
+    pub fn set_aside(&self, path: &str, known: &Known) -> Result<String, FileError> {
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+        let aside = self.take_aside(path, &place, known)?;
+        Ok(Path::new(path).with_file_name(aside).to_string_lossy().into_owned())
+    }
+
+    /// Takes a file out of everybody's sight; puts it back if it is not the expected one.
+    fn take_aside(&self, path: &str, place: &Place, known: &Known) -> Result<OsString, FileError> {
+        let refused = |errno| FileError::of(path, errno);
+        let stat = self.stat_of(path, place)?;
+        let aside = random_name().map_err(refused)?;
+        if is(&stat, FileType::Symlink) {
+            // What it leads to is not touched.
+            take(&place.directory, &place.name, &aside).map_err(refused)?;
+            return Ok(aside);
+        }
+        self.must_be_regular(path, &stat)?;
+        let known = self.still_known(path, place, &stat, known)?;
+        take(&place.directory, &place.name, &aside).map_err(refused)?;
+        let taken = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(refused)?;
+        if known.stamp.same_content(&Stamp::of(&taken)) {
+            return Ok(aside);
+        }
+        Err(match take(&place.directory, &aside, &place.name) {
+            Ok(()) => FileError::Changed(path.to_owned()),
+            Err(_) => FileError::Kept { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() },
+        })
+    }
+
+    fn stat_of(&self, path: &str, place: &Place) -> Result<Stat, FileError> {
+        statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| FileError::of(path, errno))
+    }
+
+    /// Gives a file another name, with the directories that are missing. Nothing is replaced.
+    ///
+    /// # Errors
+    /// When there is nothing to rename, or something has the new name.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), FileError> {
+        let source = self.place_to_change(from, Missing::Refuse, Link::Keep)?;
+        let target = self.place_to_change(to, Missing::Create, Link::Keep)?;
+        let flags = RenameFlags::NOREPLACE;
+        match renameat_with(&source.directory, &source.name, &target.directory, &target.name, flags) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Err(FileError::Exists(to.to_owned())),
+            Err(errno) => return Err(FileError::of(from, errno)),
+        }
+        self.settle(from, &source.directory)?;
+        self.settle(to, &target.directory)
+    }
+
+    /// A sentence about the nearest name where a path ends to exist.
+    pub(super) fn hint(&self, mapped: &Mapped) -> String {
+        let mut wanted = mapped.relative.as_path();
+        while let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name()) {
+            let above = Mapped { root: mapped.root, relative: parent.to_owned() };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let Ok(handle) = open_beneath(self.roots(), &above, flags) else {
+                wanted = parent;
+                continue;
+            };
+            let shown = if parent.as_os_str().is_empty() { ".".into() } else { parent.to_string_lossy() };
+            let Ok((entries, _)) = entries(&handle, HINT_NAMES) else { break };
+            let names: Vec<_> = entries.iter().map(|entry| entry.name.to_string_lossy()).collect();
+            let near = nearest(&name.to_string_lossy(), names.iter().map(AsRef::as_ref));
+            return match near {
+                Some(near) => format!(" Did you mean `{}`?", parent.join(near).display()),
+                None if wanted == mapped.relative => {
+                    format!(" There is no `{}` in `{shown}`.", name.to_string_lossy())
+                }
+                None => format!(" The directory `{}` does not exist.", wanted.display()),
+            };
+        }
+        String::new()
+    }
+}
+
+impl Kind {
+    const fn of(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Link,
+            _ => Self::Special,
+        }
+    }
+}
+
+/// Gives a name of a directory another name that nothing has.
+fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
+    match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            match statat(directory, to, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) => return Err(Errno::EXIST),
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+            rustix::fs::renameat(directory, from, directory, to)
+        }
+        renamed => renamed,
+    }
+}
+
+/// Names of an open directory. The handle's position moves.
+fn entries(handle: &OwnedFd, limit: usize) -> Result<(Vec<Entry>, bool), Errno> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut found = Vec::new();
+    for entry in Dir::read_from(handle)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if found.len() == limit {
+            found.sort();
+            return Ok((found, true));
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => match statat(handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                Err(_) => continue,
+            },
+            kind => kind,
+        };
+        found.push(Entry { name: name.to_owned(), kind: Kind::of(kind) });
+    }
+    found.sort();
+    Ok((found, false))
+}
+
+/// Opens a directory handle anew, so that it can be synced.
+pub(super) fn reopened(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, ".", flags, Mode::empty())
+}

@@ -1,0 +1,67 @@
+//! The file operations against real directories, links and other writers.
+#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+
+/// A workspace in a folder of its own, with a place outside beside it.
+struct Ground {
+    base: PathBuf,
+    workspace: Workspace,
+}
+
+impl Ground {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let base = std::env::temp_dir().join(format!("lariat-files-{}-{count}", std::process::id()));
+        fs::create_dir_all(base.join("ws")).unwrap();
+        fs::create_dir_all(base.join("out")).unwrap();
+        fs::write(base.join("out/canary"), "outside").unwrap();
+        let base = fs::canonicalize(base).unwrap();
+        let workspace = Workspace::open(base.join("ws")).unwrap();
+        Self { base, workspace }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.base.join("ws").join(path)
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn content(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    fn read(&self, path: &str) -> Result<String, FileError> {
+        self.workspace.read(path, 1 << 20).map(|content| String::from_utf8(content.bytes).unwrap())
+    }
+
+    fn known(&self, path: &str) -> Known {
+        let content = self.workspace.read(path, 1 << 20).unwrap();
+        Known::of(content.stamp, &content.bytes)
+    }
+
+    /// Names of the workspace that begin like temporary files.
+    fn left_behind(&self) -> Vec<String> {
+        let names = self.workspace.list(".", 10_000).unwrap().0;
+        let names = names.into_iter().map(|entry| entry.name.into_string().unwrap());
+        names.filter(|name| name.starts_with(".lariat-")).collect()
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}
+
+mod reaching;
+mod writing;

@@ -1,0 +1,248 @@
+//! The form of a text file: encoding, line ends, final newline.
+//!
+//! Owns the way from bytes to what a model sees (Unicode, lines ended by `\n`) and back. Invariant: what is decoded and
+//! encoded again unchanged is the same bytes; after a change, every untouched line is.
+
+use std::ops::Range;
+
+/// A text file, as a model sees it, with what is needed to write it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    text: String,
+    encoding: Encoding,
+    ends: LineEnds,
+}
+
+/// How characters are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// Without a mark.
+    Utf8,
+    /// With a byte-order mark.
+    Utf8Bom,
+    /// Little-endian, with a byte-order mark.
+    Utf16Le,
+    /// Big-endian, with a byte-order mark.
+    Utf16Be,
+    /// One byte per character.
+    Latin1,
+}
+
+/// How lines end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LineEnds {
+    Lf,
+    Crlf,
+    /// For each line end, whether it is `\r\n`.
+    Mixed(Vec<bool>),
+}
+
+/// Of a hundred bytes, so many may be control characters in a text without a known encoding.
+const MOST_CONTROL_PERCENT: usize = 2;
+
+impl Text {
+    /// Reads bytes as text; `None` when they are something else.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes.to_vec())
+    }
+
+    /// As [`decode`](Self::decode), without a copy of plain UTF-8.
+    pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        let (encoding, raw) = if let Some(rest) = bytes.strip_prefix(b"\xEF\xBB\xBF") {
+            (Encoding::Utf8Bom, String::from_utf8(rest.to_vec()).ok()?)
+        } else if let Some(rest) = bytes.strip_prefix(b"\xFF\xFE") {
+            (Encoding::Utf16Le, utf16(rest, u16::from_le_bytes)?)
+        } else if let Some(rest) = bytes.strip_prefix(b"\xFE\xFF") {
+            (Encoding::Utf16Be, utf16(rest, u16::from_be_bytes)?)
+        } else {
+            match String::from_utf8(bytes) {
+                Ok(text) => (Encoding::Utf8, text),
+                Err(error) if is_mostly_printable(error.as_bytes()) => {
+                    (Encoding::Latin1, error.as_bytes().iter().copied().map(char::from).collect())
+                }
+                Err(_) => return None,
+            }
+        };
+        if raw.contains('\0') {
+            return None;
+        }
+        let (text, ends) = split_ends(raw);
+        Some(Self { text, encoding, ends })
+    }
+
+    /// A new text: UTF-8, its line ends as they are written.
+    pub fn new(text: impl Into<String>) -> Self {
+        let (text, ends) = split_ends(text.into());
+        Self { text, encoding: Encoding::Utf8, ends }
+    }
+
+    /// What a model sees.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// How it is stored.
+    pub const fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Whether most of its lines end in `\r\n`.
+    pub fn is_crlf(&self) -> bool {
+        match &self.ends {
+            LineEnds::Lf => false,
+            LineEnds::Crlf => true,
+            LineEnds::Mixed(ends) => ends.iter().filter(|crlf| **crlf).count() * 2 > ends.len(),
+        }
+    }
+
+    /// A short name of the form, when it is not plain UTF-8 with `\n`.
+    pub fn form(&self) -> Option<String> {
+        let ends = match &self.ends {
+            LineEnds::Lf => None,
+            LineEnds::Crlf => Some("CRLF line ends"),
+            LineEnds::Mixed(_) => Some("mixed line ends"),
+        };
+        let encoding = (self.encoding != Encoding::Utf8).then(|| self.encoding.name());
+        let words: Vec<_> = encoding.into_iter().chain(ends).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// The text with ranges replaced, in the form it has. New line ends take over those of the replaced ones, then of
+    /// the line before. Ranges are of [`as_str`](Self::as_str), in order, and do not overlap; others are left out.
+    #[must_use]
+    pub fn replaced(&self, changes: &[(Range<usize>, &str)]) -> Self {
+        let mut text = String::with_capacity(self.text.len());
+        let mut kept = Vec::new();
+        let old = match &self.ends {
+            LineEnds::Mixed(ends) => ends.as_slice(),
+            _ => &[],
+        };
+        let mut ends = old.iter().copied();
+        let mut done = 0;
+        let count = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+        for (range, new) in changes {
+            let (Some(before), Some(gone)) = (self.text.get(done..range.start), self.text.get(range.clone()))
+            else {
+                continue;
+            };
+            let new = new.replace("\r\n", "\n");
+            text.push_str(before);
+            text.push_str(&new);
+            if !old.is_empty() {
+                kept.extend(ends.by_ref().take(count(before)));
+                let mut replaced: Vec<bool> = ends.by_ref().take(count(gone)).collect();
+                let last = replaced.last().or(kept.last()).copied().unwrap_or_else(|| self.is_crlf());
+                replaced.resize(count(&new), last);
+                kept.extend(replaced);
+            }
+            done = range.end;
+        }
+        text.push_str(self.text.get(done..).unwrap_or_default());
+        kept.extend(ends);
+        let ends = match &self.ends {
+            LineEnds::Mixed(_) => LineEnds::Mixed(kept),
+            ends => ends.clone(),
+        };
+        Self { text, encoding: self.encoding, ends }
+    }
+
+    /// Other text in the same form. Line ends that are written as `\r\n` are a wish, and kept.
+    #[must_use]
+    pub fn rewritten(&self, text: &str) -> Self {
+        if text.contains("\r\n") {
+            return Self { encoding: self.encoding, ..Self::new(text) };
+        }
+        let ends = if self.is_crlf() { LineEnds::Crlf } else { LineEnds::Lf };
+        Self { text: text.to_owned(), encoding: self.encoding, ends }
+    }
+
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// The first character that the encoding does not have.
+    pub fn encode(&self) -> Result<Vec<u8>, char> {
+        let whole = self.with_ends();
+        Ok(match self.encoding {
+            Encoding::Utf8 => whole.into_bytes(),
+            Encoding::Utf8Bom => [b"\xEF\xBB\xBF".as_slice(), whole.as_bytes()].concat(),
+            Encoding::Utf16Le => {
+                "\u{feff}".encode_utf16().chain(whole.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+            }
+            Encoding::Utf16Be => {
+                "\u{feff}".encode_utf16().chain(whole.encode_utf16()).flat_map(u16::to_be_bytes).collect()
+            }
+            Encoding::Latin1 => {
+                let byte = |character: char| u8::try_from(u32::from(character)).map_err(|_| character);
+                whole.chars().map(byte).collect::<Result<_, _>>()?
+            }
+        })
+    }
+
+    fn with_ends(&self) -> String {
+        match &self.ends {
+            LineEnds::Lf => self.text.clone(),
+            LineEnds::Crlf => self.text.replace('\n', "\r\n"),
+            LineEnds::Mixed(ends) => {
+                let mut whole = String::with_capacity(self.text.len() + ends.len());
+                let mut ends = ends.iter();
+                for line in self.text.split_inclusive('\n') {
+                    match line.strip_suffix('\n') {
+                        Some(line) if ends.next() == Some(&true) => {
+                            whole.push_str(line);
+                            whole.push_str("\r\n");
+                        }
+                        _ => whole.push_str(line),
+                    }
+                }
+                whole
+            }
+        }
+    }
+}
+
+impl Encoding {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "UTF-8",
+            Self::Utf8Bom => "UTF-8 with a byte-order mark",
+            Self::Utf16Le => "UTF-16 (little-endian)",
+            Self::Utf16Be => "UTF-16 (big-endian)",
+            Self::Latin1 => "Latin-1",
+        }
+    }
+}
+
+fn split_ends(raw: String) -> (String, LineEnds) {
+    // One character is searched for much faster than two.
+    if !raw.contains('\r') || !raw.contains("\r\n") {
+        return (raw, LineEnds::Lf);
+    }
+    let ends: Vec<bool> = raw
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .map(|line| line.ends_with("\r\n"))
+        .collect();
+    let text = raw.replace("\r\n", "\n");
+    let ends = if ends.iter().all(|crlf| *crlf) { LineEnds::Crlf } else { LineEnds::Mixed(ends) };
+    (text, ends)
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<_, _>>().ok()
+}
+
+fn is_mostly_printable(bytes: &[u8]) -> bool {
+    let control =
+        bytes.iter().filter(|byte| byte.is_ascii_control() && !b"\t\n\r\x0C\x1B".contains(byte)).count();
+    !bytes.contains(&0) && control * 100 <= bytes.len() * MOST_CONTROL_PERCENT
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -1,0 +1,302 @@
+//! Writing: a whole file at once, or nothing.
+//!
+//! Owns the order of steps: a temporary file in the same directory, its content and rights, the disk, then one rename.
+//! An existing file is exchanged with the new one and looked at afterwards, where nobody else can reach it any more: when
+//! it is not the expected one, both are exchanged back.
+//!
+//! Invariants: a reader sees the old content or the new; nothing that somebody else wrote is lost; hard links are broken,
+//! never written through; no temporary file outlives the call.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Write};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, renameat,
+    renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::directory::reopened;
+use super::error::FileError;
+use super::memory::Known;
+use super::read::{CONTENT, system};
+use super::resolve::{Link, Missing, Place, is, open_name};
+use super::stamp::{FileId, Stamp, size};
+use super::workspace::{Sync, Workspace};
+
+/// What must be there for a write to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// Nothing.
+    Absent,
+    /// This file, in this state.
+    Unchanged(Known),
+    /// Whatever; it is replaced unseen.
+    Any,
+}
+
+/// What a write did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The file as it is now.
+    pub known: Known,
+}
+
+impl Workspace {
+    /// Writes a file whole, through a link at the end of its path. Directories that are missing are created for a new
+    /// file.
+    ///
+    /// # Errors
+    /// When what is there is not what was expected, or not a regular file; nothing has changed then.
+    pub fn write(&self, path: &str, bytes: &[u8], expected: &Expected) -> Result<Written, FileError> {
+        let refused = |errno| FileError::of(path, errno);
+        let missing = match expected {
+            Expected::Unchanged(_) => Missing::Refuse,
+            Expected::Absent | Expected::Any => Missing::Create,
+        };
+        let place = self.place_to_change(path, missing, Link::Follow)?;
+        let old = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(stat),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(refused(errno)),
+        };
+        if let Some(old) = &old {
+            self.must_be_regular(path, old)?;
+        }
+        let change = match (expected, &old) {
+            (Expected::Absent, Some(_)) => return Err(FileError::Exists(path.to_owned())),
+            (Expected::Unchanged(_), None) => return Err(FileError::Changed(path.to_owned())),
+            (Expected::Unchanged(known), Some(old)) => {
+                Change::Exchange(self.still_known(path, &place, old, known)?)
+            }
+            (Expected::Any, Some(_)) => Change::Replace,
+            (_, None) => Change::Add,
+        };
+        #[cfg(feature = "planted")]
+        if self.has(super::Hole::WritesInPlace) && old.is_some() {
+            let flags = OFlags::WRONLY | OFlags::TRUNC;
+            let handle = open_name(&place.directory, &place.name, flags, Mode::empty()).map_err(refused)?;
+            let mut file = File::from(handle);
+            file.write_all(bytes).map_err(|error| system(path, &error))?;
+            let stamp = Stamp::of(&fstat(&file).map_err(refused)?);
+            return Ok(Written { known: Known::of(stamp, bytes) });
+        }
+        let mut temporary = Temporary::create(&place, old.as_ref()).map_err(refused)?;
+        temporary.file.write_all(bytes).map_err(|error| system(path, &error))?;
+        if let Some(old) = &old {
+            temporary.take_rights(&place, old).map_err(refused)?;
+        }
+        if self.shared.sync == Sync::Durable {
+            rustix::fs::fdatasync(&temporary.file).map_err(refused)?;
+        }
+        temporary.put_in_place(path, &place, &change)?;
+        self.settle(path, &place.directory)?;
+        let stamp = Stamp::of(&fstat(&temporary.file).map_err(refused)?);
+        Ok(Written { known: Known::of(stamp, bytes) })
+    }
+
+    /// What is known of a file, brought to the state it is in, if its content is still the same.
+    pub(super) fn still_known(
+        &self,
+        path: &str,
+        place: &Place,
+        stat: &Stat,
+        known: &Known,
+    ) -> Result<Known, FileError> {
+        let stamp = Stamp::of(stat);
+        if stamp == known.stamp {
+            return Ok(known.clone());
+        }
+        let changed = || FileError::Changed(path.to_owned());
+        let hash = known.hash.filter(|_| stamp.size() == known.stamp.size()).ok_or_else(changed)?;
+        match hash_of(&place.directory, &place.name) {
+            Ok((now, found)) if found == hash => Ok(Known { stamp: now, hash: Some(hash) }),
+            Ok(_) => Err(changed()),
+            Err(error) => Err(system(path, &error)),
+        }
+    }
+
+    /// Waits until a directory's names survive a power cut, where that is asked for.
+    pub(super) fn settle(&self, path: &str, directory: &OwnedFd) -> Result<(), FileError> {
+        if self.shared.sync == Sync::Fast {
+            return Ok(());
+        }
+        let synced = reopened(directory).and_then(rustix::fs::fsync);
+        match synced {
+            // Some file systems cannot sync a directory; they keep names in other ways.
+            Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
+            Err(errno) => Err(FileError::of(path, errno)),
+        }
+    }
+}
+
+/// How the new file gets its name.
+enum Change {
+    Add,
+    Replace,
+    Exchange(Known),
+}
+
+/// Bytes of an extended attribute, by the kernel's own limit.
+const MOST_ATTRIBUTE: usize = 64 * 1024;
+/// Bytes that are hashed at once.
+const CHUNK: u64 = 64 * 1024;
+
+/// A file without its final name. Dropping it removes the name it has.
+struct Temporary<'a> {
+    directory: &'a OwnedFd,
+    name: Option<OsString>,
+    file: File,
+}
+
+impl<'a> Temporary<'a> {
+    /// A new file gets the rights of the kernel's choice (umask, the directory's defaults); one that takes another's
+    /// place is nobody else's until it has that one's rights.
+    fn create(place: &'a Place, old: Option<&Stat>) -> Result<Self, Errno> {
+        let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
+        let name = random_name()?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let handle = open_name(&place.directory, &name, flags, mode)?;
+        Ok(Self { directory: &place.directory, name: Some(name), file: File::from(handle) })
+    }
+
+    /// Owner, group, mode, and extended attributes as far as this process may set them.
+    fn take_rights(&self, place: &Place, old: &Stat) -> Result<(), Errno> {
+        let now = fstat(&self.file)?;
+        if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid) {
+            let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            if fchown(&self.file, Some(owner), Some(group)).is_err() {
+                // Only root gives files away; the group may still be one of ours.
+                let _ = fchown(&self.file, None, Some(group));
+            }
+        }
+        self.take_attributes(place);
+        fchmod(&self.file, Mode::from_raw_mode(old.st_mode & 0o7777))
+    }
+
+    fn take_attributes(&self, place: &Place) {
+        let Ok(old) = open_name(&place.directory, &place.name, CONTENT, Mode::empty()) else { return };
+        // Most files have none, and asking for the length alone tells.
+        let Ok(length @ 1..) = rustix::fs::flistxattr(&old, [0_u8; 0].as_mut_slice()) else { return };
+        let mut names = vec![0; length];
+        let Ok(length) = rustix::fs::flistxattr(&old, names.as_mut_slice()) else { return };
+        let mut value = vec![0; MOST_ATTRIBUTE];
+        for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
+            if name.is_empty() {
+                continue;
+            }
+            if let Ok(length) = rustix::fs::fgetxattr(&old, name, value.as_mut_slice()) {
+                let value = value.get(..length).unwrap_or_default();
+                let _ = rustix::fs::fsetxattr(&self.file, name, value, rustix::fs::XattrFlags::empty());
+            }
+        }
+    }
+
+    fn put_in_place(&mut self, path: &str, place: &Place, change: &Change) -> Result<(), FileError> {
+        let name = self.name.clone().unwrap_or_default();
+        let directory = self.directory;
+        let changed = || FileError::Changed(path.to_owned());
+        let rename = |flags| renameat_with(directory, &name, directory, &place.name, flags);
+        let plain = || renameat(directory, &name, directory, &place.name);
+        let answer = match change {
+            Change::Replace => plain(),
+            Change::Add => match rename(RenameFlags::NOREPLACE) {
+                Err(Errno::INVAL | Errno::NOSYS) if !exists(place) => plain(),
+                Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
+                answer => answer,
+            },
+            Change::Exchange(known) => match rename(RenameFlags::EXCHANGE) {
+                Ok(()) => return self.finish_exchange(path, place, known),
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    let stat = statat(directory, &place.name, AtFlags::SYMLINK_NOFOLLOW);
+                    match stat {
+                        Ok(stat) if known.stamp == Stamp::of(&stat) => plain(),
+                        _ => return Err(changed()),
+                    }
+                }
+                Err(Errno::NOENT) => return Err(changed()),
+                answer => answer,
+            },
+        };
+        match answer {
+            Ok(()) => self.name = None,
+            Err(errno) => return Err(FileError::of(path, errno)),
+        }
+        Ok(())
+    }
+
+    /// The old file has the temporary name now. Either it is the expected one and goes, or both go back.
+    fn finish_exchange(&mut self, path: &str, place: &Place, known: &Known) -> Result<(), FileError> {
+        let name = self.name.take().unwrap_or_default();
+        if self.is_expected(&name, known) {
+            return unlinkat(self.directory, &name, AtFlags::empty())
+                .map_err(|errno| FileError::of(path, errno));
+        }
+        let back = renameat_with(self.directory, &name, self.directory, &place.name, RenameFlags::EXCHANGE);
+        let own = fstat(&self.file).map(|stat| FileId::of(&stat));
+        let there = statat(self.directory, &name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileId::of(&stat));
+        if back.is_ok() && own.is_ok() && own == there {
+            self.name = Some(name);
+            return Err(FileError::Changed(path.to_owned()));
+        }
+        Err(FileError::Kept { path: path.to_owned(), kept: name.to_string_lossy().into_owned() })
+    }
+
+    fn is_expected(&self, name: &OsStr, known: &Known) -> bool {
+        let (Ok(stat), Ok(own)) =
+            (statat(self.directory, name, AtFlags::SYMLINK_NOFOLLOW), fstat(&self.file))
+        else {
+            return false;
+        };
+        let stamp = Stamp::of(&stat);
+        if !is(&stat, FileType::RegularFile) || !known.stamp.same_content(&stamp) {
+            return false;
+        }
+        // A time that is almost now may not tell a second change.
+        match known.hash {
+            Some(hash) if stamp.is_recent(&Stamp::of(&own)) => {
+                hash_of(self.directory, name).is_ok_and(|(_, found)| found == hash)
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = unlinkat(self.directory, name, AtFlags::empty());
+        }
+    }
+}
+
+fn exists(place: &Place) -> bool {
+    !matches!(statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+}
+
+/// State and hash of a file of a directory.
+fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3::Hash)> {
+    let mut file = File::from(open_name(directory, name, CONTENT, Mode::empty())?);
+    let stat = fstat(&file)?;
+    if !is(&stat, FileType::RegularFile) {
+        return Err(Errno::INVAL.into());
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut chunk = vec![0; usize::try_from(size(&stat).clamp(1, CHUNK)).unwrap_or(1)];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok((Stamp::of(&stat), hasher.finalize())),
+            length => drop(hasher.update(chunk.get(..length).unwrap_or_default())),
+        }
+    }
+}
+
+/// A name that nobody else uses.
+pub(super) fn random_name() -> Result<OsString, Errno> {
+    let mut bytes = [0_u8; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(format!(".lariat-{:016x}", u64::from_ne_bytes(bytes)).into())
+}

@@ -1,0 +1,62 @@
+//! Every way in which a file tool takes a path.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
+use serde_json::{Value, json};
+
+/// A tool and how it is given a path.
+pub(crate) type Way = (&'static str, fn(&str) -> Value);
+
+pub(crate) const READ: Way = ("read_file", |path| json!({ "path": path }));
+
+/// All ways. What they write can be told from everything else.
+pub(crate) const WAYS: &[Way] = &[
+    READ,
+    ("list_files", |path| json!({ "path": path })),
+    ("write_file", |path| json!({ "path": path, "content": "ESCAPED" })),
+    ("edit_file", |path| json!({ "path": path, "old_string": "CANARY", "new_string": "ESCAPED" })),
+    ("edit_file", |path| json!({ "path": path, "old_string": "hard", "new_string": "soft" })),
+    (
+        "multi_edit",
+        |path| json!({ "path": path, "edits": [{ "old_string": "a", "new_string": "e", "replace_all": true }] }),
+    ),
+    ("apply_patch", |path| patch(&format!("*** Add File: {path}\n+ESCAPED\n"))),
+    ("apply_patch", |path| patch(&format!("*** Update File: {path}\n@@\n+ESCAPED\n"))),
+    ("apply_patch", |path| patch(&format!("*** Update File: {path}\n*** Move to: taken\n"))),
+    ("apply_patch", |path| patch(&format!("*** Update File: given\n*** Move to: {path}\n"))),
+    ("apply_patch", |path| patch(&format!("*** Delete File: {path}\n"))),
+    (
+        "apply_patch",
+        |path| json!({ "patch": format!("--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+ESCAPED\n") }),
+    ),
+];
+
+pub(crate) fn patch(body: &str) -> Value {
+    json!({ "patch": format!("*** Begin Patch\n{body}*** End Patch\n") })
+}
+
+/// Calls a tool. Without a runtime around it, a file tool works at once.
+pub(crate) fn call(
+    tools: &[Arc<dyn AgentTool>],
+    name: &str,
+    arguments: Value,
+) -> Result<ToolResult, ToolError> {
+    let tool = tools.iter().find(|tool| tool.name() == name);
+    let tool = tool.ok_or_else(|| ToolError::NotFound(format!("no tool {name}")))?;
+    let (session, running) = (SessionId::from("s"), LoopId::from("l"));
+    let context = ToolContext::new("call".into(), name, session, running, CancellationToken::new());
+    let done = tool.execute(arguments, context).now_or_never();
+    done.unwrap_or_else(|| Err(ToolError::Interrupted("it waits".to_owned())))
+}
+
+/// Everything that comes back from a call, for looking through it.
+pub(crate) fn answer(result: &Result<ToolResult, ToolError>) -> String {
+    match result {
+        Ok(result) => serde_json::to_string(result).unwrap_or_default(),
+        Err(error) => error.to_string(),
+    }
+}

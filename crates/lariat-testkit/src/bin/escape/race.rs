@@ -1,0 +1,133 @@
+//! A racer swaps a directory for a link to outside, as fast as it can, while files are read, written, made and removed
+//! through it.
+//!
+//! Owns the operations and what they may answer: something of the inside, or a refusal. The kernel reports every open
+//! outside, whether an answer shows it or not.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use lariat_host::files::{Expected, FileError, Sync, Workspace};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::ground::{CANARY, text};
+use crate::{Ground, Make, Report};
+
+/// Operations between two looks at what the kernel reports.
+const LOOK: u64 = 64;
+/// Faults after which nothing new is learnt.
+const ENOUGH: usize = 20;
+
+pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
+    let ground = Ground::new("race")?;
+    ground.put("swap/file", "inside\n")?;
+    ground.put("swap/deep/canary", "inside\n")?;
+    ground.put("nest/swap/file", "inside\n")?;
+    ground.link("other", ground.absolute("out"))?;
+    ground.link("nest/other", "../../out")?;
+    ground.link("through", ground.inside("swap"))?;
+    let workspace = make(Workspace::open(ground.inside("")).map_err(text)?.with_sync(Sync::Fast));
+    let stop = AtomicBool::new(false);
+    let swaps = AtomicU64::new(0);
+    let start = Instant::now();
+    let (faults, served) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for folder in ["", "nest/"] {
+                    let (one, other) =
+                        (ground.inside(&format!("{folder}swap")), ground.inside(&format!("{folder}other")));
+                    if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok() {
+                        swaps.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        let done = operate(&ground, &workspace, operations);
+        stop.store(true, Ordering::Relaxed);
+        done
+    });
+    let mut faults = faults;
+    if let Some(path) = ground.changed_outside()? {
+        faults.push(format!("{path} was changed"));
+    }
+    for folder in ["swap", "other", "nest/swap", "nest/other"] {
+        if fs::symlink_metadata(ground.inside(folder)).is_ok_and(|data| data.is_symlink()) {
+            continue;
+        }
+        let left = fs::read_dir(ground.inside(folder)).map_err(text)?.filter_map(Result::ok);
+        let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".lariat-")).count();
+        if left > 0 {
+            faults.push(format!("{left} temporary files left in {folder}"));
+        }
+    }
+    let swaps = swaps.load(Ordering::Relaxed);
+    let idle = KINDS.iter().zip(served).find(|(_, served)| *served == 0);
+    let kinds: Vec<_> = KINDS.iter().zip(served).map(|(kind, served)| format!("{kind} {served}")).collect();
+    let served: u64 = served.iter().sum();
+    if faults.is_empty() && (idle.is_some() || served == operations || swaps < operations / 1_000) {
+        faults.push(format!("no race: {served} of {operations} served, {swaps} swaps"));
+    }
+    let line = format!(
+        "race: {operations} operations, {served} served inside ({}), {} refused, {swaps} swaps, {:.0} s, faults: {}",
+        kinds.join(", "),
+        operations.saturating_sub(served),
+        start.elapsed().as_secs_f64(),
+        faults.len()
+    );
+    Ok(Report { faults, line })
+}
+
+/// What is done, in turn.
+const KINDS: [&str; 5] = ["read", "read again", "write", "make and remove", "list"];
+
+fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<String>, [u64; 5]) {
+    let mut faults = Vec::new();
+    let mut served = [0; 5];
+    for number in 0..operations {
+        let path = ["swap/file", "nest/swap/file", "nest/../swap/deep/canary", "through/file"]
+            .get(usize::try_from(number / 5 % 4).unwrap_or_default())
+            .copied()
+            .unwrap_or_default();
+        let done = match number % 5 {
+            0 | 1 => workspace.read(path, 1024).map(|content| {
+                if String::from_utf8_lossy(&content.bytes).contains(CANARY) {
+                    faults.push(format!("operation {number}: read {path} outside"));
+                }
+            }),
+            2 => workspace.write(path, b"inside\n", &Expected::Any).map(drop),
+            3 => made_and_removed(workspace, &path.replace("file", "made").replace("canary", "made")),
+            _ => workspace.list(path.rsplit_once('/').map_or(".", |(folder, _)| folder), 100).map(
+                |(entries, _)| {
+                    if entries.iter().any(|entry| entry.name == "hard") {
+                        faults.push(format!("operation {number}: listed outside by {path}"));
+                    }
+                },
+            ),
+        };
+        if let Some(served) = served.get_mut(usize::try_from(number % 5).unwrap_or_default()) {
+            *served += u64::from(done.is_ok());
+        }
+        if number % LOOK == 0 {
+            let opened = ground.opened_outside();
+            if !opened.is_empty() {
+                faults.push(format!("by operation {number}, reached outside: {}", opened.join(", ")));
+            }
+        }
+        if faults.len() > ENOUGH {
+            break;
+        }
+    }
+    let opened = ground.opened_outside();
+    if !opened.is_empty() {
+        faults.push(format!("reached outside at the end: {}", opened.join(", ")));
+    }
+    (faults, served)
+}
+
+fn made_and_removed(workspace: &Workspace, path: &str) -> Result<(), FileError> {
+    match workspace.write(path, b"inside\n", &Expected::Absent) {
+        Ok(_) | Err(FileError::Exists(_)) => workspace.remove(path, &Expected::Any),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,114 @@
+//! Putting prepared steps in place, or taking them back.
+//!
+//! Owns the order and the way back. A deleted file is first moved aside in its own directory, so that taking it back keeps
+//! its mode, owner and links; it goes for good when everything else is done.
+
+use lariat_core::tool::ToolError;
+use lariat_host::files::{Expected, FileError, Known};
+use serde_json::Value;
+
+use crate::Workbench;
+use crate::file_tool::failed;
+
+/// One thing to do.
+#[derive(Debug)]
+pub(super) enum Step {
+    Write { path: String, bytes: Vec<u8>, before: Option<(Vec<u8>, Known)>, details: Value },
+    Remove { path: String, known: Known, details: Value },
+    Rename { from: String, to: String, known: Known },
+}
+
+/// One thing that was done.
+enum Done {
+    Added { path: String, known: Known },
+    Replaced { path: String, before: Vec<u8>, known: Known },
+    Aside { path: String, aside: String, known: Known },
+    Renamed { from: String, to: String, known: Known },
+}
+
+impl Step {
+    /// What a front end shows of it.
+    pub(super) fn details(&self) -> Value {
+        match self {
+            Self::Write { details, .. } | Self::Remove { details, .. } => details.clone(),
+            Self::Rename { from, to, .. } => serde_json::json!({ "path": to, "renamed_from": from }),
+        }
+    }
+}
+
+/// Does all steps, or none.
+pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolError> {
+    let mut done = Vec::new();
+    for step in steps {
+        match perform(bench, step) {
+            Ok(step) => done.push(step),
+            Err(error) => return Err(take_back(bench, done, &error)),
+        }
+    }
+    let workspace = bench.workspace();
+    for step in done {
+        match step {
+            Done::Added { path, known } | Done::Replaced { path, known, .. } => {
+                bench.memory().remember(&path, known)
+            }
+            Done::Aside { path, aside, known } => {
+                bench.memory().forget(&path);
+                workspace.remove(&aside, &Expected::Unchanged(known)).map_err(failed)?;
+            }
+            Done::Renamed { from, to, known } => {
+                bench.memory().forget(&from);
+                bench.memory().remember(&to, known);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn perform(bench: &Workbench, step: Step) -> Result<Done, FileError> {
+    let workspace = bench.workspace();
+    match step {
+        Step::Write { path, bytes, before: None, .. } => {
+            let known = workspace.write(&path, &bytes, &Expected::Absent)?.known;
+            Ok(Done::Added { path, known })
+        }
+        Step::Write { path, bytes, before: Some((before, known)), .. } => {
+            let known = workspace.write(&path, &bytes, &Expected::Unchanged(known))?.known;
+            Ok(Done::Replaced { path, before, known })
+        }
+        Step::Remove { path, known, .. } => {
+            let aside = workspace.set_aside(&path, &known)?;
+            Ok(Done::Aside { path, aside, known })
+        }
+        Step::Rename { from, to, known } => {
+            workspace.rename(&from, &to)?;
+            Ok(Done::Renamed { from, to, known })
+        }
+    }
+}
+
+/// Takes back what was done, last first, and says what went wrong, and what could not be taken back.
+fn take_back(bench: &Workbench, done: Vec<Done>, error: &FileError) -> ToolError {
+    let workspace = bench.workspace();
+    let mut stuck = Vec::new();
+    for step in done.into_iter().rev() {
+        let taken = match step {
+            Done::Added { path, known } => workspace.remove(&path, &Expected::Unchanged(known)),
+            Done::Replaced { path, before, known } => {
+                let written = workspace.write(&path, &before, &Expected::Unchanged(known));
+                written.map(|written| bench.memory().remember(&path, written.known))
+            }
+            Done::Aside { path, aside, .. } => workspace.rename(&aside, &path),
+            Done::Renamed { from, to, .. } => workspace.rename(&to, &from),
+        };
+        if let Err(error) = taken {
+            stuck.push(error.to_string());
+        }
+    }
+    if stuck.is_empty() {
+        return ToolError::Failed(format!("Nothing was changed, because one step failed: {error}"));
+    }
+    ToolError::Failed(format!(
+        "One step failed: {error}\nTaking back the others failed in part, look at these files:\n- {}",
+        stuck.join("\n- ")
+    ))
+}

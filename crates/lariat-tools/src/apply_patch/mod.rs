@@ -1,0 +1,182 @@
+//! `apply_patch`: changes of several files, all or nothing.
+//!
+//! Owns the call and its answer. `parse` reads both forms of patches into [`Change`]s, `hunk` finds the places and makes
+//! the new texts, `commit` puts everything in place or takes it back.
+//!
+//! Invariant: everything is checked and made ready before the first file is touched.
+
+mod commit;
+mod hunk;
+mod parse;
+
+use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_host::files::FileError;
+use lariat_host::files::text::Text;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::document::{Document, details, encode, told};
+use crate::file_tool::{FileTool, failed};
+use commit::Step;
+use hunk::Hunk;
+
+/// What a patch does to one file.
+#[derive(Debug, PartialEq, Eq)]
+enum Change {
+    Add { path: String, text: String },
+    Delete { path: String, hunks: Vec<Hunk> },
+    Update { path: String, to: Option<String>, hunks: Vec<Hunk> },
+}
+
+/// The tool.
+pub(crate) struct ApplyPatch;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Arguments {
+    patch: String,
+}
+
+impl FileTool for ApplyPatch {
+    type Arguments = Arguments;
+    const NAME: &'static str = "apply_patch";
+    const LABEL: &'static str = "Patch";
+    const DESCRIPTION: &'static str = "Adds, changes, deletes and moves files of the workspace by a patch. Everything in it happens or nothing. Two forms are understood. A unified diff \
+        (`--- a/path`, `+++ b/path`, `@@ -1,3 +1,4 @@`, `/dev/null` for added and deleted files, `rename from`/`rename to`). Or:\n\
+        *** Begin Patch\n*** Add File: path\n+line\n*** Update File: path\n*** Move to: new path\n@@ a line above the change\n context line\n-old line\n+new line\n\
+        *** Delete File: path\n*** End Patch\n\
+        Context lines must be as in the file. Line ends, encoding and mode of files stay as they are.";
+    const FIELDS: &'static [Field] = &[Field::required("patch", Kind::Text, "The whole patch.")];
+    const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
+
+    fn subject(_: &Arguments) -> Option<&str> {
+        None
+    }
+
+    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+        let changes = parse::parse(&arguments.patch).map_err(|words| {
+            ToolError::Failed(format!("The patch cannot be read: {words} Nothing was changed."))
+        })?;
+        must_be_distinct(&changes)?;
+        let mut steps = Vec::new();
+        let mut told_of = Vec::new();
+        let mut mistakes = Vec::new();
+        for change in changes {
+            match prepare(bench, change) {
+                Ok((mut prepared, line)) => {
+                    steps.append(&mut prepared);
+                    told_of.push(line);
+                }
+                Err(error) => mistakes.push(error.to_string()),
+            }
+        }
+        if !mistakes.is_empty() {
+            let words = mistakes.join("\n- ");
+            return Err(ToolError::Failed(format!(
+                "Nothing was changed, because the patch does not fit:\n- {words}"
+            )));
+        }
+        let shown: Vec<_> = steps.iter().map(Step::details).collect();
+        commit::commit(bench, steps)?;
+        told(format!("Applied the patch:\n{}", told_of.join("\n")), json!({ "files": shown }))
+    }
+}
+
+/// A file may be named once: what the second naming would see is not what the patch was made from.
+fn must_be_distinct(changes: &[Change]) -> Result<(), ToolError> {
+    let mut seen = std::collections::HashSet::new();
+    for change in changes {
+        let paths = match change {
+            Change::Add { path, .. } | Change::Delete { path, .. } => [Some(path), None],
+            Change::Update { path, to, .. } => [Some(path), to.as_ref()],
+        };
+        if let Some(twice) = paths.into_iter().flatten().find(|path| !seen.insert(path.as_str())) {
+            return Err(ToolError::Failed(format!(
+                "Nothing was changed: `{twice}` is in the patch twice. Put all changes of a file into one section."
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The steps of a change, and the line that tells of it.
+fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), ToolError> {
+    match change {
+        Change::Add { path, text } => {
+            must_be_absent(bench, &path)?;
+            let text = Text::new(text);
+            let bytes = encode(&path, &text)?;
+            let line = format!("A {path}");
+            let details = json!({ "path": path, "bytes": bytes.len(), "diff": crate::diff::unified(&path, "", text.as_str()) });
+            Ok((vec![Step::Write { path, bytes, before: None, details }], line))
+        }
+        Change::Delete { path, hunks } => {
+            let document = match Document::open(bench, &path) {
+                Ok(document) => document,
+                // What is not text can still be deleted.
+                Err(_) if hunks.is_empty() => return delete_unseen(bench, path),
+                Err(error) => return Err(error),
+            };
+            hunk::apply(&path, &document.text, &hunks)?;
+            let shown = details(&path, Some((&document.text, &document.known)), None);
+            let line = format!("D {path}");
+            Ok((vec![Step::Remove { path, known: document.known, details: shown }], line))
+        }
+        Change::Update { path, to, hunks } => {
+            let document = Document::open(bench, &path)?;
+            let text = hunk::apply(&path, &document.text, &hunks)?;
+            let bytes = document.encode(&text)?;
+            let before = document.encode(&document.text)?;
+            let name = to.as_ref().unwrap_or(&path);
+            let shown = json!({
+                "path": name,
+                "bytes": bytes.len(),
+                "diff": crate::diff::unified(name, document.text.as_str(), text.as_str()),
+            });
+            let mut steps = Vec::new();
+            let line = match &to {
+                None => format!("M {path}"),
+                Some(to) => {
+                    must_be_absent(bench, to)?;
+                    steps.push(Step::Rename {
+                        from: path.clone(),
+                        to: to.clone(),
+                        known: document.known.clone(),
+                    });
+                    format!("R {path} -> {to}")
+                }
+            };
+            if bytes != before {
+                let path = to.unwrap_or(path);
+                steps.push(Step::Write {
+                    path,
+                    bytes,
+                    before: Some((before, document.known)),
+                    details: shown,
+                });
+            }
+            Ok((steps, line))
+        }
+    }
+}
+
+fn delete_unseen(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
+    let content = bench.workspace().read(&path, crate::document::EDIT_LIMIT).map_err(failed)?;
+    let known = lariat_host::files::Known::of(content.stamp, &content.bytes);
+    let (line, details) = (format!("D {path}"), json!({ "path": path, "bytes": 0 }));
+    Ok((vec![Step::Remove { path, known, details }], line))
+}
+
+fn must_be_absent(bench: &Workbench, path: &str) -> Result<(), ToolError> {
+    match bench.workspace().kind(path) {
+        Err(FileError::NotFound { .. }) => Ok(()),
+        Ok(_) => Err(failed(FileError::Exists(path.to_owned()))),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+#[cfg(test)]
+#[path = "../apply_patch_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+use super::hunk::{Hunk, Line, apply};
+use super::parse::parse;
+use super::*;
+
+fn patched(text: &str, hunks: &[Hunk]) -> String {
+    apply("f", &Text::new(text), hunks)
+        .map_or_else(|error| error.to_string(), |text| text.as_str().to_owned())
+}
+
+fn hunks(patch: &str) -> Vec<Hunk> {
+    match parse(patch).unwrap().into_iter().next() {
+        Some(Change::Update { hunks, .. }) => hunks,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_section_of_each_kind_is_read() {
+    let patch = "*** Begin Patch\n*** Add File: a\n+1\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n@@ fn x\n-1\n+2\n*** End Patch";
+    let changes = parse(patch).unwrap();
+    assert_eq!(changes[0], Change::Add { path: "a".into(), text: "1\n\n".into() });
+    assert_eq!(changes[1], Change::Delete { path: "b".into(), hunks: vec![] });
+    let hunk = Hunk {
+        anchors: vec!["fn x".into()],
+        lines: vec![Line::Remove("1".into()), Line::Add("2".into())],
+        ..Hunk::default()
+    };
+    assert_eq!(changes[2], Change::Update { path: "c".into(), to: Some("d".into()), hunks: vec![hunk] });
+}
+
+#[test]
+fn mistakes_in_a_patch_are_named_with_their_line() {
+    for (patch, words) in [
+        ("hello", "neither"),
+        ("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "line 3"),
+        ("*** Begin Patch\n*** Update File: a\n@@\nx\n*** End Patch", "line 4"),
+        ("*** Begin Patch\n*** Add File: a\n+x", "End Patch"),
+        ("*** Begin Patch\n*** Create File: a\n*** End Patch", "line 2"),
+        ("*** Begin Patch\n*** End Patch", "no file"),
+        ("--- a/x\n+++ b/x\n@@ nonsense\n", "line 3"),
+        ("--- a/x\n", "only one"),
+        ("--- a/x\n+++ b/x\n", "no hunk"),
+    ] {
+        let error = parse(patch).unwrap_err();
+        assert!(error.contains(words), "{patch:?}: {error}");
+    }
+}
+
+#[test]
+fn a_hunk_goes_to_the_nearest_place_that_fits() {
+    let text = "a\nx\nb\nx\nc\nx\n";
+    let at = |line: usize| hunks(&format!("--- a/f\n+++ b/f\n@@ -{line},1 +{line},1 @@\n-x\n+y\n"));
+    assert_eq!(patched(text, &at(2)), "a\ny\nb\nx\nc\nx\n");
+    assert_eq!(patched(text, &at(4)), "a\nx\nb\ny\nc\nx\n");
+    assert_eq!(patched(text, &at(60)), "a\nx\nb\nx\nc\ny\n");
+}
+
+#[test]
+fn hunks_that_moved_stay_together() {
+    let text = "new\nnew\na\nx\nb\nx\n";
+    let both = hunks("--- a/f\n+++ b/f\n@@ -2,1 +2,1 @@\n-x\n+y\n@@ -4,1 +4,1 @@\n-x\n+z\n");
+    assert_eq!(patched(text, &both), "new\nnew\na\ny\nb\nz\n");
+}
+
+#[test]
+fn the_end_of_the_last_line_stays_unless_the_patch_says_so() {
+    let update =
+        |body: &str| hunks(&format!("*** Begin Patch\n*** Update File: f\n@@\n{body}\n*** End Patch"));
+    assert_eq!(patched("a\nb", &update("-b\n+c")), "a\nc");
+    assert_eq!(patched("a\nb", &update(" b\n+c")), "a\nb\nc");
+    assert_eq!(patched("a\nb", &update(" a\n-b")), "a");
+    assert_eq!(patched("a\nb\n", &update(" b\n+c")), "a\nb\nc\n");
+    let unified = |body: &str| hunks(&format!("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n{body}\n"));
+    assert_eq!(patched("a\nb", &unified("-b\n\\ No newline at end of file\n+c")), "a\nc\n");
+    assert_eq!(patched("a\nb\n", &unified("-b\n+c\n\\ No newline at end of file")), "a\nc");
+    assert_eq!(
+        patched("a\nb", &unified("-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file")),
+        "a\nc"
+    );
+}
+
+#[test]
+fn context_keeps_the_white_space_of_the_file() {
+    let update = hunks("*** Begin Patch\n*** Update File: f\n@@\n if x:\n-  old\n+    new\n*** End Patch");
+    assert_eq!(patched("\tif x:  \n\t  old\nend\n", &update), "\tif x:  \n    new\nend\n");
+}
+
+#[test]
+fn lines_are_put_in_without_context() {
+    let end = hunks("*** Begin Patch\n*** Update File: f\n@@\n+z\n*** End Patch");
+    assert_eq!(patched("a\n", &end), "a\nz\n");
+    let after = hunks("*** Begin Patch\n*** Update File: f\n@@ a\n+z\n*** End Patch");
+    assert_eq!(patched("a\nb\n", &after), "a\nz\nb\n");
+    let numbered = hunks("--- a/f\n+++ b/f\n@@ -1,0 +2,1 @@\n+z\n");
+    assert_eq!(patched("a\nb\n", &numbered), "a\nz\nb\n");
+}
+
+#[test]
+fn a_removed_line_that_looks_like_a_file_head_is_a_line() {
+    let sql = hunks("--- a/f\n+++ b/f\n@@ -1,2 +1,1 @@\n a\n--- note\n");
+    assert_eq!(patched("a\n-- note\nb\n", &sql), "a\nb\n");
+}

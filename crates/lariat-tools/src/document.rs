@@ -1,0 +1,141 @@
+//! A text file that a tool changes: opened once, changed in memory, written back in its own form.
+//!
+//! Owns the rules of the file memory: a file that changed after the agent read it is not touched; one that it never read
+//! may be edited, because the text to be replaced must be in it, but not overwritten.
+
+use std::ops::Range;
+
+use lariat_core::tool::{ToolError, ToolResult};
+use lariat_host::files::text::Text;
+use lariat_host::files::{Expected, FileContent, FileError, Known, Standing};
+use serde_json::{Value, json};
+
+use crate::Workbench;
+use crate::diff::unified;
+use crate::file_tool::failed;
+
+/// Bytes of a file that can be edited.
+pub(crate) const EDIT_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// A text file and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) path: String,
+    pub(crate) text: Text,
+    pub(crate) known: Known,
+}
+
+impl Document {
+    /// Opens a file for editing.
+    pub(crate) fn open(bench: &Workbench, path: &str) -> Result<Self, ToolError> {
+        let FileContent { bytes, stamp } = bench.workspace().read(path, EDIT_LIMIT).map_err(failed)?;
+        let known = Known::of(stamp, &bytes);
+        if let Standing::Touched(before) = bench.memory().standing(path, &stamp)
+            && before.hash != known.hash
+        {
+            return Err(failed(FileError::Changed(path.to_owned())));
+        }
+        let size = bytes.len() as u64;
+        let text = Text::from_bytes(bytes)
+            .ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))?;
+        Ok(Self { path: path.to_owned(), text, known })
+    }
+
+    /// The bytes of a changed version.
+    pub(crate) fn encode(&self, text: &Text) -> Result<Vec<u8>, ToolError> {
+        encode(&self.path, text)
+    }
+
+    /// Writes a changed version back.
+    pub(crate) fn save(self, bench: &Workbench, text: &Text) -> Result<Value, ToolError> {
+        let bytes = self.encode(text)?;
+        let expected = Expected::Unchanged(self.known.clone());
+        let written = bench.workspace().write(&self.path, &bytes, &expected).map_err(failed)?;
+        bench.memory().remember(&self.path, written.known.clone());
+        let before = Some((&self.text, &self.known));
+        Ok(details(&self.path, before, Some((text, &written.known))))
+    }
+}
+
+/// The bytes of a text.
+pub(crate) fn encode(path: &str, text: &Text) -> Result<Vec<u8>, ToolError> {
+    text.encode().map_err(|character| {
+        let (path, encoding) = (path.to_owned(), text.encoding().name());
+        failed(FileError::Unencodable { path, encoding, character })
+    })
+}
+
+/// What a front end shows of a change.
+pub(crate) fn details(path: &str, before: Option<(&Text, &Known)>, after: Option<(&Text, &Known)>) -> Value {
+    let old = before.map_or("", |(text, _)| text.as_str());
+    let new = after.map_or("", |(text, _)| text.as_str());
+    let hash = |side: Option<(&Text, &Known)>| {
+        side.and_then(|(_, known)| known.hash).map(|hash| hash.to_hex().to_string())
+    };
+    json!({
+        "path": path,
+        "bytes": after.map_or(0, |(_, known)| known.stamp.size()),
+        "hash_before": hash(before),
+        "hash_after": hash(after),
+        "diff": unified(path, old, new),
+    })
+}
+
+/// Lines of a text with their numbers, as `cat -n` shows them.
+pub(crate) fn numbered(lines: impl Iterator<Item = impl AsRef<str>>, first: usize) -> String {
+    use std::fmt::Write as _;
+
+    let mut shown = String::new();
+    for (index, line) in lines.enumerate() {
+        let _ = writeln!(shown, "{:>6}\t{}", first + index, line.as_ref());
+    }
+    shown
+}
+
+/// The changed places of a text with three lines around them.
+pub(crate) fn neighbourhood(text: &str, changed: &[Range<usize>]) -> String {
+    const AROUND: usize = 3;
+    const MOST_PLACES: usize = 3;
+    const MOST_LINES: usize = 60;
+
+    let line_of = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count();
+    let mut shown = String::new();
+    let mut done = 0;
+    for range in changed.iter().take(MOST_PLACES) {
+        let first = line_of(range.start).saturating_sub(AROUND).max(done);
+        let last = (line_of(range.end) + AROUND + 1).min(first + MOST_LINES);
+        if last <= done {
+            continue;
+        }
+        if !shown.is_empty() && first > done {
+            shown.push_str("   ...\n");
+        }
+        shown.push_str(&numbered(text.lines().skip(first).take(last - first).map(shortened), first + 1));
+        done = last;
+    }
+    shown
+}
+
+/// Characters of a line that are shown.
+pub(crate) const LINE_LIMIT: usize = 2_000;
+
+/// A line that is not longer than a model wants to see.
+pub(crate) fn shortened(line: &str) -> String {
+    match line.char_indices().nth(LINE_LIMIT) {
+        None => line.to_owned(),
+        Some((end, _)) => {
+            let rest = line.get(end..).unwrap_or_default().chars().count();
+            format!("{}[… {rest} more characters]", line.get(..end).unwrap_or_default())
+        }
+    }
+}
+
+/// A result that says what was done, with its details.
+pub(crate) fn told(text: String, details: Value) -> Result<ToolResult, ToolError> {
+    Ok(ToolResult::text(text).with_details(details))
+}
+
+/// "1 line", "2 lines".
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

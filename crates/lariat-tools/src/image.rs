@@ -1,0 +1,54 @@
+//! Images: what their first bytes say, and the form in which they travel.
+
+/// The media type of an image that models take.
+pub(crate) fn kind(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some("image/png"),
+        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Base64 of RFC 4648, padded.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let letter = LETTERS.get((bits >> (18 - 6 * place) & 63) as usize).copied().unwrap_or_default();
+            text.push(if place as usize <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        let cases = [
+            "", "", "f", "Zg==", "fo", "Zm8=", "foo", "Zm9v", "foob", "Zm9vYg==", "fooba", "Zm9vYmE=",
+            "foobar", "Zm9vYmFy",
+        ];
+        for pair in cases.chunks(2) {
+            assert_eq!(base64(pair[0].as_bytes()), pair[1]);
+        }
+        assert_eq!(base64(&[0xFB, 0xFF]), "+/8=");
+    }
+
+    #[test]
+    fn images_are_known_by_their_first_bytes() {
+        assert_eq!(kind(b"\x89PNG\r\n\x1A\n"), Some("image/png"));
+        assert_eq!(kind(b"\xFF\xD8\xFF\xE0"), Some("image/jpeg"));
+        assert_eq!(kind(b"GIF89a"), Some("image/gif"));
+        assert_eq!(kind(b"RIFF\x01\x02\x03\x04WEBPVP8 "), Some("image/webp"));
+        assert_eq!(kind(b"RIFF\x01\x02\x03\x04WAVE"), None);
+        assert_eq!(kind(b""), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! `list_files`: a tree of names.
+//!
+//! Owns the walk, level by level so that a bound cuts the deep parts first, and the words about what was left out. Links
+//! are shown and not entered. Every directory is reached by handle; what git ignores is decided by `ignored`.
+
+mod ignored;
+
+use std::collections::{HashMap, VecDeque};
+
+use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_host::files::Kind as EntryKind;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::document::{counted, told};
+use crate::file_tool::{FileTool, failed};
+use ignored::Ignored;
+
+/// Levels that are shown, unless a call asks for others.
+const DEPTH: usize = 3;
+/// Names that are shown, unless a call asks for others.
+const LIMIT: usize = 500;
+/// Names of one directory that are looked at.
+const MOST_NAMES: usize = 20_000;
+
+/// The tool.
+pub(crate) struct ListFiles;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Arguments {
+    path: Option<String>,
+    depth: Option<usize>,
+    limit: Option<usize>,
+    all: Option<bool>,
+}
+
+/// A directory that was looked into.
+#[derive(Default)]
+struct Listed {
+    names: Vec<(String, EntryKind)>,
+    /// Names that are there and not in `names`.
+    cut: usize,
+    ignored: usize,
+}
+
+impl FileTool for ListFiles {
+    type Arguments = Arguments;
+    const NAME: &'static str = "list_files";
+    const LABEL: &'static str = "List";
+    const DESCRIPTION: &'static str = "Lists a directory of the workspace as a tree: directories end in `/`, links in `@`. What git ignores is left out unless `all` is set. It says what was \
+        cut and how to see it. To find files by name or content, search instead.";
+    const FIELDS: &'static [Field] = &[
+        Field::optional("path", Kind::Text, "The directory; the workspace if left out."),
+        Field::optional("depth", Kind::Number(1, 20), "Levels to show; 3 if left out."),
+        Field::optional("limit", Kind::Number(1, 10_000), "Names to show; 500 if left out."),
+        Field::optional("all", Kind::Switch, "Show what git ignores, too."),
+    ];
+    const EFFECTS: ToolEffects = ToolEffects::READS;
+
+    fn subject(_: &Arguments) -> Option<&str> {
+        None
+    }
+
+    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+        let path = arguments.path.as_deref().unwrap_or(".");
+        let (depth, limit) = (arguments.depth.unwrap_or(DEPTH), arguments.limit.unwrap_or(LIMIT));
+        let ignored = match arguments.all {
+            Some(true) => Ignored::nothing(),
+            _ => Ignored::of_parents(bench.workspace(), path),
+        };
+        let mut listed = HashMap::new();
+        let mut left = limit;
+        let mut ahead = VecDeque::from([(String::new(), 1, ignored)]);
+        while let Some((below, level, ignored)) = ahead.pop_front() {
+            if left == 0 {
+                break;
+            }
+            let here = join(path, &below);
+            let (entries, more) = match bench.workspace().list(&here, MOST_NAMES) {
+                Ok(found) => found,
+                Err(error) if below.is_empty() => return Err(failed(error)),
+                Err(_) => continue,
+            };
+            let ignored = ignored.with(bench.workspace(), &here);
+            let mut found = Listed { cut: usize::from(more), ..Listed::default() };
+            for entry in entries {
+                let name = entry.name.to_string_lossy().into_owned();
+                let inner = join(&below, &name);
+                if ignored.has(&join(path, &inner), entry.kind == EntryKind::Directory) {
+                    found.ignored += 1;
+                } else if left == 0 {
+                    found.cut += 1;
+                } else {
+                    left -= 1;
+                    if entry.kind == EntryKind::Directory && level < depth {
+                        ahead.push_back((inner, level + 1, ignored.clone()));
+                    }
+                    found.names.push((name, entry.kind));
+                }
+            }
+            listed.insert(below, found);
+        }
+        let mut tree = Tree { text: String::new(), listed: &listed, depth, skipped: 0, ignored: 0 };
+        tree.put("", 1);
+        let shown = limit - left;
+        let mut text = format!("{path} ({})\n{}", counted(shown, "name"), tree.text);
+        if shown == 0 {
+            text.push_str("It is empty.\n");
+        }
+        if tree.ignored > 0 {
+            text.push_str(&format!(
+                "[{} left out that git ignores; set `all` to see them.]\n",
+                counted(tree.ignored, "name")
+            ));
+        }
+        if tree.skipped > 0 {
+            text.push_str(
+                "[Cut at `…`: list those directories by themselves, or raise `depth` or `limit`.]\n",
+            );
+        }
+        told(text, json!({ "path": path, "names": shown, "ignored": tree.ignored }))
+    }
+}
+
+struct Tree<'a> {
+    text: String,
+    listed: &'a HashMap<String, Listed>,
+    depth: usize,
+    skipped: usize,
+    ignored: usize,
+}
+
+impl Tree<'_> {
+    fn put(&mut self, below: &str, level: usize) {
+        let Some(listed) = self.listed.get(below) else { return };
+        let indent = "  ".repeat(level);
+        self.ignored += listed.ignored;
+        for (name, kind) in &listed.names {
+            let inner = join(below, name);
+            let mark = match kind {
+                EntryKind::Directory if self.listed.contains_key(&inner) => "/",
+                EntryKind::Directory => {
+                    self.skipped += 1;
+                    "/ …"
+                }
+                EntryKind::Link => "@",
+                EntryKind::File => "",
+                _ => " (neither file nor directory)",
+            };
+            self.text.push_str(&format!("{indent}{}{mark}\n", printable(name)));
+            if level < self.depth {
+                self.put(&inner, level + 1);
+            }
+        }
+        if listed.cut > 0 {
+            self.skipped += 1;
+            self.text.push_str(&format!("{indent}… {} more\n", listed.cut));
+        }
+    }
+}
+
+/// A name with control characters made visible: a line of the tree is one name.
+fn printable(name: &str) -> String {
+    name.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
+}
+
+fn join(path: &str, name: &str) -> String {
+    match (path, name) {
+        ("", name) => name.to_owned(),
+        (path, "") => path.to_owned(),
+        (".", name) => name.to_owned(),
+        (path, name) => format!("{}/{name}", path.trim_end_matches('/')),
+    }
+}

@@ -1,0 +1,158 @@
+//! What a text that is not in a file was probably meant to be.
+//!
+//! Owns the guesses, in order: the same lines but for something that is easily got wrong, then the most similar lines.
+//! Only words come out of here; nothing is ever replaced on a guess.
+
+use similar::{Algorithm, capture_diff_slices, diff_ratio};
+
+use crate::document::{numbered, shortened};
+
+/// What is easily got wrong, and how a line looks without it.
+type Blur = (&'static str, fn(&str) -> String);
+
+const BLURS: &[Blur] = &[
+    ("it was copied with the line numbers of `read_file`, which are not part of the file", without_number),
+    ("white space at the ends of lines differs", |line| line.trim_end().to_owned()),
+    ("indentation differs", |line| line.trim().to_owned()),
+    ("white space differs", |line| line.split_whitespace().collect::<Vec<_>>().join(" ")),
+    ("upper and lower case differ", |line| line.trim().to_lowercase()),
+    ("quotation marks, dashes or special spaces differ", |line| typewritten(line.trim())),
+    ("characters are escaped (`\\n`, `\\\"`) that are not escaped in the file", |line| {
+        unescaped(line.trim())
+    }),
+];
+
+/// Lines that are shown.
+const MOST_SHOWN: usize = 30;
+/// Lines of a file that are compared one by one for similarity.
+const MOST_COMPARED: usize = 20_000;
+/// A line is called similar from this share of equal characters on.
+const SIMILAR: f32 = 0.6;
+
+/// Why `old` is not in a text.
+pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
+    let start = format!("`old_string` was not found in `{path}`. Nothing was changed.");
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
+    if text.is_empty() {
+        return format!("{start} The file is empty.");
+    }
+    for (words, blur) in BLURS {
+        let blurred: Vec<String> = wanted.iter().map(|line| blur(line)).collect();
+        if blurred.iter().all(String::is_empty) {
+            continue;
+        }
+        let inside = |line: &String, wanted: &String| line.contains(wanted.as_str());
+        let file: Vec<String> = lines
+            .iter()
+            .map(|line| if wants_number(words) { (*line).to_owned() } else { blur(line) })
+            .collect();
+        let at = file.windows(blurred.len()).position(|window| window == blurred.as_slice()).or_else(|| {
+            (blurred.len() == 1)
+                .then(|| file.iter().position(|line| blurred.iter().all(|wanted| inside(line, wanted))))
+                .flatten()
+        });
+        if let Some(at) = at {
+            return format!(
+                "{start} {} what it means, but {words}. The file has:\n{}",
+                span(at, blurred.len()),
+                show(&lines, at, blurred.len())
+            );
+        }
+    }
+    match most_similar(&lines, &wanted) {
+        Some(at) => format!(
+            "{start} {} most like it:\n{}",
+            span(at, wanted.len().min(lines.len() - at)),
+            show(&lines, at, wanted.len())
+        ),
+        None => format!("{start} Nothing similar is in it. Read the file again before the next try."),
+    }
+}
+
+fn wants_number(words: &str) -> bool {
+    words.contains("line numbers")
+}
+
+/// "Line 3 is", "Lines 3-5 are".
+fn span(at: usize, count: usize) -> String {
+    if count <= 1 { format!("Line {} is", at + 1) } else { format!("Lines {}-{} are", at + 1, at + count) }
+}
+
+fn show(lines: &[&str], at: usize, count: usize) -> String {
+    let mut shown =
+        numbered(lines.iter().skip(at).take(count.min(MOST_SHOWN)).map(|line| shortened(line)), at + 1);
+    if count > MOST_SHOWN {
+        shown.push_str(&format!("[… {} more lines]\n", count - MOST_SHOWN));
+    }
+    shown
+}
+
+/// Where the lines begin that have most in common with the wanted ones: equal lines first, else the line most like the
+/// longest wanted one.
+fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+    let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
+    let longest: Vec<char> = longest.trim().chars().take(200).collect();
+    if longest.len() < 4 {
+        return None;
+    }
+    let equal = |at: usize| {
+        let window = lines.iter().skip(at).take(wanted.len());
+        window
+            .zip(wanted)
+            .filter(|(line, wanted)| !line.trim().is_empty() && line.trim() == wanted.trim())
+            .count()
+    };
+    let few = lines.len().saturating_mul(wanted.len()) < 4_000_000;
+    let best = few.then(|| (0..lines.len()).map(|at| (equal(at), std::cmp::Reverse(at))).max()).flatten();
+    if let Some((count, std::cmp::Reverse(at))) = best
+        && count * 2 >= wanted.len()
+        && count > 0
+    {
+        return Some(at);
+    }
+    let mut best: Option<(f32, usize)> = None;
+    for (at, line) in lines.iter().enumerate().take(MOST_COMPARED) {
+        let line: Vec<char> = line.trim().chars().take(200).collect();
+        let (short, long) = (line.len().min(longest.len()), line.len().max(longest.len()));
+        // Twice the shorter one is all that two lines can share.
+        if (short * 2) as f32 / ((short + long) as f32) < SIMILAR {
+            continue;
+        }
+        let ratio =
+            diff_ratio(&capture_diff_slices(Algorithm::Myers, &line, &longest), line.len(), longest.len());
+        if ratio >= SIMILAR && best.is_none_or(|(most, _)| ratio > most) {
+            best = Some((ratio, at));
+        }
+    }
+    best.map(|(_, at)| at.saturating_sub(offset))
+}
+
+/// Without what `read_file` puts before a line; a line that has nothing of the kind matches nothing.
+fn without_number(line: &str) -> String {
+    match line.trim_start().split_once('\t') {
+        Some((number, rest)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            rest.to_owned()
+        }
+        _ => "\u{0}".to_owned(),
+    }
+}
+
+fn typewritten(line: &str) -> String {
+    let plain = |character| match character {
+        '‘' | '’' | '‚' | '′' => '\'',
+        '“' | '”' | '„' | '″' => '"',
+        '–' | '—' | '−' | '‑' => '-',
+        '\u{a0}' | '\u{202f}' | '\u{2009}' | '\u{3000}' => ' ',
+        other => other,
+    };
+    line.chars().map(plain).collect::<String>().replace('…', "...")
+}
+
+fn unescaped(line: &str) -> String {
+    line.replace("\\n", "")
+        .replace("\\t", "\t")
+        .replace("\\\"", "\"")
+        .replace("\\'", "'")
+        .replace("\\\\", "\\")
+}

@@ -1,0 +1,215 @@
+//! `read_file`: text with line numbers, or an image.
+//!
+//! Owns the form of what a model sees of a file and the words about what it does not see. Remembers what was read.
+
+use lariat_core::content::Content;
+use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_host::files::text::Text;
+use lariat_host::files::{FileError, Known};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::document::{LINE_LIMIT, counted};
+use crate::file_tool::{FileTool, failed};
+use crate::image;
+
+/// Bytes of text that one call gives back.
+const TEXT_LIMIT: u64 = 1_000_000;
+/// Bytes of an image.
+const IMAGE_LIMIT: u64 = 20 * 1024 * 1024;
+/// Lines that one call gives back, unless it asks for others.
+const LINES: u64 = 2_000;
+
+/// The tool.
+pub(crate) struct ReadFile;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Arguments {
+    path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl FileTool for ReadFile {
+    type Arguments = Arguments;
+    const NAME: &'static str = "read_file";
+    const LABEL: &'static str = "Read";
+    const DESCRIPTION: &'static str = "Reads a file of the workspace. Text comes with line numbers (number, tab, line); the numbers are not part \
+        of the file. Without `offset` and `limit` it gives the first 2000 lines; it says how many remain and how to read them. Images (PNG, JPEG, GIF, \
+        WebP) are shown. Read a file before you overwrite it, and again when it changed.";
+    const FIELDS: &'static [Field] = &[
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
+        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, counted from 1."),
+        Field::optional("limit", Kind::Number(1, 100_000), "How many lines to read; 2000 if left out."),
+    ];
+    const EFFECTS: ToolEffects = ToolEffects::READS;
+
+    fn subject(arguments: &Arguments) -> Option<&str> {
+        Some(&arguments.path)
+    }
+
+    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+        let path = &arguments.path;
+        let workspace = bench.workspace();
+        let size = workspace.stamp(path).map_err(failed)?.size();
+        if size > TEXT_LIMIT {
+            return large(bench, &arguments, size);
+        }
+        let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
+        let known = Known::of(content.stamp, &content.bytes);
+        if let Some(mime_type) = image::kind(&content.bytes) {
+            bench.memory().remember(path, known);
+            return Ok(shown_image(path, &content.bytes, mime_type));
+        }
+        let text = readable(path, content.bytes, size)?;
+        bench.memory().remember(path, known.clone());
+        let skip = arguments.offset.map_or(0, |offset| offset - 1);
+        if text.as_str().is_empty() {
+            return Ok(ToolResult::text(format!("`{path}` is empty."))
+                .with_details(json!({ "path": path, "bytes": 0 })));
+        }
+        let mut lines = text.as_str().lines();
+        let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
+        let mut page = Page::new(skip, text.as_str().len());
+        let count = usize::try_from(arguments.limit.unwrap_or(LINES)).unwrap_or(usize::MAX);
+        lines.by_ref().take(count).for_each(|line| page.put(line));
+        if page.text.is_empty() {
+            return Err(past_the_end(path, skip + 1, passed));
+        }
+        let (first, last, next, rest) = (skip + 1, page.next - 1, page.next, lines.count() as u64);
+        let total = last + rest;
+        if rest > 0 {
+            page.note(&format!(
+                "Lines {first}-{last} of {total}; {rest} remain. Read on with `offset` {next}."
+            ));
+        }
+        Ok(ToolResult::text(page.text).with_details(json!({
+            "path": path,
+            "bytes": size,
+            "lines": total,
+            "hash": known.hash.map(|hash| hash.to_hex().to_string()),
+            "form": text.form(),
+        })))
+    }
+}
+
+/// A file of which only a part fits: an image, or some lines without reading all.
+fn large(bench: &Workbench, arguments: &Arguments, size: u64) -> Result<ToolResult, ToolError> {
+    const MAGIC: usize = 16;
+    let path = &arguments.path;
+    let workspace = bench.workspace();
+    let start = workspace.read_lines(path, 0, MAGIC as u64, MAGIC).map_err(failed)?;
+    if let Some(mime_type) = image::kind(&start.bytes) {
+        let content = workspace.read(path, IMAGE_LIMIT).map_err(failed)?;
+        bench.memory().remember(path, Known::of(content.stamp, &content.bytes));
+        return Ok(shown_image(path, &content.bytes, mime_type));
+    }
+    if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
+        let how = "It is UTF-16, of which no ranges can be read: convert it to UTF-8 first.";
+        return Err(failed(FileError::TooLarge { path: path.clone(), size, limit: TEXT_LIMIT, how }));
+    }
+    let skip = arguments.offset.map_or(0, |offset| offset - 1);
+    let count = arguments.limit.unwrap_or(LINES);
+    let limit = usize::try_from(TEXT_LIMIT).unwrap_or(usize::MAX);
+    let range = workspace.read_lines(path, skip, count, limit).map_err(failed)?;
+    if range.bytes.is_empty() {
+        return Err(past_the_end(path, skip + 1, range.skipped));
+    }
+    let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
+    bench.memory().remember(path, Known::in_part(range.stamp));
+    let mut page = Page::new(skip, text.as_str().len());
+    text.as_str().lines().for_each(|line| page.put(line));
+    if range.more {
+        let (first, last) = (skip + 1, page.next - 1);
+        let cut = !range.bytes.ends_with(b"\n");
+        let next = if cut && last > first { last } else { page.next };
+        page.note(&format!(
+            "Lines {first}-{last}{} of a file of {size} bytes. Read on with `offset` {next}.",
+            if cut { " (the last one in part)" } else { "" }
+        ));
+    }
+    let details = json!({ "path": path, "bytes": size, "form": text.form() });
+    Ok(ToolResult::text(page.text).with_details(details))
+}
+
+/// Lines with their numbers.
+struct Page {
+    text: String,
+    next: u64,
+}
+
+impl Page {
+    fn new(skip: u64, capacity: usize) -> Self {
+        Self { text: String::with_capacity(capacity + capacity / 4), next: skip + 1 }
+    }
+
+    fn put(&mut self, line: &str) {
+        self.put_number();
+        // No line has more characters than bytes.
+        match if line.len() <= LINE_LIMIT { None } else { line.char_indices().nth(LINE_LIMIT) } {
+            None => self.text.push_str(line),
+            Some((end, _)) => {
+                let (shown, rest) = line.split_at_checked(end).unwrap_or((line, ""));
+                self.text.push_str(shown);
+                let rest = counted(rest.chars().count(), "more character");
+                self.text.push_str(&format!("[… {rest} of this line are not shown]"));
+            }
+        }
+        self.text.push('\n');
+        self.next += 1;
+    }
+
+    /// The number in six places and a tab. By hand, because there are many.
+    fn put_number(&mut self) {
+        let mut digits = [b' '; 20];
+        let (mut rest, mut start) = (self.next, digits.len());
+        for digit in digits.iter_mut().rev() {
+            if rest == 0 {
+                break;
+            }
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+            rest /= 10;
+            start -= 1;
+        }
+        let shown = digits.get(start.min(digits.len() - 6)..).unwrap_or_default();
+        self.text.push_str(std::str::from_utf8(shown).unwrap_or_default());
+        self.text.push('\t');
+    }
+
+    fn note(&mut self, words: &str) {
+        self.text.push_str(&format!("[{words}]\n"));
+    }
+}
+
+fn shown_image(path: &str, bytes: &[u8], mime_type: &str) -> ToolResult {
+    let image = Content::Image { data: image::base64(bytes), mime_type: mime_type.to_owned() };
+    let details = json!({ "path": path, "bytes": bytes.len(), "mime_type": mime_type });
+    ToolResult { content: vec![image], ..ToolResult::default() }.with_details(details)
+}
+
+fn readable(path: &str, bytes: Vec<u8>, size: u64) -> Result<Text, ToolError> {
+    if bytes.starts_with(b"%PDF-") {
+        return Err(ToolError::Failed(format!(
+            "`{path}` is a PDF of {size} bytes. Reading PDFs is not supported; convert it to text with another program."
+        )));
+    }
+    Text::from_bytes(bytes).ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))
+}
+
+fn past_the_end(path: &str, offset: u64, total: u64) -> ToolError {
+    ToolError::Failed(format!(
+        "`{path}` has {}; `offset` {offset} is past its end.",
+        counted(usize::try_from(total).unwrap_or(usize::MAX), "line")
+    ))
+}
+
+/// Without the part of a character that a cut left at the end.
+fn whole_characters(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).unwrap_or(bytes),
+        _ => bytes,
+    }
+}

@@ -1,0 +1,85 @@
+//! `write_file`: a whole new content.
+//!
+//! Owns the rule that an existing file is replaced only by somebody who read it as it is. An existing text keeps its
+//! encoding, byte-order mark and line ends.
+
+use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_host::files::text::Text;
+use lariat_host::files::{Expected, FileError, Known, Standing};
+use serde::Deserialize;
+
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::document::{EDIT_LIMIT, counted, details, encode, told};
+use crate::file_tool::{FileTool, failed};
+
+/// The tool.
+pub(crate) struct WriteFile;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Arguments {
+    path: String,
+    content: String,
+}
+
+impl FileTool for WriteFile {
+    type Arguments = Arguments;
+    const NAME: &'static str = "write_file";
+    const LABEL: &'static str = "Write";
+    const DESCRIPTION: &'static str = "Writes a whole file of the workspace, with the directories it needs. An existing file must have been read before and be \
+        unchanged since; it keeps its mode, encoding and line ends. For a change of a part, use `edit_file`.";
+    const FIELDS: &'static [Field] = &[
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
+        Field::required("content", Kind::Text, "The whole content."),
+    ];
+    const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
+
+    fn subject(arguments: &Arguments) -> Option<&str> {
+        Some(&arguments.path)
+    }
+
+    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+        let path = &arguments.path;
+        let old = match bench.workspace().stamp(path) {
+            Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),
+            Err(FileError::NotFound { .. }) => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let text = match old.as_ref().and_then(|(text, _)| text.as_ref()) {
+            Some(text) => text.rewritten(&arguments.content),
+            None => Text::new(arguments.content),
+        };
+        let bytes = encode(path, &text)?;
+        let expected = match &old {
+            Some((_, known)) => Expected::Unchanged(known.clone()),
+            None => Expected::Absent,
+        };
+        let written = bench.workspace().write(path, &bytes, &expected).map_err(failed)?;
+        bench.memory().remember(path, written.known.clone());
+        let lines = counted(text.as_str().lines().count(), "line");
+        let verb = if old.is_some() { "Replaced" } else { "Created" };
+        let before = old.as_ref().and_then(|(text, known)| Some((text.as_ref()?, known)));
+        told(
+            format!("{verb} `{path}`: {lines}, {}.", counted(bytes.len(), "byte")),
+            details(path, before, Some((&text, &written.known))),
+        )
+    }
+}
+
+/// An existing file that was read: its text, if it is one, and its state.
+fn read_before(
+    bench: &Workbench,
+    path: &str,
+    standing: &Standing,
+) -> Result<(Option<Text>, Known), ToolError> {
+    let known = match standing {
+        Standing::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
+        Standing::Unchanged(known) | Standing::Touched(known) => known.clone(),
+    };
+    match bench.workspace().read(path, EDIT_LIMIT) {
+        Ok(content) => Ok((Text::decode(&content.bytes), known)),
+        Err(FileError::TooLarge { .. }) => Ok((None, known)),
+        Err(error) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,9 @@
+def greet(name):
+    print("hello " + name)
+
+
+def main():
+    greet("world")
+
+
+main()

@@ -1,0 +1,9 @@
+def greet(name):
+    print("bye " + name)
+
+
+def main():
+    greet("moon")
+
+
+main()

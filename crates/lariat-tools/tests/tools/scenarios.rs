@@ -1,0 +1,271 @@
+//! Scenario folders: files before, calls, files after. A person can read each and add one without code.
+//!
+//! `before/` is the workspace. `call.json` is a list of steps: `{"tool": …, "arguments": …}`, or `{"change": path,
+//! "content": …}` for what somebody else does meanwhile (`"how": "save"` as an editor saves, under a new inode). Every
+//! call but the last must succeed. The last one gives `result.txt`, or `error.txt`; then nothing may have changed by it.
+//! `after/` is the workspace afterwards, when a call changed it. `generate.json` makes files that are too large to keep.
+//!
+//! `LARIAT_BLESS=1` writes what happened as what is expected; look at the difference before you keep it.
+#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::Content;
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::tool::{ToolContext, ToolError, ToolResult};
+use lariat_host::files::{Sync, Workspace};
+use lariat_tools::{Workbench, file_tools};
+use serde_json::Value;
+
+/// Fewer than this means that they were not found.
+const AT_LEAST: usize = 80;
+
+/// A file: a link's target, or mode and content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Found {
+    Link(PathBuf),
+    File(bool, Vec<u8>),
+}
+
+type Files = BTreeMap<PathBuf, Found>;
+
+#[test]
+fn every_scenario_ends_as_it_is_written_down() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let mut names: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert!(names.len() >= AT_LEAST, "only {} scenarios", names.len());
+    let failures: Vec<String> = names.iter().filter_map(|name| run(name).err()).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} scenarios failed:\n{}",
+        failures.len(),
+        names.len(),
+        failures.join("\n")
+    );
+}
+
+fn run(scenario: &Path) -> Result<(), String> {
+    let name = scenario.file_name().unwrap().to_string_lossy().into_owned();
+    let ground = std::env::temp_dir().join(format!("lariat-scenario-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&ground);
+    fs::create_dir_all(&ground).unwrap();
+    let ground = fs::canonicalize(ground).unwrap();
+    put(&ground, &files(&scenario.join("before")));
+    let generated = generated(scenario);
+    put(&ground, &generated.before);
+    let outcome = play(scenario, &ground);
+    let now = files(&ground);
+    fs::remove_dir_all(&ground).unwrap();
+    let Played { before, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
+    let place = ground.display().to_string();
+    let (kind, text) = match result {
+        Ok(result) => ("result.txt", shown(&result)),
+        Err(error) => ("error.txt", format!("{error}\n")),
+    };
+    let text = text.replace(&place, "{workspace}");
+    if kind == "error.txt" && now != before {
+        return Err(format!("{name}: the call failed and changed files all the same"));
+    }
+    if let Some(temporary) = now.keys().find(|path| path.to_string_lossy().contains(".lariat-")) {
+        return Err(format!("{name}: left {} behind", temporary.display()));
+    }
+    if std::env::var_os("LARIAT_BLESS").is_some() {
+        bless(scenario, kind, &text, &before, &now, &generated);
+        return Ok(());
+    }
+    let expected = fs::read_to_string(scenario.join(kind))
+        .map_err(|_| format!("{name}: there is no {kind}, but it gave:\n{text}"))?;
+    if expected != text {
+        return Err(format!("{name}: {kind} should be\n{expected}\nbut is\n{text}"));
+    }
+    let after = scenario.join("after");
+    let mut wanted = if after.exists() { files(&after) } else { before };
+    if after.exists() {
+        wanted.extend(generated.after);
+    } else if !generated.after.is_empty() {
+        wanted = generated.after;
+    }
+    match wanted.iter().find(|(path, found)| now.get(*path) != Some(*found)) {
+        Some((path, wanted)) => {
+            let now = now.get(path).map(describe);
+            Err(format!("{name}: {} should be\n{}\nbut is\n{now:?}", path.display(), describe(wanted)))
+        }
+        None if wanted.len() != now.len() => Err(format!("{name}: there are files that should not be there")),
+        None => Ok(()),
+    }
+}
+
+fn describe(found: &Found) -> String {
+    match found {
+        Found::Link(target) => format!("a link to {}", target.display()),
+        Found::File(executable, bytes) => {
+            format!(
+                "executable {executable}, {:?}",
+                String::from_utf8_lossy(bytes).chars().take(400).collect::<String>()
+            )
+        }
+    }
+}
+
+struct Played {
+    /// The files before the last call.
+    before: Files,
+    result: Result<ToolResult, ToolError>,
+}
+
+fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
+    let steps = fs::read_to_string(scenario.join("call.json")).map_err(|error| error.to_string())?;
+    let steps = steps.replace("{workspace}", &ground.display().to_string());
+    let steps: Vec<Value> = serde_json::from_str(&steps).map_err(|error| error.to_string())?;
+    let workspace = Workspace::open(ground).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
+    let tools = file_tools(&Workbench::new(workspace));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    let count = steps.len();
+    for (index, step) in steps.iter().enumerate() {
+        if let Some(path) = step["change"].as_str() {
+            let path = ground.join(path);
+            let content = step["content"].as_str().unwrap_or_default();
+            match step["how"].as_str() {
+                Some("save") => {
+                    fs::write(ground.join("saving"), content).unwrap();
+                    fs::rename(ground.join("saving"), path).unwrap();
+                }
+                Some("remove") => fs::remove_file(path).unwrap(),
+                _ => fs::write(path, content).unwrap(),
+            }
+            continue;
+        }
+        let name = step["tool"].as_str().ok_or("a step has neither `tool` nor `change`")?;
+        let tool = tools.iter().find(|tool| tool.name() == name).ok_or(format!("no tool {name}"))?;
+        let context = ToolContext::new(
+            "call".into(),
+            name,
+            SessionId::from("s"),
+            LoopId::from("l"),
+            CancellationToken::new(),
+        );
+        let before = files(ground);
+        let result = runtime.block_on(tool.execute(step["arguments"].clone(), context));
+        if index + 1 == count {
+            return Ok(Played { before, result });
+        }
+        result.map_err(|error| format!("step {}: {error}", index + 1))?;
+    }
+    Err("the last step must be a call".to_owned())
+}
+
+/// What the model sees, then the diff that a front end shows.
+fn shown(result: &ToolResult) -> String {
+    let mut text = String::new();
+    for content in &result.content {
+        match content {
+            Content::Text { text: block } => text.push_str(block),
+            Content::Image { data, mime_type } => text.push_str(&format!("<{mime_type}: {data}>\n")),
+            other => text.push_str(&format!("{other:?}\n")),
+        }
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let files = result.details["files"].as_array().cloned().unwrap_or_else(|| vec![result.details.clone()]);
+    for diff in files.iter().filter_map(|file| file["diff"].as_str()) {
+        let lines = diff.lines().map(|line| line.chars().take(160).collect::<String>());
+        let lines: Vec<_> = lines.take(60).collect();
+        text.push_str(&format!("\ndiff:\n{}\n", lines.join("\n")));
+    }
+    let lines: Vec<_> = text.lines().collect();
+    if lines.len() <= 40 {
+        return text;
+    }
+    // Long answers are told apart by their ends.
+    let (head, tail) = (lines[..20].join("\n"), lines[lines.len() - 20..].join("\n"));
+    format!("{head}\n{{{} lines}}\n{tail}\n", lines.len() - 40)
+}
+
+#[derive(Default)]
+struct Generated {
+    before: Files,
+    after: Files,
+}
+
+/// `{"before": {path: [[text, count], …]}, "after": …}`.
+fn generated(scenario: &Path) -> Generated {
+    let Ok(text) = fs::read_to_string(scenario.join("generate.json")) else { return Generated::default() };
+    let note: Value = serde_json::from_str(&text).unwrap();
+    let made = |side: &str| -> Files {
+        let files = note[side].as_object().cloned().unwrap_or_default();
+        files
+            .into_iter()
+            .map(|(path, parts)| {
+                let parts = parts.as_array().unwrap().iter();
+                let part = |part: &Value| {
+                    let (text, count) = (part[0].as_str().unwrap(), part[1].as_u64().unwrap());
+                    (1..=count).map(|index| text.replace("{n}", &index.to_string())).collect::<String>()
+                };
+                (path.into(), Found::File(false, parts.map(part).collect::<String>().into_bytes()))
+            })
+            .collect()
+    };
+    Generated { before: made("before"), after: made("after") }
+}
+
+fn files(folder: &Path) -> Files {
+    let mut found = Files::new();
+    let mut ahead = vec![folder.to_owned()];
+    while let Some(here) = ahead.pop() {
+        let Ok(entries) = fs::read_dir(&here) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            let kind = fs::symlink_metadata(&path).unwrap();
+            let name = path.strip_prefix(folder).unwrap().to_owned();
+            if kind.is_dir() {
+                ahead.push(path);
+            } else if kind.is_symlink() {
+                found.insert(name, Found::Link(fs::read_link(path).unwrap()));
+            } else {
+                found.insert(
+                    name,
+                    Found::File(kind.permissions().mode() & 0o100 != 0, fs::read(path).unwrap()),
+                );
+            }
+        }
+    }
+    // Git does not keep a `.git`, and has its own ideas about a `.gitignore`.
+    let named = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace("dot.", "."));
+    found.into_iter().map(|(path, file)| (named(path), file)).collect()
+}
+
+fn put(folder: &Path, files: &Files) {
+    for (path, found) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match found {
+            Found::Link(target) => std::os::unix::fs::symlink(target, path).unwrap(),
+            Found::File(executable, bytes) => {
+                fs::write(&path, bytes).unwrap();
+                if *executable {
+                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+                }
+            }
+        }
+    }
+}
+
+fn bless(scenario: &Path, kind: &str, text: &str, before: &Files, now: &Files, generated: &Generated) {
+    for old in ["result.txt", "error.txt"] {
+        let _ = fs::remove_file(scenario.join(old));
+    }
+    let _ = fs::remove_dir_all(scenario.join("after"));
+    fs::write(scenario.join(kind), text).unwrap();
+    if now != before || *before != files(&scenario.join("before")) && generated.before.is_empty() {
+        let mut kept = now.clone();
+        kept.retain(|path, _| !generated.before.contains_key(path));
+        fs::create_dir_all(scenario.join("after")).unwrap();
+        put(&scenario.join("after"), &kept);
+    }
+}
