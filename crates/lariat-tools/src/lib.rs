@@ -10,16 +10,25 @@
 
 mod apply_patch;
 pub mod arguments;
+mod ask_user;
+mod bash;
+mod bench_tool;
 mod diff;
 mod document;
 mod edit_file;
 mod file_tool;
+mod glob;
 mod image;
 mod list_files;
 mod matching;
 mod multi_edit;
 pub mod output;
+mod outputs;
 mod read_file;
+mod recall;
+mod search;
+mod todo;
+mod tree;
 mod workbench;
 mod write_file;
 
@@ -27,7 +36,38 @@ use std::sync::Arc;
 
 use lariat_core::tool::AgentTool;
 
-pub use workbench::Workbench;
+pub use ask_user::{Asker, Question};
+pub use outputs::Outputs;
+pub use workbench::{Commands, Workbench};
+
+/// Every tool: those for files, search and commands, and `todo`, `ask_user` and `recall`.
+pub fn default_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
+    let rest = [
+        bench_tool::tool::<todo::Todo>(bench),
+        bench_tool::tool::<ask_user::AskUser>(bench),
+        bench_tool::tool::<recall::Recall>(bench),
+    ];
+    let mut tools = file_tools(bench);
+    tools.extend(search_tools(bench));
+    tools.extend(command_tools(bench));
+    tools.extend(rest);
+    tools
+}
+
+/// The tools that run commands: `bash`, `bash_output`, `bash_input` and `bash_stop`.
+pub fn command_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
+    vec![
+        bench_tool::tool::<bash::Bash>(bench),
+        bench_tool::tool::<bash::BashOutput>(bench),
+        bench_tool::tool::<bash::BashInput>(bench),
+        bench_tool::tool::<bash::BashStop>(bench),
+    ]
+}
+
+/// The tools that find things: `search` and `glob`.
+pub fn search_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
+    vec![bench_tool::tool::<search::Search>(bench), bench_tool::tool::<glob::Glob>(bench)]
+}
 
 /// The tools that read, list and change files: `read_file`, `list_files`, `write_file`, `edit_file`, `multi_edit` and
 /// `apply_patch`.

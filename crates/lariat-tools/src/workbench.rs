@@ -1,10 +1,17 @@
 //! What the tools of one agent share.
 //!
-//! Owns nothing but the handles: the workspace and what has been read of it. Cloning shares.
+//! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
+//! outputs that were cut, and who can ask a person. Cloning shares.
 
 use std::sync::Arc;
 
 use lariat_host::files::{FileMemory, Workspace};
+use lariat_host::process::{Environment, Supervisor};
+use lariat_host::sandbox::Sandbox;
+
+use crate::Asker;
+use crate::Outputs;
+use crate::bash::Background;
 
 /// The handles that the tools of one agent share. Cloning shares them.
 #[derive(Clone, Debug)]
@@ -12,16 +19,82 @@ pub struct Workbench {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Shared {
     workspace: Workspace,
     memory: FileMemory,
+    supervisor: Supervisor,
+    commands: Commands,
+    environment: Environment,
+    background: Background,
+    outputs: Outputs,
+    asker: Option<Arc<dyn Asker>>,
+}
+
+/// Whether commands are run, and what confines them.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Commands {
+    /// They are not run: nobody chose a sandbox, or to do without.
+    #[default]
+    Refused,
+    /// In a sandbox.
+    Confined(Sandbox),
+    /// With everything that we may do ourselves.
+    Unconfined,
 }
 
 impl Workbench {
-    /// A bench in a workspace of which nothing has been read.
+    /// A bench in a workspace of which nothing has been read. Commands are refused until
+    /// [`with_commands`](Self::with_commands) says how they are confined.
     pub fn new(workspace: Workspace) -> Self {
-        Self { shared: Arc::new(Shared { workspace, memory: FileMemory::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                workspace,
+                memory: FileMemory::default(),
+                supervisor: Supervisor::new(),
+                commands: Commands::default(),
+                environment: Environment::default(),
+                background: Background::default(),
+                outputs: Outputs::default(),
+                asker: None,
+            }),
+        }
+    }
+
+    /// Sets whether commands are run, and what confines them.
+    #[must_use]
+    pub fn with_commands(self, commands: Commands) -> Self {
+        self.with(|shared| shared.commands = commands)
+    }
+
+    /// Sets the variables that commands get.
+    #[must_use]
+    pub fn with_environment(self, environment: Environment) -> Self {
+        self.with(|shared| shared.environment = environment)
+    }
+
+    /// Sets who starts commands, and ends them when the last bench that has it is gone.
+    #[must_use]
+    pub fn with_supervisor(self, supervisor: Supervisor) -> Self {
+        self.with(|shared| shared.supervisor = supervisor)
+    }
+
+    /// Sets where long outputs are kept.
+    #[must_use]
+    pub fn with_outputs(self, outputs: Outputs) -> Self {
+        self.with(|shared| shared.outputs = outputs)
+    }
+
+    /// Sets who can ask a person.
+    #[must_use]
+    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
+        self.with(|shared| shared.asker = Some(asker))
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
+        set(Arc::make_mut(&mut self.shared));
+        self
     }
 
     /// Where the agent works.
@@ -32,5 +105,34 @@ impl Workbench {
     /// What the agent has read.
     pub fn memory(&self) -> &FileMemory {
         &self.shared.memory
+    }
+
+    /// Who starts commands.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.shared.supervisor
+    }
+
+    /// What confines commands.
+    pub fn commands(&self) -> &Commands {
+        &self.shared.commands
+    }
+
+    /// The variables that commands get.
+    pub fn environment(&self) -> &Environment {
+        &self.shared.environment
+    }
+
+    /// Outputs that were cut.
+    pub fn outputs(&self) -> &Outputs {
+        &self.shared.outputs
+    }
+
+    /// Who can ask a person.
+    pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
+        self.shared.asker.as_ref()
+    }
+
+    pub(crate) fn background(&self) -> &Background {
+        &self.shared.background
     }
 }

@@ -195,7 +195,7 @@ fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
 }
 
 /// Names of an open directory. The handle's position moves.
-fn entries(handle: &OwnedFd, limit: usize) -> Result<(Vec<Entry>, bool), Errno> {
+pub(super) fn entries(handle: &OwnedFd, limit: usize) -> Result<(Vec<Entry>, bool), Errno> {
     use std::os::unix::ffi::OsStrExt;
 
     let mut found = Vec::new();

@@ -9,7 +9,7 @@
 //!
 //! - `path`: from text to a root and a path relative to it.
 //! - `resolve`: from there to an open handle.
-//! - `read`, `write`, `directory`: what is done with it.
+//! - `read`, `write`, `directory`: what is done with it. `folder`: walking on from it.
 //! - `memory`: what the agent has read. [`text`]: encodings and line endings, kept.
 //!
 //! ```
@@ -27,6 +27,7 @@
 
 mod directory;
 mod error;
+mod folder;
 #[cfg(feature = "planted")]
 mod hole;
 mod memory;
@@ -41,6 +42,7 @@ mod write;
 
 pub use directory::{Entry, Kind};
 pub use error::FileError;
+pub use folder::Folder;
 #[cfg(feature = "planted")]
 pub use hole::Hole;
 pub use memory::{FileMemory, Known, Standing};

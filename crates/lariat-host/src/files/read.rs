@@ -117,7 +117,7 @@ impl Workspace {
     }
 
     /// Opens a regular file for its content.
-    fn open_content(&self, path: &str) -> Result<(File, Stat), FileError> {
+    pub(super) fn open_content(&self, path: &str) -> Result<(File, Stat), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let handle = self.open_path(path, OFlags::PATH)?;
         self.must_be_regular(path, &fstat(&handle).map_err(refused)?)?;

@@ -41,6 +41,11 @@ impl Stamp {
         self.size
     }
 
+    /// Nanoseconds since 1970 at which its content was changed last.
+    pub const fn modified(&self) -> i128 {
+        self.modified
+    }
+
     /// Whether the other is the same file with the same content times. A rename moves the time of change, so that is
     /// left out.
     pub(super) fn same_content(&self, other: &Self) -> bool {

@@ -117,10 +117,28 @@ impl Supervisor {
     /// # Errors
     /// [`ProcessError`] when it could not be started. How it ended is not an error.
     pub async fn run(&self, launch: Launch, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
+        self.run_observed(launch, cancel, |_| std::future::ready(())).await
+    }
+
+    /// As [`run`](Self::run), with something beside it that looks at the program until it ended.
+    ///
+    /// # Errors
+    /// As those of `run`.
+    pub async fn run_observed<F: Future<Output = ()>>(
+        &self,
+        launch: Launch,
+        cancel: &CancellationToken,
+        observe: impl FnOnce(Process) -> F,
+    ) -> Result<Finished, ProcessError> {
         let process = self.start(launch).await?;
         let owned = EndOnDrop(&process);
+        let observed = async {
+            observe(process.clone()).await;
+            std::future::pending().await
+        };
         let finished = tokio::select! {
             finished = process.wait() => finished,
+            finished = observed => finished,
             () = cancel.cancelled() => {
                 process.shared.ask_to_end(End::Cancelled);
                 process.wait().await

@@ -5,5 +5,9 @@
     reason = "a test that cannot make its files has failed; helpers outside of `#[test]` are tests too"
 )]
 
+mod commands;
+mod finding;
+mod ground;
 mod scenarios;
 mod speed;
+mod talking;

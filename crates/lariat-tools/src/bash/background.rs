@@ -1,0 +1,255 @@
+//! Commands in the background: `bash_output`, `bash_input`, `bash_stop`.
+//!
+//! Owns how far each one's output was shown. Those that ended stay known until others need their place.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_host::process::Process;
+use serde::Deserialize;
+
+use super::told;
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::bench_tool::BenchTool;
+
+/// Commands that may run in the background at a time.
+const MOST_RUNNING: usize = 16;
+/// Commands that are known, with those that ended.
+const MOST_KNOWN: usize = 64;
+/// How often is looked for new output while a call waits for it.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a program may take to read what is written to it.
+const WRITE: Duration = Duration::from_secs(10);
+/// What ends the input of a terminal: Ctrl-D.
+const END_OF_INPUT: &[u8] = b"\x04";
+
+/// Commands in the background. Cloning shares.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Background {
+    known: Arc<Mutex<BTreeMap<u64, Known>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    process: Process,
+    terminal: bool,
+    /// How far its output was shown.
+    mark: u64,
+}
+
+impl Background {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses when too many run.
+    pub(super) fn has_room(&self) -> Result<(), ToolError> {
+        let running = self.lock().values().filter(|known| known.process.exit().is_none()).count();
+        if running < MOST_RUNNING {
+            return Ok(());
+        }
+        Err(ToolError::Failed(format!(
+            "{running} commands run in the background already; at most {MOST_RUNNING} may. End one with `bash_stop`."
+        )))
+    }
+
+    pub(super) fn add(&self, process: Process, terminal: bool) -> String {
+        let mut known = self.lock();
+        while known.len() >= MOST_KNOWN {
+            let ended = known.iter().find(|(_, known)| known.process.exit().is_some()).map(|(id, _)| *id);
+            let Some(ended) = ended else { break };
+            known.remove(&ended);
+        }
+        let number = known.last_key_value().map_or(1, |(last, _)| last + 1);
+        known.insert(number, Known { process, terminal, mark: 0 });
+        format!("b{number}")
+    }
+
+    fn find(&self, id: &str) -> Result<(u64, Known), ToolError> {
+        let known = self.lock();
+        let number = id.trim().trim_start_matches('b').parse().ok();
+        if let Some((number, found)) = number.and_then(|number: u64| known.get_key_value(&number)) {
+            return Ok((*number, found.clone()));
+        }
+        let list: Vec<_> = known.iter().map(|(id, known)| format!("`b{id}` ({})", known.state())).collect();
+        let list = if list.is_empty() { "none was started".to_owned() } else { list.join(", ") };
+        Err(ToolError::Failed(format!("There is no command `{id}` in the background: {list}.")))
+    }
+
+    /// What was printed since it was shown last.
+    fn news(&self, number: u64, known: &Known) -> (String, bool) {
+        let reading = known.process.read(known.mark);
+        if let Some(known) = self.lock().get_mut(&number) {
+            known.mark = known.mark.max(reading.mark);
+        }
+        let text = String::from_utf8_lossy(&reading.bytes).into_owned();
+        (if known.terminal { told::plain(&text) } else { text }, reading.gap)
+    }
+}
+
+impl Known {
+    fn state(&self) -> &'static str {
+        if self.process.exit().is_some() { "ended" } else { "running" }
+    }
+}
+
+/// What is new about a command, for the model.
+async fn news(bench: &Workbench, number: u64, known: &Known) -> ToolResult {
+    let finished = match known.process.exit() {
+        Some(_) => Some(known.process.wait().await),
+        None => None,
+    };
+    let (text, gap) = bench.background().news(number, known);
+    told::news(bench.outputs(), &text, gap, finished.as_ref())
+}
+
+/// The tool that shows new output.
+pub(crate) struct BashOutput;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    id: String,
+    wait_seconds: Option<u64>,
+}
+
+impl BenchTool for BashOutput {
+    type Arguments = Asked;
+    const NAME: &'static str = "bash_output";
+    const LABEL: &'static str = "Output";
+    const DESCRIPTION: &'static str = "Shows what a background command printed since the last look, and whether it still runs. With `wait_seconds` it waits until something new is printed or the command ends.";
+    const FIELDS: &'static [Field] = &[
+        Field::required("id", Kind::Text, "The id that `bash` gave, such as `b1`."),
+        Field::optional("wait_seconds", Kind::Number(0, 600), "Seconds to wait at most; 0 if left out."),
+    ];
+    const EFFECTS: ToolEffects = ToolEffects::READS;
+
+    fn run(
+        bench: &Workbench,
+        arguments: Asked,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let (number, known) = bench.background().find(&arguments.id)?;
+            let printed = async {
+                while known.process.exit().is_none() && known.process.read(known.mark).mark == known.mark {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            let seconds = arguments.wait_seconds.unwrap_or_default();
+            if seconds > 0 {
+                tokio::select! {
+                    _ = tokio::time::timeout(Duration::from_secs(seconds), printed) => {}
+                    () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
+                }
+            }
+            Ok(news(bench, number, &known).await)
+        })
+    }
+}
+
+/// The tool that writes input.
+pub(crate) struct BashInput;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Typed {
+    id: String,
+    text: Option<String>,
+    close: Option<bool>,
+}
+
+impl BenchTool for BashInput {
+    type Arguments = Typed;
+    const NAME: &'static str = "bash_input";
+    const LABEL: &'static str = "Input";
+    const DESCRIPTION: &'static str = "Writes to the input of a background command, exactly as given: end a line with a line break. In a terminal, control characters are keys (`\\u0003` is Ctrl-C).";
+    const FIELDS: &'static [Field] = &[
+        Field::required("id", Kind::Text, "The id that `bash` gave, such as `b1`."),
+        Field::optional("text", Kind::Text, "What to write."),
+        Field::optional("close", Kind::Switch, "End the input after that."),
+    ];
+    const EFFECTS: ToolEffects = ToolEffects::ALL;
+
+    fn run(
+        bench: &Workbench,
+        arguments: Typed,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let (_, known) = bench.background().find(&arguments.id)?;
+            let text = arguments.text.unwrap_or_default();
+            if text.is_empty() && arguments.close != Some(true) {
+                return Err(ToolError::InvalidArgs("Give `text` to write, or set `close`.".to_owned()));
+            }
+            if known.process.exit().is_some() {
+                return Err(ToolError::Failed(format!("`{}` has ended; nothing was written.", arguments.id)));
+            }
+            let write = tokio::time::timeout(WRITE, known.process.write(text.as_bytes()));
+            let written = tokio::select! {
+                written = write => written,
+                () = context.cancel.cancelled() => {
+                    return Err(ToolError::Interrupted("cancelled while it was written".to_owned()));
+                }
+            };
+            match written {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    return Err(ToolError::Failed(format!(
+                        "Not everything was written: its input is closed ({error})."
+                    )));
+                }
+                Err(_) => {
+                    let seconds = WRITE.as_secs();
+                    let text = format!("the command did not read all of it within {seconds} s");
+                    return Err(ToolError::Interrupted(text));
+                }
+            }
+            if arguments.close == Some(true) {
+                if known.terminal {
+                    // A terminal has no other end.
+                    let _ = known.process.write(END_OF_INPUT).await;
+                } else {
+                    known.process.close_input().await;
+                }
+            }
+            Ok(ToolResult::text(format!("Wrote {} bytes.\n", text.len())))
+        })
+    }
+}
+
+/// The tool that ends a command.
+pub(crate) struct BashStop;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Stopped {
+    id: String,
+}
+
+impl BenchTool for BashStop {
+    type Arguments = Stopped;
+    const NAME: &'static str = "bash_stop";
+    const LABEL: &'static str = "Stop";
+    const DESCRIPTION: &'static str =
+        "Ends a background command and everything it started, and shows what it printed since the last look.";
+    const FIELDS: &'static [Field] =
+        &[Field::required("id", Kind::Text, "The id that `bash` gave, such as `b1`.")];
+    const EFFECTS: ToolEffects = ToolEffects::EXECUTES;
+
+    fn run(
+        bench: &Workbench,
+        arguments: Stopped,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let (number, known) = bench.background().find(&arguments.id)?;
+            known.process.stop().await;
+            Ok(news(bench, number, &known).await)
+        })
+    }
+}

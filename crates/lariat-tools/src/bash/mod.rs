@@ -1,0 +1,50 @@
+//! Commands: `bash` runs one, `bash_output`, `bash_input` and `bash_stop` deal with those in the background.
+//!
+//! - `run`: the tool `bash`.
+//! - `background`: commands that go on after their call, and the three tools for them.
+//! - `told`: what the model reads of a command.
+//!
+//! Owns how a call becomes a launch. The supervisor of the bench owns what runs; when it goes, everything goes.
+
+mod background;
+mod run;
+mod told;
+
+use std::time::Duration;
+
+use lariat_core::tool::ToolError;
+use lariat_host::process::{CaptureLimits, Launch, ProcessError};
+
+use crate::Workbench;
+use crate::workbench::Commands;
+
+pub(crate) use background::{Background, BashInput, BashOutput, BashStop};
+pub(crate) use run::Bash;
+
+/// Variables that keep programs from waiting for a person.
+const VARIABLES: &[(&str, &str)] =
+    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true")];
+
+/// A command of a model as the supervisor takes it.
+fn launch(bench: &Workbench, command: &str, time: Option<Duration>) -> Result<Launch, ToolError> {
+    let mut environment = bench.environment().clone().with("TERM", "dumb");
+    for (name, value) in VARIABLES {
+        environment = environment.with(name, value);
+    }
+    let capture = CaptureLimits { spill: bench.outputs().place(), ..CaptureLimits::default() };
+    let launch = Launch::shell(command, bench.workspace().path())
+        .with_environment(environment)
+        .with_time(time)
+        .with_capture(capture);
+    match bench.commands() {
+        Commands::Confined(sandbox) => Ok(launch.with_sandbox(sandbox.clone())),
+        Commands::Unconfined => Ok(launch),
+        Commands::Refused => Err(ToolError::Failed(
+            "Commands cannot be run: this machine has no working sandbox, and running without one was not chosen. Use the other tools.".to_owned(),
+        )),
+    }
+}
+
+fn not_started(error: ProcessError) -> ToolError {
+    ToolError::Failed(format!("The command was not run: {error}."))
+}

@@ -1,0 +1,180 @@
+//! What the model reads of a command: its output within a bound, then how it ended.
+//!
+//! Owns the words. An exit code that is not 0 is a result, not an error of the tool.
+
+use lariat_core::tool::ToolResult;
+use lariat_host::process::{Captured, End, Exit, Finished};
+use serde_json::{Value, json};
+
+use crate::output;
+use crate::outputs::Outputs;
+
+/// A command that ran to its end, with the seconds it was given.
+pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> ToolResult {
+    let (mut text, id) = shown(outputs, &finished.output);
+    end_line(&mut text);
+    if text.is_empty() {
+        text.push_str("[No output.]\n");
+    }
+    if finished.end == End::TimedOut {
+        text.push_str(&format!(
+            "[Timed out after {seconds} s. It was ended with everything it started. Raise `timeout_seconds`, or set `background`.]\n"
+        ));
+    } else {
+        text.push_str(&ending(finished));
+    }
+    text.push_str(&denials(finished));
+    ToolResult::text(text).with_details(details(finished, id))
+}
+
+/// What is new about a command in the background.
+pub(super) fn news(outputs: &Outputs, new: &str, gap: bool, finished: Option<&Finished>) -> ToolResult {
+    let mut text = String::new();
+    if gap {
+        text.push_str("[Some output before this is lost: look more often.]\n");
+    }
+    let mut id = None;
+    if new.len() > output::LIMIT {
+        let kept = outputs.keep(new.as_bytes());
+        text.push_str(&output::cut(new, output::LIMIT, &how(&kept)));
+        id = Some(kept);
+    } else {
+        text.push_str(new);
+    }
+    end_line(&mut text);
+    if new.is_empty() {
+        text.push_str("[No new output.]\n");
+    }
+    let Some(finished) = finished else {
+        text.push_str("[Still running.]\n");
+        return ToolResult::text(text).with_details(json!({ "running": true, "output_id": id }));
+    };
+    text.push_str(&match ending(finished) {
+        ending if ending.is_empty() => "[Exit code 0.]\n".to_owned(),
+        ending => ending,
+    });
+    text.push_str(&denials(finished));
+    ToolResult::text(text).with_details(details(finished, id))
+}
+
+fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+fn how(id: &str) -> String {
+    format!("Use `recall` with `id` `{id}` to read it")
+}
+
+/// The output within its bound, and the id of the whole when it was cut.
+fn shown(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
+    if captured.missing() == 0 {
+        let bytes = [captured.head.as_slice(), captured.tail.as_slice()].concat();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if text.len() <= output::LIMIT {
+            return (text, None);
+        }
+        let id = outputs.keep(bytes);
+        return (output::cut(&text, output::LIMIT, &how(&id)), Some(id));
+    }
+    // Head and tail are longer than what is shown, so one cut tells all that is missing.
+    let text = captured.text();
+    let id = captured.spill.as_deref().and_then(|path| outputs.keep_file(path));
+    let (how, id) = match id {
+        Some(id) if captured.spilled < captured.total => {
+            (format!("{}; of {} bytes the first {} are kept", how(&id), captured.total, captured.spilled), id)
+        }
+        Some(id) => (format!("{}; it has {} bytes in all", how(&id), captured.total), id),
+        None => {
+            let id = outputs.keep(text.as_bytes());
+            let missing = captured.missing();
+            (format!("{}, but for {missing} bytes in its middle, which are lost", how(&id)), id)
+        }
+    };
+    (output::cut(&text, output::LIMIT, &how), Some(id))
+}
+
+/// How a command ended, where that is worth a line.
+fn ending(finished: &Finished) -> String {
+    match (finished.end, finished.exit) {
+        (End::TimedOut, _) => "[Its time was over; it was ended with everything it started.]\n".to_owned(),
+        (End::Cancelled, _) => "[Cancelled; it was ended with everything it started.]\n".to_owned(),
+        (End::Stopped, _) => "[Stopped, with everything it started.]\n".to_owned(),
+        (_, Exit::Code(0)) => String::new(),
+        (_, Exit::Code(code)) => format!("[Exit code {code}.]\n"),
+        (_, Exit::Signal(signal)) => format!("[Ended by signal {signal}{}.]\n", signal_name(signal)),
+        _ => "[How it ended is not known.]\n".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        2 => " (interrupted)",
+        6 => " (aborted)",
+        9 => " (killed: perhaps out of memory)",
+        11 => " (segmentation fault)",
+        15 => " (terminated)",
+        _ => "",
+    }
+}
+
+fn denials(finished: &Finished) -> String {
+    finished.denials.iter().map(|denial| format!("[Refused: {denial}.]\n")).collect()
+}
+
+fn details(finished: &Finished, id: Option<String>) -> Value {
+    let (code, signal) = match finished.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        _ => (None, None),
+    };
+    let end = match finished.end {
+        End::TimedOut => "timed_out",
+        End::Cancelled => "cancelled",
+        End::Stopped => "stopped",
+        _ => "by_itself",
+    };
+    let denials: Vec<_> = finished.denials.iter().map(ToString::to_string).collect();
+    json!({
+        "exit_code": code,
+        "signal": signal,
+        "end": end,
+        "elapsed_ms": u64::try_from(finished.elapsed.as_millis()).unwrap_or(u64::MAX),
+        "output_bytes": finished.output.total,
+        "output_id": id,
+        "denials": denials,
+    })
+}
+
+/// Text of a terminal without what moves the cursor and colours it.
+pub(super) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(char) = rest.next() {
+        match char {
+            '\u{1b}' => match rest.next() {
+                Some('[') => while rest.next().is_some_and(|part| !('@'..='~').contains(&part)) {},
+                Some(']') => {
+                    // Ends with BEL, or with ESC and a backslash.
+                    while let Some(part) = rest.next() {
+                        if part == '\u{7}' || (part == '\u{1b}' && rest.next_if_eq(&'\\').is_some()) {
+                            break;
+                        }
+                    }
+                }
+                Some('(' | ')') => drop(rest.next()),
+                _ => {}
+            },
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\u{8}' => drop(plain.pop()),
+            '\u{7}' => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+#[path = "../told_tests.rs"]
+mod tests;

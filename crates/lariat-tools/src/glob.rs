@@ -1,0 +1,132 @@
+//! `glob`: files by name, the newest first.
+//!
+//! Owns the call and its order: time of change, then path.
+
+use std::ops::ControlFlow;
+
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::bench_tool::{BenchTool, blocking};
+use crate::document::counted;
+use crate::output::LIMIT as BYTES;
+use crate::search::Filter;
+use crate::tree::{Rules, Visit, Visited, Walk};
+
+/// Files that are shown, unless a call asks for others.
+const LIMIT: usize = 200;
+
+/// The tool.
+pub(crate) struct Glob;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Arguments {
+    pattern: String,
+    path: Option<String>,
+    limit: Option<usize>,
+    all: Option<bool>,
+}
+
+impl BenchTool for Glob {
+    type Arguments = Arguments;
+    const NAME: &'static str = "glob";
+    const LABEL: &'static str = "Find files";
+    const DESCRIPTION: &'static str = "Finds files by name: `*.rs` anywhere, `src/**/*.{js,ts}` beneath `src`. The most recently changed come first. What git ignores is left out unless \
+        `all` is set. To find files by content, use `search`.";
+    const FIELDS: &'static [Field] = &[
+        Field::required(
+            "pattern",
+            Kind::Text,
+            "A glob. Without `/` it is compared with names at every depth, with `/` with paths beneath `path`.",
+        ),
+        Field::optional("path", Kind::Text, "The directory to look in; the workspace if left out."),
+        Field::optional("limit", Kind::Number(1, 5_000), "Files to show; 200 if left out."),
+        Field::optional("all", Kind::Switch, "Find what git ignores, too."),
+    ];
+    const EFFECTS: ToolEffects = ToolEffects::READS;
+
+    fn run(
+        bench: &Workbench,
+        arguments: Arguments,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let bench = bench.clone();
+            blocking(&context, move |cancel| glob(&bench, &arguments, cancel)).await
+        })
+    }
+}
+
+fn glob(
+    bench: &Workbench,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<ToolResult, ToolError> {
+    if arguments.pattern.starts_with('!') {
+        return Err(ToolError::InvalidArgs(
+            "`pattern` must name what to find; it cannot begin with `!`.".to_owned(),
+        ));
+    }
+    let path = arguments.path.as_deref().unwrap_or(".");
+    let naming = Naming(Filter::new(path, Some(&arguments.pattern), None)?);
+    let rules = match arguments.all {
+        Some(true) => Rules::Nothing,
+        _ => Rules::above(bench.workspace(), path),
+    };
+    let mut files = Vec::new();
+    let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
+    walk.run(&naming, |mut found: Vec<(i128, String)>| {
+        files.append(&mut found);
+        ControlFlow::Continue(())
+    })?;
+    files.sort_unstable_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.cmp(right)));
+    let limit = arguments.limit.unwrap_or(LIMIT);
+    let (mut text, mut shown) = (String::new(), 0);
+    for (_, path) in files.iter().take(limit) {
+        if text.len() + path.len() > BYTES {
+            break;
+        }
+        text.push_str(path);
+        text.push('\n');
+        shown += 1;
+    }
+    if files.is_empty() {
+        text = format!("No file matches `{}`.\n", arguments.pattern);
+        if arguments.all != Some(true) {
+            text.push_str("[What git ignores was left out; set `all` to find it, too.]\n");
+        }
+    } else if shown < files.len() {
+        text.push_str(&format!(
+            "[{shown} of {} shown, the newest first. Narrow the pattern or `path`, or raise `limit`.]\n",
+            counted(files.len(), "file"),
+        ));
+    }
+    let details = json!({ "shown": shown, "files": files.len() });
+    Ok(ToolResult::text(text).with_details(details))
+}
+
+struct Naming(Filter);
+
+impl Visit for Naming {
+    type Found = (i128, String);
+    type Tools = ();
+
+    fn tools(&self) {}
+
+    fn wants(&self, path: &str) -> bool {
+        self.0.wants(path)
+    }
+
+    fn visit(&self, (): &mut (), file: &Visited<'_>, found: &mut Vec<(i128, String)>) -> ControlFlow<()> {
+        if let Ok(stamp) = file.folder.stamp(file.name) {
+            found.push((stamp.modified(), file.path.to_owned()));
+        }
+        ControlFlow::Continue(())
+    }
+}

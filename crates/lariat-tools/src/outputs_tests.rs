@@ -1,0 +1,36 @@
+//! Bounds of what is kept.
+#![expect(clippy::disallowed_methods, reason = "a test looks at its own files")]
+
+use lariat_host::files::Workspace;
+
+use super::{MOST_BYTES, MOST_OUTPUTS, Outputs};
+
+#[test]
+fn the_oldest_output_goes_when_there_are_too_many_or_they_are_too_large() {
+    let outputs = Outputs::default();
+    let first = outputs.keep(*b"first");
+    for _ in 1..MOST_OUTPUTS {
+        outputs.keep(*b"x");
+    }
+    assert!(outputs.find(&first).is_some());
+    outputs.keep(*b"one more");
+    assert!(outputs.find(&first).is_none());
+    let large = outputs.keep(vec![0; MOST_BYTES]);
+    assert_eq!(outputs.ids(), [large.clone()]);
+    let larger = outputs.keep(vec![0; MOST_BYTES + 1]);
+    assert_eq!(outputs.ids(), [larger]);
+}
+
+#[test]
+fn files_of_outputs_go_with_them() {
+    let folder = std::env::temp_dir().join(format!("lariat-outputs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let outputs = Outputs::in_directory(Workspace::open(&folder).unwrap());
+    let place = outputs.place().unwrap();
+    std::fs::write(&place, "long").unwrap();
+    let id = outputs.keep_file(&place).unwrap();
+    assert!(outputs.find(&id).is_some());
+    drop(outputs);
+    assert!(!place.exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}

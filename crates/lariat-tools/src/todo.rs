@@ -1,0 +1,95 @@
+//! `todo`: the plan of an agent, for itself and for people who watch.
+//!
+//! Owns the form of a list. Every call replaces the whole list, so the last result is the state and nothing is kept here.
+
+use lariat_core::BoxFuture;
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::Workbench;
+use crate::arguments::{Field, Kind};
+use crate::bench_tool::BenchTool;
+
+/// The tool.
+pub(crate) struct Todo;
+
+/// What a call says.
+#[derive(Deserialize)]
+pub(crate) struct Arguments {
+    items: Vec<Item>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Item {
+    content: String,
+    status: Status,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+impl BenchTool for Todo {
+    type Arguments = Arguments;
+    const NAME: &'static str = "todo";
+    const LABEL: &'static str = "Plan";
+    const DESCRIPTION: &'static str = "Replaces your list of tasks, which people watch. Use it for work of three steps or more. Send the whole list each time; have at most one item `in_progress`; set \
+        an item `completed` as soon as it is done, and only then.";
+    const FIELDS: &'static [Field] = &[Field::required(
+        "items",
+        Kind::List(
+            &Kind::Object(&[
+                Field::required("content", Kind::Text, "What is to be done."),
+                Field::required(
+                    "status",
+                    Kind::Word(&["pending", "in_progress", "completed"]),
+                    "How far it is.",
+                ),
+            ]),
+            0,
+            100,
+        ),
+        "All items, in order.",
+    )];
+    const EFFECTS: ToolEffects = ToolEffects::NONE;
+
+    fn run(
+        _: &Workbench,
+        arguments: Arguments,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(std::future::ready(plan(&arguments.items)))
+    }
+}
+
+fn plan(items: &[Item]) -> Result<ToolResult, ToolError> {
+    let count = |status| items.iter().filter(|item| item.status == status).count();
+    if let Some(empty) = items.iter().position(|item| item.content.trim().is_empty()) {
+        return Err(ToolError::InvalidArgs(format!("`items[{empty}].content` must say what is to be done.")));
+    }
+    if count(Status::InProgress) > 1 {
+        return Err(ToolError::InvalidArgs(format!(
+            "{} items are `in_progress`; at most one may be. Set the others `pending`.",
+            count(Status::InProgress)
+        )));
+    }
+    let mut text = String::new();
+    for item in items {
+        let mark = match item.status {
+            Status::Pending => " ",
+            Status::InProgress => ">",
+            Status::Completed => "x",
+        };
+        text.push_str(&format!("[{mark}] {}\n", item.content.trim()));
+    }
+    if items.is_empty() {
+        text.push_str("The list is empty.\n");
+    }
+    let details = json!({ "items": items, "completed": count(Status::Completed), "total": items.len() });
+    Ok(ToolResult::text(text).with_details(details))
+}

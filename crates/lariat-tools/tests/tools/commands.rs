@@ -1,0 +1,176 @@
+//! `bash` and its companions with real commands.
+#![expect(clippy::disallowed_methods, reason = "a test looks at processes and files from outside")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lariat_core::cancel::CancellationToken;
+use serde_json::json;
+
+use crate::ground::{Ground, context, text};
+
+#[tokio::test]
+async fn a_command_gives_its_output_in_order_and_its_exit_code() {
+    let ground = Ground::new();
+    let result =
+        ground.call("bash", json!({ "command": "echo out; echo err >&2; pwd; exit 3" })).await.unwrap();
+    assert_eq!(text(&result), format!("out\nerr\n{}\n[Exit code 3.]\n", ground.base.join("ws").display()));
+    assert_eq!(result.details["exit_code"], 3);
+    let result = ground.call("bash", json!({ "command": "true" })).await.unwrap();
+    assert_eq!((text(&result).as_str(), &result.details["exit_code"]), ("[No output.]\n", &json!(0)));
+    let result = ground.call("bash", json!({ "command": "kill -9 $$" })).await.unwrap();
+    assert!(text(&result).contains("signal 9"), "{}", text(&result));
+    assert_eq!(result.details["signal"], 9);
+}
+
+#[tokio::test]
+async fn without_a_choice_of_sandbox_nothing_is_run() {
+    let ground = Ground::with(|bench| bench);
+    for background in [false, true] {
+        let error = ground.error("bash", json!({ "command": "touch ran", "background": background })).await;
+        assert!(error.contains("no working sandbox"), "{error}");
+    }
+    assert_eq!(ground.content("ran"), None);
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
+    let ground = Ground::new();
+    let command = "echo begun; (sleep 30; touch survived) & sleep 30";
+    let result = ground.call("bash", json!({ "command": command, "timeout_seconds": 1 })).await.unwrap();
+    let told = text(&result);
+    assert!(told.starts_with("begun\n[Timed out after 1 s."), "{told}");
+    assert_eq!(result.details["end"], "timed_out");
+    assert!(result.details["elapsed_ms"].as_u64().unwrap() < 3_000);
+}
+
+#[tokio::test]
+async fn a_cancelled_command_is_ended_and_shows_what_it_printed() {
+    let ground = Ground::new();
+    let cancel = CancellationToken::new();
+    let mut context = context("bash", cancel.clone());
+    // The first output cancels it.
+    let seen = Arc::new(Mutex::new(String::new()));
+    let note = Arc::clone(&seen);
+    context.on_update = Some(Arc::new(move |partial| {
+        note.lock().unwrap().push_str(&text(&partial));
+        cancel.cancel();
+    }));
+    let result =
+        ground.tool("bash").execute(json!({ "command": "echo begun; sleep 60" }), context).await.unwrap();
+    assert_eq!(text(&result), "begun\n[Cancelled; it was ended with everything it started.]\n");
+    assert_eq!(result.details["end"], "cancelled");
+    assert_eq!(*seen.lock().unwrap(), "begun\n");
+}
+
+#[tokio::test]
+async fn a_long_output_is_cut_and_recalled() {
+    let ground = Ground::new();
+    for (lines, spilled) in [(20_000, false), (200_000, true)] {
+        let result = ground.call("bash", json!({ "command": format!("seq 1 {lines}") })).await.unwrap();
+        let told = text(&result);
+        assert!(told.len() < 34_000 && told.contains("`recall`"), "{}", told.len());
+        assert!(told.starts_with("1\n2\n") && told.ends_with(&format!("\n{lines}\n")));
+        let id = result.details["output_id"].as_str().unwrap();
+        let middle = ground.text("recall", json!({ "id": id, "offset": lines / 2, "limit": 2 })).await;
+        let next = lines / 2 + 2;
+        assert_eq!(
+            middle,
+            format!("{}\n{}\n[More follow. Go on with `offset` {next}.]\n", lines / 2, lines / 2 + 1)
+        );
+        let found = ground.text("recall", json!({ "id": id, "pattern": "^1234.$", "limit": 3 })).await;
+        assert_eq!(
+            found,
+            "12340: 12340\n12341: 12341\n12342: 12342\n[More follow. Go on with `offset` 12343.]\n"
+        );
+        let end = ground.text("recall", json!({ "id": id, "offset": lines })).await;
+        assert_eq!(end, format!("{lines}\n[That was the end of the output.]\n"));
+        let file = std::fs::read_dir(ground.base.join("outputs")).unwrap().count();
+        assert_eq!(file, usize::from(spilled));
+    }
+    assert!(ground.error("recall", json!({ "id": "o999" })).await.contains("There is no output `o999`"));
+    assert!(
+        ground.error("recall", json!({ "id": "o2", "pattern": "(" })).await.contains("regular expression")
+    );
+}
+
+#[tokio::test]
+async fn a_background_command_is_watched_fed_and_stopped() {
+    let ground = Ground::new();
+    let command = "echo ready; while read line; do echo \"got $line\"; done; echo over";
+    let started = ground.call("bash", json!({ "command": command, "background": true })).await.unwrap();
+    let id = started.details["id"].as_str().unwrap();
+    let output = async || ground.text("bash_output", json!({ "id": id, "wait_seconds": 20 })).await;
+    assert_eq!(output().await, "ready\n[Still running.]\n");
+    assert_eq!(ground.text("bash_output", json!({ "id": id })).await, "[No new output.]\n[Still running.]\n");
+    ground.text("bash_input", json!({ "id": id, "text": "one\n" })).await;
+    assert_eq!(output().await, "got one\n[Still running.]\n");
+    ground.text("bash_input", json!({ "id": id, "close": true })).await;
+    let mut rest = String::new();
+    while !rest.contains("Exit code") {
+        rest.push_str(&output().await);
+    }
+    assert!(rest.contains("over\n") && rest.ends_with("[Exit code 0.]\n"), "{rest}");
+    assert!(ground.error("bash_input", json!({ "id": id, "text": "x" })).await.contains("has ended"));
+    let again = ground.call("bash", json!({ "command": "sleep 100", "background": true })).await.unwrap();
+    let id = again.details["id"].as_str().unwrap();
+    let stopped = ground.call("bash_stop", json!({ "id": id })).await.unwrap();
+    assert!(text(&stopped).contains("[Stopped"), "{}", text(&stopped));
+    assert_eq!(stopped.details["end"], "stopped");
+    let unknown = ground.error("bash_output", json!({ "id": "b77" })).await;
+    assert!(unknown.contains("no command `b77`") && unknown.contains("`b1` (ended)"), "{unknown}");
+}
+
+#[tokio::test]
+async fn a_terminal_is_one() {
+    let ground = Ground::new();
+    let command = "test -t 0 && test -t 1 && echo a-terminal; read line; echo got-$line";
+    let call = json!({ "command": command, "background": true, "terminal": true });
+    let started = ground.call("bash", call).await.unwrap();
+    let id = started.details["id"].as_str().unwrap();
+    assert_eq!(
+        ground.text("bash_output", json!({ "id": id, "wait_seconds": 20 })).await,
+        "a-terminal\n[Still running.]\n"
+    );
+    ground.text("bash_input", json!({ "id": id, "text": "word\n" })).await;
+    let mut seen = String::new();
+    while !seen.contains("Exit code 0") {
+        seen.push_str(&ground.text("bash_output", json!({ "id": id, "wait_seconds": 20 })).await);
+    }
+    assert!(seen.contains("got-word"), "{seen}");
+    let error = ground.error("bash", json!({ "command": "true", "terminal": true })).await;
+    assert!(error.contains("needs `background`"), "{error}");
+}
+
+#[tokio::test]
+async fn background_commands_go_with_their_tools_and_are_bounded() {
+    let ground = Ground::new();
+    let marker = format!("lariat-marker-{}", std::process::id());
+    let mut refused = None;
+    for count in 0..20 {
+        let command = format!("exec -a {marker}-{count} sleep 1000");
+        match ground.call("bash", json!({ "command": command, "background": true })).await {
+            Ok(_) => {}
+            Err(error) => refused = refused.or(Some((count, error.to_string()))),
+        }
+    }
+    let (count, error) = refused.unwrap();
+    assert_eq!(count, 16);
+    assert!(error.contains("bash_stop"), "{error}");
+    assert!(alive(&marker));
+    drop(ground);
+    for _ in 0..200 {
+        if !alive(&marker) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("commands outlived their tools");
+}
+
+fn alive(marker: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read_to_string(entry.path().join("cmdline"));
+        line.is_ok_and(|line| line.starts_with(marker))
+    })
+}
