@@ -10,13 +10,16 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["machine", MODEL, PEERS, "runs", TOOLS];
+const NAMES: &[&str] = &["machine", MODEL, PEERS, "runs", STORE, TOOLS];
 
 /// The one that reads streams of model services.
 const MODEL: &str = "model";
 
 /// The one that reads the stream of `model` with other people's crates.
 const PEERS: &str = "peers";
+
+/// The one that compares the stores with their engines.
+const STORE: &str = "store";
 
 /// The one that calls the tools.
 const TOOLS: &str = "tools";
@@ -61,9 +64,10 @@ impl Bench {
                 .with_arguments([format!("{target}/release/bench")])
                 .with_arguments(&self.arguments);
         }
-        // Only one of them needs the HTTP stack, and building that takes minutes.
+        // Only one of them needs the HTTP stack, and one the databases: building those takes minutes.
         let features = match self.name.as_str() {
             MODEL => "",
+            STORE => "--no-default-features --features store",
             TOOLS => "--no-default-features --features tools",
             _ => "--no-default-features",
         };
@@ -93,6 +97,15 @@ mod tests {
     }
 
     #[test]
+    fn only_the_bench_of_the_stores_is_built_with_them() {
+        let line = parse(&["store", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string();
+        assert!(
+            line.ends_with("--no-default-features --features store --bin bench -- store --short"),
+            "{line}"
+        );
+    }
+
+    #[test]
     fn only_the_bench_of_the_tools_is_built_with_them() {
         let line = parse(&["tools"]).unwrap().command_line(&Workspace::fake("target")).to_string();
         assert!(line.contains("--no-default-features --features tools --bin bench -- tools"), "{line}");
@@ -111,7 +124,7 @@ mod tests {
     fn a_missing_or_unknown_name_lists_the_benches() {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
-            assert!(error.contains("`machine`, `model`, `peers`, `runs`, `tools`"), "{error}");
+            assert!(error.contains("`machine`, `model`, `peers`, `runs`, `store`, `tools`"), "{error}");
         }
     }
 }

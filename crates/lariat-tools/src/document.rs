@@ -36,8 +36,8 @@ impl Document {
             return Err(failed(FileError::Changed(path.to_owned())));
         }
         let size = bytes.len() as u64;
-        let text =
-            Text::decode(&bytes).ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))?;
+        let text = Text::from_bytes(bytes)
+            .ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))?;
         Ok(Self { path: path.to_owned(), text, known })
     }
 
@@ -67,7 +67,8 @@ pub(crate) fn encode(path: &str, text: &Text) -> Result<Vec<u8>, ToolError> {
 
 /// What a front end shows of a change.
 pub(crate) fn details(path: &str, before: Option<(&Text, &Known)>, after: Option<(&Text, &Known)>) -> Value {
-    let text = |side: Option<(&Text, &Known)>| side.map_or("", |(text, _)| text.as_str()).to_owned();
+    let old = before.map_or("", |(text, _)| text.as_str());
+    let new = after.map_or("", |(text, _)| text.as_str());
     let hash = |side: Option<(&Text, &Known)>| {
         side.and_then(|(_, known)| known.hash).map(|hash| hash.to_hex().to_string())
     };
@@ -76,7 +77,7 @@ pub(crate) fn details(path: &str, before: Option<(&Text, &Known)>, after: Option
         "bytes": after.map_or(0, |(_, known)| known.stamp.size()),
         "hash_before": hash(before),
         "hash_after": hash(after),
-        "diff": unified(path, &text(before), &text(after)),
+        "diff": unified(path, old, new),
     })
 }
 

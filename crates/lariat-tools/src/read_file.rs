@@ -59,30 +59,31 @@ impl FileTool for ReadFile {
             return large(bench, &arguments, size);
         }
         let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
+        let known = Known::of(content.stamp, &content.bytes);
         if let Some(mime_type) = image::kind(&content.bytes) {
+            bench.memory().remember(path, known);
             return Ok(shown_image(path, &content.bytes, mime_type));
         }
-        let text = readable(path, &content.bytes, size)?;
-        let known = Known::of(content.stamp, &content.bytes);
+        let text = readable(path, content.bytes, size)?;
         bench.memory().remember(path, known.clone());
-        let total = text.as_str().lines().count() as u64;
         let skip = arguments.offset.map_or(0, |offset| offset - 1);
         if text.as_str().is_empty() {
             return Ok(ToolResult::text(format!("`{path}` is empty."))
                 .with_details(json!({ "path": path, "bytes": 0 })));
         }
-        if skip >= total {
-            return Err(past_the_end(path, skip + 1, total));
-        }
-        let count = arguments.limit.unwrap_or(LINES);
-        let lines = text.as_str().lines().skip(usize::try_from(skip).unwrap_or(usize::MAX));
+        let mut lines = text.as_str().lines();
+        let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
         let mut page = Page::new(skip, text.as_str().len());
-        lines.take(usize::try_from(count).unwrap_or(usize::MAX)).for_each(|line| page.put(line));
-        if page.next <= total {
-            let (last, next, rest) = (page.next - 1, page.next, total - page.next + 1);
+        let count = usize::try_from(arguments.limit.unwrap_or(LINES)).unwrap_or(usize::MAX);
+        lines.by_ref().take(count).for_each(|line| page.put(line));
+        if page.text.is_empty() {
+            return Err(past_the_end(path, skip + 1, passed));
+        }
+        let (first, last, next, rest) = (skip + 1, page.next - 1, page.next, lines.count() as u64);
+        let total = last + rest;
+        if rest > 0 {
             page.note(&format!(
-                "Lines {}-{last} of {total}; {rest} remain. Read on with `offset` {next}.",
-                skip + 1
+                "Lines {first}-{last} of {total}; {rest} remain. Read on with `offset` {next}."
             ));
         }
         Ok(ToolResult::text(page.text).with_details(json!({
@@ -103,6 +104,7 @@ fn large(bench: &Workbench, arguments: &Arguments, size: u64) -> Result<ToolResu
     let start = workspace.read_lines(path, 0, MAGIC as u64, MAGIC).map_err(failed)?;
     if let Some(mime_type) = image::kind(&start.bytes) {
         let content = workspace.read(path, IMAGE_LIMIT).map_err(failed)?;
+        bench.memory().remember(path, Known::of(content.stamp, &content.bytes));
         return Ok(shown_image(path, &content.bytes, mime_type));
     }
     if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
@@ -116,7 +118,7 @@ fn large(bench: &Workbench, arguments: &Arguments, size: u64) -> Result<ToolResu
     if range.bytes.is_empty() {
         return Err(past_the_end(path, skip + 1, range.skipped));
     }
-    let text = readable(path, whole_characters(&range.bytes), size)?;
+    let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
     bench.memory().remember(path, Known::in_part(range.stamp));
     let mut page = Page::new(skip, text.as_str().len());
     text.as_str().lines().for_each(|line| page.put(line));
@@ -145,24 +147,36 @@ impl Page {
     }
 
     fn put(&mut self, line: &str) {
-        use std::fmt::Write as _;
-
-        let _ = write!(self.text, "{:>6}\t", self.next);
+        self.put_number();
         // No line has more characters than bytes.
         match if line.len() <= LINE_LIMIT { None } else { line.char_indices().nth(LINE_LIMIT) } {
             None => self.text.push_str(line),
             Some((end, _)) => {
                 let (shown, rest) = line.split_at_checked(end).unwrap_or((line, ""));
                 self.text.push_str(shown);
-                let _ = write!(
-                    self.text,
-                    "[… {} of this line are not shown]",
-                    counted(rest.chars().count(), "more character")
-                );
+                let rest = counted(rest.chars().count(), "more character");
+                self.text.push_str(&format!("[… {rest} of this line are not shown]"));
             }
         }
         self.text.push('\n');
         self.next += 1;
+    }
+
+    /// The number in six places and a tab. By hand, because there are many.
+    fn put_number(&mut self) {
+        let mut digits = [b' '; 20];
+        let (mut rest, mut start) = (self.next, digits.len());
+        for digit in digits.iter_mut().rev() {
+            if rest == 0 {
+                break;
+            }
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+            rest /= 10;
+            start -= 1;
+        }
+        let shown = digits.get(start.min(digits.len() - 6)..).unwrap_or_default();
+        self.text.push_str(std::str::from_utf8(shown).unwrap_or_default());
+        self.text.push('\t');
     }
 
     fn note(&mut self, words: &str) {
@@ -176,13 +190,13 @@ fn shown_image(path: &str, bytes: &[u8], mime_type: &str) -> ToolResult {
     ToolResult { content: vec![image], ..ToolResult::default() }.with_details(details)
 }
 
-fn readable(path: &str, bytes: &[u8], size: u64) -> Result<Text, ToolError> {
+fn readable(path: &str, bytes: Vec<u8>, size: u64) -> Result<Text, ToolError> {
     if bytes.starts_with(b"%PDF-") {
         return Err(ToolError::Failed(format!(
             "`{path}` is a PDF of {size} bytes. Reading PDFs is not supported; convert it to text with another program."
         )));
     }
-    Text::decode(bytes).ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))
+    Text::from_bytes(bytes).ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))
 }
 
 fn past_the_end(path: &str, offset: u64, total: u64) -> ToolError {

@@ -10,7 +10,7 @@
 //! - `path`: from text to a root and a path relative to it.
 //! - `resolve`: from there to an open handle.
 //! - `read`, `write`, `directory`: what is done with it. `folder`: walking on from it.
-//! - [`memory`]: what the agent has read. [`text`]: encodings and line endings, kept.
+//! - `memory`: what the agent has read. [`text`]: encodings and line endings, kept.
 //!
 //! ```
 //! use lariat_host::files::{Expected, Workspace};

@@ -23,7 +23,7 @@ use super::error::FileError;
 use super::memory::Known;
 use super::read::{CONTENT, system};
 use super::resolve::{Link, Missing, Place, is, open_name};
-use super::stamp::{FileId, Stamp};
+use super::stamp::{FileId, Stamp, size};
 use super::workspace::{Sync, Workspace};
 
 /// What must be there for a write to happen.
@@ -140,6 +140,11 @@ enum Change {
     Exchange(Known),
 }
 
+/// Bytes of an extended attribute, by the kernel's own limit.
+const MOST_ATTRIBUTE: usize = 64 * 1024;
+/// Bytes that are hashed at once.
+const CHUNK: u64 = 64 * 1024;
+
 /// A file without its final name. Dropping it removes the name it has.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
@@ -174,10 +179,12 @@ impl<'a> Temporary<'a> {
 
     fn take_attributes(&self, place: &Place) {
         let Ok(old) = open_name(&place.directory, &place.name, CONTENT, Mode::empty()) else { return };
-        let mut names = vec![0; 64 * 1024];
+        // Most files have none, and asking for the length alone tells.
+        let Ok(length @ 1..) = rustix::fs::flistxattr(&old, [0_u8; 0].as_mut_slice()) else { return };
+        let mut names = vec![0; length];
         let Ok(length) = rustix::fs::flistxattr(&old, names.as_mut_slice()) else { return };
+        let mut value = vec![0; MOST_ATTRIBUTE];
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
-            let mut value = vec![0; 64 * 1024];
             if name.is_empty() {
                 continue;
             }
@@ -278,7 +285,7 @@ fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3:
         return Err(Errno::INVAL.into());
     }
     let mut hasher = blake3::Hasher::new();
-    let mut chunk = vec![0; 64 * 1024];
+    let mut chunk = vec![0; usize::try_from(size(&stat).clamp(1, CHUNK)).unwrap_or(1)];
     loop {
         match file.read(&mut chunk)? {
             0 => return Ok((Stamp::of(&stat), hasher.finalize())),

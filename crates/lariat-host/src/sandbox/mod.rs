@@ -29,4 +29,4 @@ pub(crate) use backend::{Confinement, Guard};
 pub use denial::{Denial, Rule};
 pub(crate) use judge::Judge;
 pub use policy::{Destination, LocalSockets, Network, Policy, is_internal};
-pub use probe::{Found, probe};
+pub use probe::{Found, NoSandbox, probe};

@@ -3,5 +3,6 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests look at the world from outside")]
 
 mod folder;
+mod git;
 mod processes;
 mod sandbox;

@@ -93,11 +93,7 @@ fn run(scenario: &Path) -> Result<(), String> {
     match wanted.iter().find(|(path, found)| now.get(*path) != Some(*found)) {
         Some((path, wanted)) => {
             let now = now.get(path).map(describe);
-            return Err(format!(
-                "{name}: {} should be\n{}\nbut is\n{now:?}",
-                path.display(),
-                describe(wanted)
-            ));
+            Err(format!("{name}: {} should be\n{}\nbut is\n{now:?}", path.display(), describe(wanted)))
         }
         None if wanted.len() != now.len() => Err(format!("{name}: there are files that should not be there")),
         None => Ok(()),

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 const TURNS: usize = 301;
 
+/// What is measured, by which tool, with which arguments in which turn.
+type Measured = (&'static str, &'static str, fn(usize) -> Value);
+
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn the_median_time_of_each_call_is_printed() {
@@ -24,7 +27,7 @@ async fn the_median_time_of_each_call_is_printed() {
     }
     std::fs::write(folder.join("edited"), format!("{}mark 0\n", "some line of code\n".repeat(500))).unwrap();
     let tools = file_tools(&Workbench::new(Workspace::open(&folder).unwrap().with_sync(Sync::Fast)));
-    let calls: [(&str, &str, fn(usize) -> Value); 3] = [
+    let calls: [Measured; 3] = [
         ("10 KB", "read_file", |_| json!({ "path": "10k" })),
         ("1 MB", "read_file", |_| json!({ "path": "1m", "limit": 100_000 })),
         (

@@ -131,7 +131,9 @@ impl Bench {
             race.rounds,
             race.at_most,
             || drop(self.call("search", call.clone())),
-            || drop(rg(self.repository.path(), &arguments)),
+            || {
+                rg(self.repository.path(), &arguments);
+            },
         )
     }
 
@@ -150,7 +152,9 @@ impl Bench {
             rounds,
             at_most,
             || drop(self.call("glob", call.clone())),
-            || drop(rg(self.repository.path(), &arguments)),
+            || {
+                rg(self.repository.path(), &arguments);
+            },
         )
     }
 

@@ -1,0 +1,363 @@
+//! The one way git is run: to read, with nothing of the repository's that executes.
+//!
+//! A repository can make git start programs from dozens of places: hooks, filters, text conversions, file system
+//! monitors, pagers, signature checks, submodules with all of these again. Switching them off by name misses the next
+//! one. So git is not shown the repository's configuration at all: it gets a directory of its own, with a configuration
+//! that we wrote and links to the repository's objects, references and index. Drivers that the work tree's attributes
+//! name do not exist there, so they do nothing.
+//!
+//! Owns that directory. Invariant: no program but git itself is started, and nothing is written to the repository.
+//!
+//! Writing (commits, branches, work trees) is not offered here.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lariat_core::cancel::CancellationToken;
+
+use crate::process::{CaptureLimits, Environment, Exit, Launch, Output, ProcessError, Supervisor};
+
+/// How long a reading command may take.
+const TIME: Duration = Duration::from_secs(30);
+/// Bytes of output that are kept, half of them from the start.
+const KEPT: usize = 8 * 1024 * 1024;
+/// Bytes of the longest file that is read of a repository's own files.
+const SMALL: u64 = 64 * 1024;
+
+/// What git is told of a repository, beside its format: nothing that runs a program, nothing that writes.
+const CONFIGURATION: &str = "\
+[core]
+\tbare = false
+\tlogAllRefUpdates = false
+\tfsmonitor = false
+\tuntrackedCache = false
+\thooksPath = /dev/null
+\tpager = cat
+\tquotePath = false
+[diff]
+\tignoreSubmodules = all
+\tautoRefreshIndex = false
+[status]
+\tsubmoduleSummary = false
+[submodule]
+\trecurse = false
+[maintenance]
+\tauto = false
+[gc]
+\tauto = 0
+[protocol]
+\tallow = never
+";
+
+/// What is linked: a work tree's own, and what it shares with others of the repository. `HEAD` is copied, since git does
+/// not take a link for it.
+const OWN: &[&str] = &["index", "logs", "ORIG_HEAD"];
+const SHARED: &[&str] = &["objects", "refs", "packed-refs", "reftable", "shallow"];
+
+/// Why git could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    /// There is no repository here.
+    #[error("{0} is not the top of a git work tree")]
+    NotARepository(PathBuf),
+    /// What is here claims to be part of a repository that does not know it.
+    #[error("{0} names a git directory that does not belong to it")]
+    Foreign(PathBuf),
+    /// Its format is one that this version does not know.
+    #[error("the repository uses an extension that is not supported: {0}")]
+    Format(String),
+    /// Git could not be started.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// Git failed.
+    #[error("git {command} failed: {message}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// What git said.
+        message: String,
+    },
+    /// The file system refused.
+    #[error("git's view of the repository could not be made: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A repository to read.
+#[derive(Debug)]
+pub struct Git {
+    work_tree: PathBuf,
+    head: PathBuf,
+    view: PathBuf,
+    environment: Environment,
+    supervisor: Supervisor,
+}
+
+impl Git {
+    /// The repository whose work tree has its top at `work_tree`. `scratch` is a directory of ours, outside of it.
+    ///
+    /// # Errors
+    /// [`GitError`] when there is none, or it is not what it claims to be.
+    pub fn open(
+        work_tree: &Path,
+        scratch: &Path,
+        environment: &Environment,
+        supervisor: &Supervisor,
+    ) -> Result<Self, GitError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let work_tree = work_tree.canonicalize()?;
+        let directories = Directories::find(&work_tree)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let view = scratch.join(format!("git-{}-{number}", std::process::id()));
+        let git = Self {
+            work_tree,
+            head: directories.own.join("HEAD"),
+            view,
+            environment: harmless(environment),
+            supervisor: supervisor.clone(),
+        };
+        git.make_view(&directories)?;
+        Ok(git)
+    }
+
+    /// The branch that is checked out; `None` when none is.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn branch(&self) -> Result<Option<String>, GitError> {
+        match self.read(["symbolic-ref", "--short", "-q", "HEAD"]).await {
+            Ok(name) => Ok(Some(name.trim_end().to_owned()).filter(|name| !name.is_empty())),
+            Err(GitError::Failed { message, .. }) if message.is_empty() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changed and new files, in git's short form.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn status(&self) -> Result<String, GitError> {
+        self.read([
+            "status",
+            "--porcelain=v1",
+            "--branch",
+            "--untracked-files=normal",
+            "--ignore-submodules=all",
+        ])
+        .await
+    }
+
+    /// The difference between a commit (or the index, when there is none) and the work tree.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn diff(&self, since: Option<&str>) -> Result<String, GitError> {
+        let mut words =
+            vec!["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"];
+        words.extend(since);
+        words.push("--");
+        self.read(words).await
+    }
+
+    /// The last commits, one line each.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn log(&self, count: usize) -> Result<String, GitError> {
+        let count = format!("--max-count={count}");
+        self.read([
+            "log",
+            "--no-show-signature",
+            "--no-color",
+            "--format=%h %ad %an: %s",
+            "--date=short",
+            &count,
+        ])
+        .await
+    }
+
+    /// Runs a reading command and gives what it printed.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    async fn read<T: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = T>) -> Result<String, GitError> {
+        let words: Vec<OsString> = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+        let head = self.view.join("HEAD");
+        let _ = rustix::fs::unlink(&head);
+        write(&head, &small_file(&self.head)?)?;
+        let limits = CaptureLimits { head: KEPT / 2, tail: KEPT / 2, ..CaptureLimits::default() };
+        let launch = Launch::new("git", &self.work_tree)
+            .with_arguments([
+                "--no-pager",
+                "--no-optional-locks",
+                "--no-replace-objects",
+                "--literal-pathspecs",
+            ])
+            .with_arguments(words)
+            .with_environment(
+                self.environment.clone().with("GIT_DIR", &self.view).with("GIT_WORK_TREE", &self.work_tree),
+            )
+            .with_output(Output::Separate)
+            .with_capture(limits)
+            .with_time(Some(TIME));
+        let finished = self.supervisor.run(launch, &CancellationToken::new()).await?;
+        match finished.exit {
+            Exit::Code(0) => Ok(finished.output.text()),
+            _ => Err(GitError::Failed { command, message: finished.errors.text().trim().to_owned() }),
+        }
+    }
+
+    fn make_view(&self, directories: &Directories) -> Result<(), GitError> {
+        use rustix::fs::{Mode, symlink};
+        let extensions = extensions(&small_file(&directories.common.join("config"))?)?;
+        rustix::fs::mkdir(&self.view, Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
+        let version = u8::from(!extensions.is_empty());
+        let format = format!("[core]\n\trepositoryFormatVersion = {version}\n{extensions}");
+        write(&self.view.join("config"), &format!("{CONFIGURATION}{format}"))?;
+        let own = OWN.iter().map(|name| (name, &directories.own));
+        let shared = SHARED.iter().map(|name| (name, &directories.common));
+        for (name, place) in own.chain(shared) {
+            let target = place.join(name);
+            if target.symlink_metadata().is_ok() {
+                symlink(&target, self.view.join(name)).map_err(io::Error::from)?;
+            }
+        }
+        // An empty repository may have neither yet; git asks for them.
+        for name in ["objects", "refs"] {
+            let _ = rustix::fs::mkdir(self.view.join(name), Mode::from_raw_mode(0o700));
+        }
+        // What people do not want listed is text, nothing more.
+        if let Ok(exclude) = small_file(&directories.common.join("info/exclude")) {
+            rustix::fs::mkdir(self.view.join("info"), Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
+            write(&self.view.join("info/exclude"), &exclude)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Git {
+    fn drop(&mut self) {
+        for name in OWN.iter().chain(SHARED).chain(&["HEAD", "config", "info/exclude"]) {
+            let _ = rustix::fs::unlink(self.view.join(name));
+        }
+        for name in ["info", "objects", "refs", ""] {
+            let _ = rustix::fs::rmdir(self.view.join(name));
+        }
+    }
+}
+
+/// Only what git needs to run and to speak: whatever steers it comes from us.
+fn harmless(environment: &Environment) -> Environment {
+    let kept = environment.iter().filter(|(name, _)| matches!(name.to_str(), Some("PATH" | "TZ")));
+    let mut harmless = Environment::default();
+    for (name, value) in kept {
+        harmless = harmless.with(name, value);
+    }
+    harmless
+        .with("LC_ALL", "C.UTF-8")
+        .with("HOME", "/nonexistent")
+        .with("GIT_CONFIG_NOSYSTEM", "1")
+        .with("GIT_CONFIG_SYSTEM", "/dev/null")
+        .with("GIT_CONFIG_GLOBAL", "/dev/null")
+        .with("GIT_ATTR_NOSYSTEM", "1")
+        .with("GIT_OPTIONAL_LOCKS", "0")
+        .with("GIT_NO_LAZY_FETCH", "1")
+        .with("GIT_TERMINAL_PROMPT", "0")
+        .with("GIT_ASKPASS", "/bin/false")
+        .with("GIT_PAGER", "cat")
+        .with("GIT_EDITOR", "/bin/false")
+        .with("GIT_CEILING_DIRECTORIES", "/")
+}
+
+/// Where a work tree keeps what is its own, and what it shares with others of the same repository.
+struct Directories {
+    own: PathBuf,
+    common: PathBuf,
+}
+
+impl Directories {
+    fn find(work_tree: &Path) -> Result<Self, GitError> {
+        let dot = work_tree.join(".git");
+        let Ok(found) = dot.symlink_metadata() else {
+            return Err(GitError::NotARepository(work_tree.to_owned()));
+        };
+        if found.is_dir() {
+            // One that shares another's objects by a file inside is not a plain repository.
+            if dot.join("commondir").symlink_metadata().is_ok() {
+                return Err(GitError::Foreign(dot));
+            }
+            return Ok(Self { own: dot.clone(), common: dot });
+        }
+        if !found.is_file() {
+            return Err(GitError::Foreign(dot));
+        }
+        let text = small_file(&dot)?;
+        let named = text.strip_prefix("gitdir:").map(str::trim).filter(|path| !path.is_empty());
+        let own = named.map(|path| work_tree.join(path)).and_then(|path| path.canonicalize().ok());
+        let Some(own) = own else { return Err(GitError::Foreign(dot)) };
+        // A linked work tree's directory names the work tree back; another repository's does not.
+        let back = small_file(&own.join("gitdir")).ok().map(|path| PathBuf::from(path.trim()));
+        if back.and_then(|back| back.canonicalize().ok()).as_ref() != dot.canonicalize().ok().as_ref() {
+            return Err(GitError::Foreign(dot));
+        }
+        let common = small_file(&own.join("commondir"))?;
+        let common = own.join(common.trim()).canonicalize()?;
+        // And lives where its repository keeps such directories.
+        if own.parent() != Some(common.join("worktrees").as_path()) {
+            return Err(GitError::Foreign(dot));
+        }
+        Ok(Self { own, common })
+    }
+}
+
+/// The repository's format, as lines for our configuration. Only what changes how objects and references are read is
+/// taken, and only values that are known.
+fn extensions(configuration: &str) -> Result<String, GitError> {
+    let mut section = String::new();
+    let mut lines = String::new();
+    for line in configuration.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.split([']', ' ', '"']).next().unwrap_or_default().to_ascii_lowercase();
+        }
+        if section != "extensions" || line.starts_with('[') {
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_ascii_lowercase());
+        match (name.as_str(), value.as_str()) {
+            ("objectformat", "sha1" | "sha256") | ("refstorage", "files" | "reftable") => {
+                lines.push_str(&format!("\t{name} = {value}\n"));
+            }
+            // Do not change how anything is read.
+            ("worktreeconfig" | "relativeworktrees" | "noop" | "partialclone" | "preciousobjects", _) => {}
+            _ => return Err(GitError::Format(name)),
+        }
+    }
+    Ok(if lines.is_empty() { lines } else { format!("[extensions]\n{lines}") })
+}
+
+fn small_file(path: &Path) -> io::Result<String> {
+    use std::io::Read;
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = String::new();
+    file.take(SMALL).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    let flags = rustix::fs::OFlags::WRONLY
+        | rustix::fs::OFlags::CREATE
+        | rustix::fs::OFlags::EXCL
+        | rustix::fs::OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, rustix::fs::Mode::from_raw_mode(0o600))?;
+    std::fs::File::from(file).write_all(text.as_bytes())
+}

@@ -1,0 +1,207 @@
+//! Git on real repositories, hostile ones among them.
+
+use std::path::Path;
+use std::process::Command;
+
+use lariat_host::git::{Git, GitError};
+use lariat_host::process::Supervisor;
+
+use crate::folder::{Folder, environment};
+
+fn git(directory: &Path, words: &[&str]) {
+    let done = Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"])
+        .args(words)
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A repository with one commit, one changed file and one new file.
+fn repository(folder: &Folder, more: &[&str]) -> std::path::PathBuf {
+    let path = folder.path().join("repository");
+    std::fs::create_dir(&path).unwrap();
+    let init: Vec<_> = ["init", "-q"].iter().chain(more).copied().collect();
+    git(&path, &init);
+    std::fs::write(path.join("a.txt"), "one\n").unwrap();
+    git(&path, &["add", "."]);
+    git(&path, &["commit", "-qm", "First"]);
+    std::fs::write(path.join("a.txt"), "two\n").unwrap();
+    std::fs::write(path.join("new file.txt"), "x").unwrap();
+    path
+}
+
+fn open(path: &Path, folder: &Folder) -> Result<Git, GitError> {
+    Git::open(path, folder.path(), &environment(), &Supervisor::new())
+}
+
+async fn check(git: &Git) {
+    assert_eq!(git.branch().await.unwrap().as_deref(), Some("main"));
+    let status = git.status().await.unwrap();
+    assert!(status.contains("## main") && status.contains(" M a.txt"), "{status}");
+    assert!(status.contains("?? \"new file.txt\""), "{status}");
+    let diff = git.diff(None).await.unwrap();
+    assert!(diff.contains("-one\n+two\n"), "{diff}");
+    assert_eq!(git.diff(Some("HEAD")).await.unwrap(), diff);
+    assert!(git.log(5).await.unwrap().contains("A: First"));
+}
+
+#[tokio::test]
+async fn a_repository_is_read_and_the_view_is_gone_afterwards() {
+    let folder = Folder::new();
+    let path = repository(&folder, &[]);
+    let git = open(&path, &folder).unwrap();
+    check(&git).await;
+    drop(git);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn other_formats_are_read_too() {
+    let folder = Folder::new();
+    check(&open(&repository(&folder, &["--object-format=sha256"]), &folder).unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_repository_without_a_commit_is_read() {
+    let folder = Folder::new();
+    let path = folder.path().join("empty");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q"]);
+    let git = open(&path, &folder).unwrap();
+    assert_eq!(git.branch().await.unwrap().as_deref(), Some("main"));
+    assert!(git.status().await.unwrap().contains("No commits yet on main"));
+    assert!(matches!(git.log(1).await, Err(GitError::Failed { .. })));
+}
+
+/// Makes the repository start a program from every place we know of. The program leaves a mark.
+fn poison(path: &Path, mark: &Path) {
+    let program = path.join(".git/evil.sh");
+    std::fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
+    std::process::Command::new("chmod").arg("+x").arg(&program).status().unwrap();
+    let evil = program.to_str().unwrap();
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "core.askPass",
+        "core.gitProxy",
+        "diff.external",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "merge.evil.driver",
+        "gpg.program",
+        "gpg.ssh.program",
+        "credential.helper",
+        "pager.log",
+        "pager.diff",
+        "pager.status",
+        "interactive.diffFilter",
+        "uploadpack.packObjectsHook",
+        "core.alternateRefsCommand",
+        "trailer.x.command",
+        "sequence.editor",
+        "difftool.evil.cmd",
+    ] {
+        git(path, &["config", key, evil]);
+    }
+    for (key, value) in [
+        ("filter.evil.required", "true"),
+        ("log.showSignature", "true"),
+        ("core.hooksPath", ".git/evil-hooks"),
+        ("alias.status", "!echo evil"),
+        ("alias.log", "!echo evil"),
+        ("core.untrackedCache", "true"),
+        ("status.submoduleSummary", "true"),
+        ("diff.submodule", "log"),
+        ("submodule.recurse", "true"),
+    ] {
+        git(path, &["config", key, value]);
+    }
+    std::fs::write(path.join(".gitattributes"), "* filter=evil diff=evil merge=evil\n").unwrap();
+    std::fs::write(path.join(".git/info/attributes"), "* filter=evil diff=evil\n").unwrap();
+    for hooks in ["hooks", "evil-hooks"] {
+        let hooks = path.join(".git").join(hooks);
+        std::fs::create_dir_all(&hooks).unwrap();
+        for hook in ["post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout"] {
+            std::fs::copy(&program, hooks.join(hook)).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_a_hostile_repository_is_executed() {
+    let folder = Folder::new();
+    let path = repository(&folder, &[]);
+    let mark = folder.path().join("mark");
+    poison(&path, &mark);
+
+    // Plain git falls for it, or this test would prove nothing.
+    let plain = |words: &[&str]| {
+        let _ =
+            Command::new("git").args(words).current_dir(&path).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
+    };
+    for words in [&["status"][..], &["diff"], &["log", "-p"]] {
+        plain(words);
+        assert!(std::fs::remove_file(&mark).is_ok(), "git {words:?} was expected to start a program");
+    }
+
+    let git = open(&path, &folder).unwrap();
+    git.branch().await.unwrap();
+    git.status().await.unwrap();
+    git.log(3).await.unwrap();
+    let diff = git.diff(None).await.unwrap();
+    assert!(diff.contains("-one\n+two\n"), "{diff}");
+    git.diff(Some("HEAD")).await.unwrap();
+    assert!(!mark.exists(), "{}", std::fs::read_to_string(&mark).unwrap());
+}
+
+#[tokio::test]
+async fn reading_changes_nothing_in_the_repository() {
+    let folder = Folder::new();
+    let path = repository(&folder, &[]);
+    let state = || {
+        let listed = Command::new("find")
+            .arg(path.join(".git"))
+            .args(["-type", "f", "-printf", "%P %s %T@\n"])
+            .output();
+        let text = String::from_utf8(listed.unwrap().stdout).unwrap();
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let before = state();
+    check(&open(&path, &folder).unwrap()).await;
+    assert_eq!(state(), before);
+}
+
+#[tokio::test]
+async fn a_linked_work_tree_is_read_and_a_borrowed_one_is_not() {
+    let folder = Folder::new();
+    let path = repository(&folder, &[]);
+    let linked = folder.path().join("linked");
+    git(&path, &["worktree", "add", "-q", "-b", "other", linked.to_str().unwrap()]);
+    let opened = open(&linked, &folder).unwrap();
+    assert_eq!(opened.branch().await.unwrap().as_deref(), Some("other"));
+    assert_eq!(opened.status().await.unwrap().lines().count(), 1);
+
+    // A folder of a stranger that points at our repository, or at our linked work tree.
+    let stranger = folder.path().join("stranger");
+    std::fs::create_dir(&stranger).unwrap();
+    for target in [path.join(".git"), path.join(".git/worktrees/linked")] {
+        std::fs::write(stranger.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
+        assert!(matches!(open(&stranger, &folder), Err(GitError::Foreign(_))), "{target:?}");
+    }
+    // A directory that is its own but shares another's objects.
+    std::fs::remove_file(stranger.join(".git")).unwrap();
+    git(&stranger, &["init", "-q"]);
+    std::fs::write(stranger.join(".git/commondir"), path.join(".git").to_str().unwrap()).unwrap();
+    assert!(matches!(open(&stranger, &folder), Err(GitError::Foreign(_))));
+    assert!(matches!(open(folder.path(), &folder), Err(GitError::NotARepository(_))));
+}
