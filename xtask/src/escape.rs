@@ -11,10 +11,10 @@ pub(crate) fn command_line(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
-/// The binary is behind features that nothing else enables.
+/// It and the bench of the tools are behind features that nothing else enables.
 pub(crate) fn clippy() -> CommandLine {
     CommandLine::cargo(
-        "clippy --locked -p lariat-testkit --no-default-features --features tools,planted --bin escape -- -D warnings",
+        "clippy --locked -p lariat-testkit --no-default-features --features tools,planted --bin escape --bin bench -- -D warnings",
     )
 }
 

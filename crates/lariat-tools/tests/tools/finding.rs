@@ -117,6 +117,8 @@ async fn large_and_utf16_files_are_searched_too() {
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("a needle\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
     ground.put("utf16", utf16);
+    // Binary, but only late: what was found before does not count.
+    ground.put("late.bin", format!("needle\n{}\0", "hay\n".repeat(400_000)));
     let text = ground.text("search", json!({ "pattern": "needle" })).await;
     assert_eq!(text, "large\n400001: needle\n\nutf16\n1: a needle\n[2 matches in 2 files.]\n");
 }

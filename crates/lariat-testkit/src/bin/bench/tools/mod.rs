@@ -70,9 +70,11 @@ fn prepare(size: Size) -> std::io::Result<Bench> {
 impl Bench {
     fn measure(&self, size: Size) -> bool {
         figure("files", self.repository.files);
-        let rounds = if size == Size::Full { 21 } else { 31 };
+        let rounds = if size == Size::Full { 7 } else { 31 };
         // A tree that `rg` searches in milliseconds says more about the machine than about either.
         let whole = if size == Size::Full { 1.1 } else { 1.3 };
+        // The short form looks for what became slower, on machines that others use; the goals are those of the full one.
+        let slack = if size == Size::Full { 1.0 } else { 5.0 };
         let race = |what, pattern| Race { what, pattern, path: ".".to_owned(), rounds, at_most: whole };
         let races = [
             race("search, rare words, whole tree", "find_me_needle"),
@@ -93,8 +95,8 @@ impl Bench {
         }
         met &= self.glob("glob, whole tree", ".", rounds, whole);
         met &= self.glob("glob, one directory", &self.repository.small, 101, 1.0);
-        met &= self.files();
-        met & self.commands()
+        met &= self.files(slack);
+        met & self.commands(slack)
     }
 
     /// Times both in turn: ours, theirs, and the ratio of their medians beside its goal.
@@ -158,7 +160,7 @@ impl Bench {
         )
     }
 
-    fn files(&self) -> bool {
+    fn files(&self, slack: f64) -> bool {
         const ROUNDS: usize = 301;
         let calls: [(&str, &str, f64, fn(usize) -> Value); 3] = [
             ("read_file, 10 KB", "read_file", 0.09, |_| json!({ "path": "10k.log" })),
@@ -177,17 +179,17 @@ impl Bench {
                 let arguments = arguments(turn);
                 times.push(timed(&|| drop(self.call(name, arguments.clone()))));
             }
-            met &= goal(what, median(times), "ms", at_most);
+            met &= goal(what, median(times), "ms", at_most * slack);
         }
         met
     }
 
-    fn commands(&self) -> bool {
+    fn commands(&self, slack: f64) -> bool {
         let call = json!({ "command": "true" });
         self.both(
             "bash true, no sandbox, against a bare spawn",
             101,
-            1.3,
+            1.3 * slack,
             || drop(self.call("bash", call.clone())),
             || drop(Command::new("bash").args(["-c", "true"]).stdin(Stdio::null()).output()),
         )
