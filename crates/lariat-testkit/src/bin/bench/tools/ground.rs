@@ -56,7 +56,7 @@ impl Repository {
         let folder = self.path.join(place);
         if number.is_multiple_of(PER_DIRECTORY) {
             fs::create_dir_all(&folder)?;
-            if directory % PER_PACKAGE == 0 {
+            if directory.is_multiple_of(PER_PACKAGE) {
                 fs::write(folder.join(".gitignore"), "*.tmp\n")?;
             }
         }

@@ -40,6 +40,9 @@ struct Race {
     at_most: f64,
 }
 
+/// What is timed, by which tool, its goal in milliseconds, its arguments by turn.
+type Timed = (&'static str, &'static str, f64, fn(usize) -> Value);
+
 pub(crate) fn measure(size: Size) -> bool {
     match prepare(size) {
         Ok(bench) => bench.measure(size),
@@ -162,7 +165,7 @@ impl Bench {
 
     fn files(&self, slack: f64) -> bool {
         const ROUNDS: usize = 301;
-        let calls: [(&str, &str, f64, fn(usize) -> Value); 3] = [
+        let calls: [Timed; 3] = [
             ("read_file, 10 KB", "read_file", 0.09, |_| json!({ "path": "10k.log" })),
             ("read_file, 1 MB", "read_file", 1.0, |_| json!({ "path": "1m.log", "limit": 100_000 })),
             (
