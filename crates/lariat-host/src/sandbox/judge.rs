@@ -86,8 +86,16 @@ impl Judge {
     }
 
     fn explain_write(&self, path: &Path) -> Option<Denial> {
-        let rule = self.policy.refuses_write(path)?;
-        Some(Denial { what: format!("writing {}", path.display()), rule })
+        let denial = |path: &Path, rule| Denial { what: format!("writing {}", path.display()), rule };
+        if let Some(rule) = self.policy.refuses_write(path) {
+            return Some(denial(path, rule));
+        }
+        // Where links lead: as we see them, which is how the command does, but for a `/tmp` of its own.
+        let own = self.policy.temporary.is_some() && path.starts_with("/tmp");
+        let real = if own { None } else { real(path) }?;
+        let rule = self.policy.refuses_write(&real).filter(|_| real != path)?;
+        let what = format!("writing {} through {}", real.display(), path.display());
+        Some(Denial { what, rule })
     }
 
     fn explain_connect(&self, call: &Notification) -> Option<Denial> {
@@ -147,6 +155,14 @@ fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
         }
     }
     whole
+}
+
+/// Where a path leads; the last part of it need not exist.
+fn real(path: &Path) -> Option<PathBuf> {
+    if let Ok(real) = path.canonicalize() {
+        return Some(real);
+    }
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 fn link(path: &str) -> PathBuf {

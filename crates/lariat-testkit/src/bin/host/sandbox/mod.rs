@@ -67,6 +67,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             .collect::<Result<_, String>>()?;
         for (user, child) in children {
             let output = child.wait_with_output().map_err(words_of)?;
+            let _ = std::fs::remove_dir_all(place(user));
             let text = String::from_utf8_lossy(&output.stdout);
             text.lines().filter(|line| !line.starts_with("TALLY")).for_each(|line| println!("{line}"));
             rows.push((*backend, user, Tally::read(&text)));
@@ -141,8 +142,11 @@ fn start(
         Command::new(own)
     };
     command.args(["corpus", "--backend", backend, "--user", user, "--place"]).arg(place);
-    plant.into_iter().for_each(|plant| drop(command.args(["--plant", plant])));
-    only.into_iter().for_each(|only| drop(command.args(["--case", only])));
+    for (name, value) in [("--plant", plant), ("--case", only)] {
+        value.into_iter().for_each(|value| {
+            command.args([name, value]);
+        });
+    }
     // Programs that find our environment find this.
     command.env("SECRET", canary());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(words_of)

@@ -246,7 +246,9 @@ impl Stage {
         for name in PROTECTED {
             note(&self.workspace.join(name), &mut found);
         }
-        note(&self.workspace.join("real"), &mut found);
+        if self.workspace.join(".claude").is_symlink() {
+            note(&self.workspace.join("real"), &mut found);
+        }
         // The folder itself must not have new neighbours.
         let names = std::fs::read_dir(&self.base).into_iter().flatten().filter_map(Result::ok);
         let mut names: Vec<_> = names.map(|entry| entry.file_name().into_encoded_bytes()).collect();
