@@ -17,6 +17,7 @@ mod deny;
 mod docs;
 mod docs_links;
 mod fuzz;
+mod host;
 mod layers;
 mod menu;
 mod python;
@@ -68,6 +69,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Store(name, arguments) => {
             return store::command_line(name, &arguments).pass_through(&workspace);
+        }
+        Command::Host(name, arguments) => {
+            return host::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Corrupt(arguments) => return store::corrupt(&arguments)?.pass_through(&workspace),
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,

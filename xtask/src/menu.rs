@@ -38,6 +38,14 @@ const ENTRIES: &[(&str, &str)] = &[
     ),
     ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
     ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
+    (
+        "sandbox [ARGS]",
+        "run hostile programs in the sandbox, on each backend and as each user; `--backend NAME`, `--planted`",
+    ),
+    (
+        "processes [ARGS]",
+        "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
 ];
@@ -57,6 +65,8 @@ pub(crate) enum Command {
     /// A proof of the stores, by name.
     Store(&'static str, Vec<String>),
     Corrupt(Vec<String>),
+    /// A proof of the host, by name.
+    Host(&'static str, Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -93,6 +103,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
+        "sandbox" => Command::Host("sandbox", rest.to_vec()),
+        "processes" => Command::Host("processes", rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
