@@ -10,13 +10,16 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["machine", MODEL, PEERS, "runs"];
+const NAMES: &[&str] = &["machine", MODEL, PEERS, "runs", STORE];
 
 /// The one that reads streams of model services.
 const MODEL: &str = "model";
 
 /// The one that reads the stream of `model` with other people's crates.
 const PEERS: &str = "peers";
+
+/// The one that compares the stores with their engines.
+const STORE: &str = "store";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bench {
@@ -58,8 +61,12 @@ impl Bench {
                 .with_arguments([format!("{target}/release/bench")])
                 .with_arguments(&self.arguments);
         }
-        // Only one of them needs the HTTP stack, and building that takes minutes.
-        let features = if self.name == MODEL { "" } else { "--no-default-features" };
+        // Only one of them needs the HTTP stack, and one the databases: building those takes minutes.
+        let features = match self.name.as_str() {
+            MODEL => "",
+            STORE => "--no-default-features --features store",
+            _ => "--no-default-features",
+        };
         CommandLine::cargo("run --release --locked -p lariat-testkit")
             .with_arguments(features.split_whitespace())
             .with_arguments(["--bin", "bench", "--", &self.name])
@@ -86,6 +93,15 @@ mod tests {
     }
 
     #[test]
+    fn only_the_bench_of_the_stores_is_built_with_them() {
+        let line = parse(&["store", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string();
+        assert!(
+            line.ends_with("--no-default-features --features store --bin bench -- store --short"),
+            "{line}"
+        );
+    }
+
+    #[test]
     fn other_peoples_crates_are_built_apart_and_told_where_our_server_is() {
         assert_eq!(
             parse(&["peers"]).unwrap().command_line(&Workspace::fake("out")).to_string(),
@@ -98,7 +114,7 @@ mod tests {
     fn a_missing_or_unknown_name_lists_the_benches() {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
-            assert!(error.contains("`machine`, `model`, `peers`, `runs`"), "{error}");
+            assert!(error.contains("`machine`, `model`, `peers`, `runs`, `store`"), "{error}");
         }
     }
 }

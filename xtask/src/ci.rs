@@ -11,7 +11,9 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{bench::Bench, core_deps, deny, docs, docs_links, host, layers, sdk, servers, simulate, store, wire};
+use crate::{
+    bench::Bench, core_deps, deny, docs, docs_links, host, layers, sdk, servers, simulate, store, wire,
+};
 
 /// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
 const SHORT_SEEDS: &str = "20000";
@@ -146,6 +148,15 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
             "disk-faults-planted",
             store::command_line("disk-faults", &words("--store sqlite --planted")),
         ),
+        Step::command(
+            "power-loss-sqlite",
+            store::command_line("power-loss", &words("--store sqlite --images 300")),
+        ),
+        Step::command(
+            "power-loss-jsonl",
+            store::command_line("power-loss", &words("--store jsonl --images 300")),
+        ),
+        Step::command("power-loss-planted", store::command_line("power-loss", &words("--planted"))),
         Step::command("writers-sqlite", store::command_line("writers", &words("--store sqlite --rounds 60"))),
         Step::command("writers-jsonl", store::command_line("writers", &words("--store jsonl --rounds 60"))),
         Step::command(
@@ -160,6 +171,7 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
+        Step::command("bench-store", Bench::parse(&words("store --short"))?.command_line(workspace)),
     ])
 }
 

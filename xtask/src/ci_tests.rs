@@ -29,6 +29,9 @@ fn proofs_come_last_and_only_when_wanted() {
             "disk-faults-sqlite",
             "disk-faults-jsonl",
             "disk-faults-planted",
+            "power-loss-sqlite",
+            "power-loss-jsonl",
+            "power-loss-planted",
             "writers-sqlite",
             "writers-jsonl",
             "writers-planted",
@@ -39,7 +42,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "sdk",
             "servers",
             "bench-machine",
-            "bench-runs"
+            "bench-runs",
+            "bench-store"
         ]
     );
 }

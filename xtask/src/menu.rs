@@ -36,6 +36,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "disk-faults [ARGS]",
         "let a store's writes and syncs fail, and its disk be full; `--store sqlite|jsonl`",
     ),
+    (
+        "power-loss [ARGS]",
+        "open what a power cut may leave of a store's files; `--store sqlite|jsonl`, `--images N`, `--seed N`",
+    ),
     ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
     ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
     (
@@ -47,7 +51,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
     ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
-    ("bench NAME [ARGS]", "run a bench: `machine`, `model`, `peers` or `runs`; `--short` for a quick look"),
+    (
+        "bench NAME [ARGS]",
+        "run a bench: `machine`, `model`, `peers`, `runs` or `store`; `--short` for a quick look",
+    ),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -101,6 +108,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "histories" => Command::Wire("histories", rest.to_vec()),
         "crash" => Command::Store("crash", rest.to_vec()),
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
+        "power-loss" => Command::Store("power-loss", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
         "sandbox" => Command::Host("sandbox", rest.to_vec()),

@@ -15,10 +15,10 @@ pub(crate) fn command_line(name: &str, arguments: &[String]) -> CommandLine {
     CommandLine::cargo(run).with_arguments([name]).with_arguments(arguments)
 }
 
-/// The binary is behind a feature that nothing else enables.
+/// What is behind a feature that nothing else enables.
 pub(crate) fn clippy() -> CommandLine {
     CommandLine::cargo(
-        "clippy --locked -p lariat-testkit --no-default-features --features store --bin store -- -D warnings",
+        "clippy --locked -p lariat-testkit --no-default-features --features store --bin store --bin bench -- -D warnings",
     )
 }
 

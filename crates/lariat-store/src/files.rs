@@ -20,13 +20,29 @@ pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// Makes a folder and those above it, durable.
+/// Makes a folder and those above it, durable: each is synced before there is something in it. One that is there is
+/// synced again, for whoever made it may have died before.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
     if path.is_dir() {
-        return Ok(());
+        return match sync_folder(parent) {
+            // A folder above that is none of our business.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced,
+        };
     }
-    std::fs::create_dir_all(path)?;
-    path.parent().map_or(Ok(()), sync_folder)
+    make_folder(parent)?;
+    match std::fs::create_dir(path) {
+        // Somebody else was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made?,
+    }
+    sync_folder(parent)
+}
+
+/// Makes a folder and those above it, for what may be lost in a power loss.
+pub(crate) fn make_cache_folder(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
 }
 
 /// Makes the names in a folder durable.

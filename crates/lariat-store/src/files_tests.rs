@@ -33,6 +33,23 @@ fn a_file_is_put_whole_and_leaves_nothing_beside_it() {
 }
 
 #[test]
+fn folders_are_made_with_those_above_and_may_be_there() {
+    let folder = Folder::new("folders");
+    let deep = folder.0.join("a/b/c");
+    make_folder(&deep).unwrap();
+    make_folder(&deep).unwrap();
+    make_folder(&folder.0.join("a/d")).unwrap();
+    assert!(deep.is_dir() && folder.0.join("a/d").is_dir());
+    put(&folder.0.join("file"), b"x").unwrap();
+    assert!(make_folder(&folder.0.join("file/below")).is_err());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| make_folder(&folder.0.join("all/at/once")).unwrap());
+        }
+    });
+}
+
+#[test]
 fn a_lock_is_held_once_names_its_holder_and_is_free_when_dropped() {
     let folder = Folder::new("lock");
     let path = folder.0.join("s.lock");

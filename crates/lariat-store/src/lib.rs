@@ -25,6 +25,11 @@ pub mod recorder;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+/// Events from one summary that is kept on the way to the next: so many at most a fork in the middle has to fold. A
+/// summary has about 600 bytes, so that this is about one more byte for each event.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) const FOLDED: u64 = 512;
+
 /// How hard a store tries before it acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -54,6 +54,7 @@ macro_rules! store_conformance {
             sessions_are_listed_newest_first_by_page_and_condition
             sessions_are_found_by_what_was_said
             a_fork_shares_the_past_and_goes_its_own_way
+            a_fork_in_the_middle_of_a_long_session_has_its_own_summary
             a_fork_of_a_fork_reads_through
             a_fork_that_makes_no_sense_is_refused
             what_is_deleted_is_gone_and_stays_gone

@@ -1,5 +1,5 @@
 //! What tests of Lariat are made of: a strict scripted model, a journal that fails on purpose, time and chance that
-//! repeat, tools that keep a ledger.
+//! repeat, tools that keep a ledger, a disk whose power goes.
 //!
 //! For tests only; nothing here is part of the product.
 //! Invariant: everything is a function of its script and its seed, so that every failure can be replayed.
@@ -11,6 +11,7 @@ pub mod journal;
 pub mod model;
 pub mod policy;
 pub mod postgres;
+pub mod power_loss;
 pub mod random;
 #[cfg(feature = "wire")]
 pub mod server;

@@ -164,6 +164,14 @@ impl Server {
         ]))
     }
 
+    /// Where a program that came with PostgreSQL is.
+    ///
+    /// # Panics
+    /// When there is no PostgreSQL.
+    pub fn program(name: &str) -> PathBuf {
+        programs().join(name)
+    }
+
     /// Ends the server as a crash does: without a checkpoint, connections cut.
     ///
     /// # Panics

@@ -44,10 +44,10 @@ impl Blobs {
             // Whoever put it there may not have gone so far as we have to.
             return files::settle(path, self.level);
         }
-        path.parent().map_or(Ok(()), files::make_folder)?;
+        let folder = path.parent().unwrap_or(&self.folder);
         match self.level {
-            Settled::Durable => files::put(path, bytes),
-            Settled::Cache => files::put_cache(path, bytes),
+            Settled::Durable => files::make_folder(folder).and_then(|()| files::put(path, bytes)),
+            Settled::Cache => files::make_cache_folder(folder).and_then(|()| files::put_cache(path, bytes)),
         }
     }
 

@@ -117,7 +117,7 @@ impl Shelf {
         self.tip(id)?.ok_or_else(|| not_found(id))?;
         let folder = self.session(id).name.snapshots();
         let failed = |error: std::io::Error| unavailable(&folder, &error);
-        files::make_folder(&folder).map_err(failed)?;
+        files::make_cache_folder(&folder).map_err(failed)?;
         let mut bytes = blake3::hash(&snapshot.state).as_bytes().to_vec();
         bytes.extend_from_slice(&snapshot.state);
         // Can be made again from the journal.

@@ -27,7 +27,7 @@ const STRIDE: u64 = 256;
 /// Bytes that are rather read again than indexed.
 const MIN_BEHIND: u64 = 1024 * 1024;
 /// Events from one fold that the index keeps to the next: what a fork in the middle has to fold at most.
-const FOLDED: u64 = 4096;
+const FOLDED: u64 = 1024;
 
 /// A journal as far as it is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -55,6 +55,8 @@ impl Writer {
         };
         let file = writer.reopened(tip)?;
         file.sync_data()?;
+        // Whoever put the journal in place may have died before its name was synced.
+        writer.name.journal().parent().map_or(Ok(()), files::sync_folder)?;
         writer.file = Some(Arc::new(file));
         Ok(writer)
     }

@@ -1,7 +1,7 @@
 //! A batch as it is written: sealed records, what they mention, and the session's row after them.
 //!
 //! Owns the statements of an append. Most are one statement; a batch that brings blobs or rows of projections, or is
-//! very large, is a transaction that begins with the same condition.
+//! very large, or completes a fold, is a transaction that begins with the same condition.
 //! Invariant: every way to write a batch holds only for the expected epoch, position and chain.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,7 @@ use super::link::{execute, failed, number};
 use super::projections::Projected;
 use super::standing::{Standing, key, summary_json};
 use super::{blobs, link};
+use crate::FOLDED;
 use crate::content;
 use crate::record::{Chain, Sealed};
 
@@ -48,6 +49,10 @@ const INSERT: &str = "INSERT INTO lariat.events (session, seq, crc, chain, body)
     SELECT $1, $2 + e.n - 1, e.crc, e.chain, e.body \
     FROM unnest($3::integer[], $4::bytea[], $5::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)";
 
+/// One that is there already was left by a repair that kept the session's length.
+const FOLD: &str = "INSERT INTO lariat.folds (session, seq, summary) VALUES ($1, $2, $3::text::json) \
+    ON CONFLICT (session, seq) DO UPDATE SET summary = excluded.summary";
+
 const COPY: &str = "COPY lariat.events (session, seq, crc, chain, body) FROM STDIN (FORMAT binary)";
 
 /// Whether a batch was written.
@@ -67,6 +72,8 @@ pub(super) struct Batch {
     projected: Projected,
     has_text: bool,
     summary: SessionSummary,
+    /// The summary after each [`FOLDED`] events.
+    folds: Vec<SessionSummary>,
     chain: Chain,
 }
 
@@ -80,6 +87,7 @@ impl Batch {
             projected: Projected::default(),
             has_text: false,
             summary: after.summary.clone(),
+            folds: Vec::new(),
             chain: after.chain,
         };
         for event in events {
@@ -93,6 +101,9 @@ impl Batch {
             batch.has_text |= searchable(event).is_some();
             batch.projected.take(event);
             batch.summary.apply(event);
+            if batch.summary.events.is_multiple_of(FOLDED) {
+                batch.folds.push(batch.summary.clone());
+            }
         }
         Ok(batch)
     }
@@ -131,6 +142,10 @@ impl Batch {
         blobs::refer(&transaction, before.no, &self.blobs, &self.mentions).await?;
         self.insert(&transaction, before).await?;
         self.projected.insert(&transaction, before.no).await?;
+        for fold in &self.folds {
+            let values: link::Values<'_> = &[&before.no, &number(fold.events), &summary_json(fold)?];
+            execute(&transaction, FOLD, values).await?;
+        }
         transaction.commit().await.map_err(failed)?;
         Ok(Written::Yes)
     }
@@ -139,6 +154,7 @@ impl Batch {
         self.blobs.is_empty()
             && self.mentions.is_empty()
             && self.projected.is_empty()
+            && self.folds.is_empty()
             && self.records.len() < BULK
     }
 

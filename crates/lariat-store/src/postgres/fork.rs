@@ -9,7 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
 use super::link::{column, execute, failed, number, position, query_opt};
-use super::read::{self, Segment};
+use super::read::{self, Segment, line};
 use super::standing::{self, key};
 use crate::record::Chain;
 
@@ -21,6 +21,15 @@ const ORIGIN: &str = "SELECT head, chain, summary::text, set_config('synchronous
     FROM lariat.sessions WHERE id = $1 AND NOT deleted FOR KEY SHARE";
 
 const CHAIN_AT: &str = "SELECT chain FROM lariat.events WHERE session = $1 AND seq = $2";
+
+/// The newest fold of at most so many events, of a session or of what it shares.
+const NEAREST: &str = concat!(
+    line!(),
+    "SELECT n.summary::text FROM line l CROSS JOIN LATERAL ( \
+     SELECT seq, summary FROM lariat.folds \
+     WHERE session = l.no AND seq <= $2 AND (l.depth = 0 OR seq <= l.high) ORDER BY seq DESC LIMIT 1) n \
+     ORDER BY n.seq DESC LIMIT 1"
+);
 
 const FORK: &str = "INSERT INTO lariat.sessions \
     (id, epoch, head, chain, base, fork_of, fork_seq, summary, last_active, cwd, parent, tags, stale) \
@@ -103,14 +112,18 @@ fn owner(segments: &[Segment], at_seq: u64) -> Option<i64> {
     segments.iter().find(|segment| segment.low < at_seq && at_seq <= segment.high).map(|segment| segment.no)
 }
 
-/// What the first events of a session fold to.
+/// What the first events of a session fold to. Costs what is behind the nearest fold that is kept, if there is one.
 pub(super) async fn fold(
     transaction: &Transaction<'_>,
     session_id: &SessionId,
     to: u64,
 ) -> Result<SessionSummary, StoreError> {
-    let mut summary = SessionSummary::new(session_id.clone());
-    let mut next = 0;
+    let nearest = query_opt(transaction, NEAREST, &[&standing::id(session_id), &number(to)]).await?;
+    // One that cannot be read is as good as none.
+    let nearest = nearest.and_then(|row| standing::summary(column(&row, 0).ok()?).ok());
+    let mut summary = nearest.unwrap_or_else(|| SessionSummary::new(session_id.clone()));
+    summary.session_id = session_id.clone();
+    let mut next = summary.events;
     while next < to {
         let until = to.min(next + PAGE);
         let events = read::events(transaction, session_id, next, until).await?;

@@ -30,6 +30,7 @@ const REST: &[&str] = &[
     "DELETE FROM lariat.quarantine WHERE session = ANY ($1)",
     "DELETE FROM lariat.blob_refs WHERE session = ANY ($1)",
     "DELETE FROM lariat.snapshots WHERE session = ANY ($1)",
+    "DELETE FROM lariat.folds WHERE session = ANY ($1)",
     "DELETE FROM lariat.search WHERE session = ANY ($1)",
     "DELETE FROM lariat.checkpoints WHERE session = ANY ($1)",
     "DELETE FROM lariat.learnings WHERE session = ANY ($1)",

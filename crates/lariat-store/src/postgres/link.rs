@@ -8,7 +8,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Client, GenericClient, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
+    Client, GenericClient, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
 };
 use futures_util::stream::{BoxStream, StreamExt, poll_fn};
 use lariat_core::BoxFuture;
@@ -22,6 +22,10 @@ use super::config::PostgresConfig;
 
 /// How long a caller waits for a free connection, or for a new one.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Our statements are short. Compiling one takes longer than it runs, and a server that thinks there is much to read
+/// compiles it each time.
+const SETTINGS: &str = "SET jit = off";
 
 /// A value for a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
@@ -83,6 +87,9 @@ impl Link {
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(PATIENCE))
             .create_timeout(Some(PATIENCE))
+            .post_create(Hook::async_fn(|client, _| {
+                Box::pin(async move { client.batch_execute(SETTINGS).await.map_err(HookError::Backend) })
+            }))
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         Ok(Self { pool, dialler: Box::new(Dialler { server, tls }) })

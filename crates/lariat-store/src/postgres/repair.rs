@@ -40,8 +40,11 @@ const END: &str =
 
 const SUMMARY: &str = "UPDATE lariat.sessions SET summary = $2::text::json, last_active = $3 WHERE no = $1";
 
-const FORGET: &[&str] =
-    &["DELETE FROM lariat.snapshots WHERE session = $1", "DELETE FROM lariat.search WHERE session = $1"];
+const FORGET: &[&str] = &[
+    "DELETE FROM lariat.snapshots WHERE session = $1",
+    "DELETE FROM lariat.folds WHERE session = $1",
+    "DELETE FROM lariat.search WHERE session = $1",
+];
 
 const FORKS: &str = "SELECT f.no, e.chain FROM lariat.sessions f \
     JOIN lariat.events e ON e.session = f.fork_of AND e.seq = f.fork_seq - 1 WHERE f.fork_of = $1";

@@ -9,7 +9,7 @@ use lariat_core::store::StoreError;
 use super::link::failed;
 
 /// Every version of the schema so far, oldest first. An entry that was released never changes.
-const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];
 
 /// The lock that migrating nodes take: "lariat" in ASCII.
 const LOCK: i64 = 0x6C61_7269_6174;

@@ -78,6 +78,7 @@ impl Batch {
             projection::project(connection, session.no, event)?;
             if session.summary.events == session.head {
                 session.summary.apply(event);
+                settle::keep_fold(connection, session)?;
             }
             (session.head, session.chain, session.place) = (event.seq + 1, record.chain, Some(place));
         }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, params};
 use super::fault::{Fault, no_session};
 use super::rows::{self, SessionRow, Tail, int};
 use super::settle;
-use crate::files::{Lock, Locked, make_folder};
+use crate::files::{Lock, Locked, make_cache_folder};
 use crate::record::Chain;
 
 /// Sessions in mind at most, about 2 KB each. Beyond, all are settled and forgotten at once.
@@ -225,7 +225,7 @@ impl<'a> Desk<'a> {
         let unavailable = |error: std::io::Error| {
             Fault::Refused(StoreError::Unavailable(format!("locks in {}: {error}", folder.display())))
         };
-        make_folder(folder).map_err(unavailable)?;
+        make_cache_folder(folder).map_err(unavailable)?;
         match Lock::take(&folder.join(no.to_string())) {
             Ok(lock) => self.taken.push((no, lock)),
             Err(Locked::By(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),

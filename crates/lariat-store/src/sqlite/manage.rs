@@ -16,6 +16,7 @@ use super::fault::{Fault, no_session};
 use super::list;
 use super::projection;
 use super::rows::{self, SessionRow, int, uint};
+use super::settle;
 use crate::record::Chain;
 
 /// Snapshots kept per session.
@@ -37,9 +38,14 @@ pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &Sess
     }
     let (fork_of, base) = match at_seq.checked_sub(1) {
         Some(last) => shared(connection, &parent, last)?,
-        None => (None, root(connection, parent)?.base),
+        None => (None, root(connection, parent.clone())?.base),
     };
-    let mut summary = if summary.events <= at_seq { summary } else { SessionSummary::new(to.clone()) };
+    let mut summary = match summary.events <= at_seq {
+        true => summary,
+        false => {
+            settle::kept_fold(connection, &parent, at_seq)?.unwrap_or_else(|| SessionSummary::new(to.clone()))
+        }
+    };
     summary.session_id = to.clone();
     summary.parent = Some(from.clone());
     desk.create(&NewSession {
@@ -153,6 +159,7 @@ pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) ->
         "DELETE FROM runs WHERE no = ? AND seq >= ?",
         "DELETE FROM blob_refs WHERE no = ? AND seq >= ?",
         "DELETE FROM snapshots WHERE no = ? AND seq > ?",
+        "DELETE FROM folds WHERE no = ? AND seq > ?",
         "UPDATE sessions SET head = ?2 WHERE no = ?1",
     ] {
         connection.prepare_cached(sql)?.execute([no, int(kept)])?;

@@ -131,6 +131,7 @@ fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
     list::unindex(connection, no)?;
     connection.prepare_cached("DELETE FROM blob_refs WHERE no = ? AND seq >= ?")?.execute([no, int(from)])?;
     connection.prepare_cached("DELETE FROM snapshots WHERE no = ? AND seq > ?")?.execute([no, int(from)])?;
+    connection.prepare_cached("DELETE FROM folds WHERE no = ? AND seq > ?")?.execute([no, int(from)])?;
     Ok(())
 }
 

@@ -115,6 +115,13 @@ pub(super) const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (no, seq)
     ) WITHOUT ROWID;
     CREATE INDEX goals_by_id ON goals (goal_id);",
+    // 3: summaries on the way, for forks in the middle.
+    "CREATE TABLE folds (
+        no      INTEGER NOT NULL,
+        seq     INTEGER NOT NULL,                   -- events in the summary
+        summary TEXT NOT NULL,
+        PRIMARY KEY (no, seq)
+    ) WITHOUT ROWID;",
 ];
 
 /// The version in which the projections came; older databases have them filled.

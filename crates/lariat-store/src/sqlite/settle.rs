@@ -7,11 +7,12 @@
 use lariat_core::archive::SessionSummary;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::desk::{Desk, Session};
 use super::fault::Fault;
 use super::rows::{self, SessionRow, Tail, int};
+use crate::FOLDED;
 use crate::record::Chain;
 
 /// Events after which a row is written again: so many at most are folded anew after a crash, and looked through to find
@@ -75,6 +76,41 @@ pub(super) fn fold(
         })?;
     }
     Ok(summary)
+}
+
+/// Keeps the fold of a session, if it is one of those that forks begin with.
+pub(super) fn keep_fold(connection: &Connection, session: &Session) -> Result<(), Fault> {
+    let events = session.summary.events;
+    if events.is_multiple_of(FOLDED) {
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO folds (no, seq, summary) VALUES (?, ?, ?)")?
+            .execute(params![session.no, int(events), written(&session.summary)?])?;
+    }
+    Ok(())
+}
+
+/// The newest fold of at most `events` events that was kept, of a session or of what it shares.
+pub(super) fn kept_fold(
+    connection: &Connection,
+    session: &SessionRow,
+    events: u64,
+) -> Result<Option<SessionSummary>, Fault> {
+    let (mut at, mut at_most) = (session.clone(), events);
+    loop {
+        let mut statement = connection.prepare_cached(
+            "SELECT summary FROM folds WHERE no = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+        )?;
+        let kept: Option<String> = statement.query_row([at.no, int(at_most)], |row| row.get(0)).optional()?;
+        // What a session has itself is newer than what it shares. One that cannot be read is as good as none.
+        if let Some(kept) = kept {
+            return Ok(serde_json::from_str(&kept).ok());
+        }
+        at_most = at_most.min(at.fork_seq);
+        match at.fork_of {
+            Some(parent) if at_most > 0 => at = SessionRow::at(connection, parent)?,
+            _ => return Ok(None),
+        }
+    }
 }
 
 /// Writes what is in mind about a session into its row. True when the row is all there is to say.
@@ -167,6 +203,7 @@ pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Opti
 pub(super) fn reset(desk: &mut Desk<'_>) -> Result<(), Fault> {
     let connection = desk.connection;
     desk.forget_all();
+    connection.execute_batch("DELETE FROM folds")?;
     let mut statement = connection.prepare("SELECT no FROM sessions WHERE kept IS NULL")?;
     let numbers: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for no in numbers {

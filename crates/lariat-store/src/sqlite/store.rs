@@ -188,7 +188,7 @@ impl SessionStore for SqliteStore {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         Box::pin(async move {
             let batch = Batch::new(&append)?;
-            let next_seq = self.writer.write(batch.bytes, move |desk| batch.append(desk)).await?;
+            let next_seq = self.writer.write_soon(batch.bytes, move |desk| batch.append(desk)).await?;
             Ok(Ack { next_seq, durability: self.durability })
         })
     }

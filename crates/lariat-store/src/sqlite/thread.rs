@@ -1,13 +1,17 @@
 //! The one thread that writes.
 //!
 //! Owns the writing connection and the life of a transaction: what waits in the queue is done in one transaction (group
-//! commit), and nobody is answered before it is committed. A connection that failed is abandoned, and the next
+//! commit), and nobody is answered before it is committed. A small piece of work that nothing is before, and that needs
+//! no sync, is done by whoever brings it ([`Thread::at_once`]): waking the thread would take longer than the work. What
+//! may take long stays with the thread: waiting for other processes, moving the WAL into the database, opening, repeating.
+//! A connection that failed is abandoned, and the next
 //! transaction begins with a new one and with nothing in mind: what is in the file is what counts.
 //! Invariant: an answer other than an error follows a commit at the stated level in the file that is at the path.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use lariat_core::store::{Durability, StoreError};
 use rusqlite::Connection;
@@ -28,7 +32,14 @@ const GROUP: usize = 512;
 /// Bytes in one transaction, about: more would make those behind it wait.
 const GROUP_BYTES: usize = 8 << 20;
 
+/// Transactions in a row that are done at once, before the thread gets one and may move the WAL into the database.
+const UNATTENDED: u32 = 64;
+
+/// Pages in the WAL from which on they are moved into the database: SQLite's own default.
+const WAL_PAGES: u32 = 1_000;
+
 /// The thread's own.
+#[derive(Debug)]
 pub(super) struct Thread {
     home: Home,
     options: StoreOptions,
@@ -39,13 +50,43 @@ pub(super) struct Thread {
     memory: Memory,
     /// Something committed may not be where the operating system said it is.
     in_doubt: bool,
+    /// Transactions that were done at once since the thread did one.
+    unattended: u32,
 }
 
+#[derive(Debug)]
 struct Opened {
     connection: Connection,
     sync: Option<WalSync>,
     /// Which files these are.
     files: Vec<(PathBuf, files::Identity)>,
+    /// Whether a commit may move the WAL into the database.
+    moves: Moves,
+}
+
+/// What a commit does with a WAL that has become long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moves {
+    /// Moves it into the database, with syncs.
+    Now,
+    /// Leaves it to a later one.
+    Later,
+}
+
+/// Whether a transaction was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Already,
+    NotYet,
+}
+
+/// What is left to do after a piece of work was done at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Nothing.
+    Nothing,
+    /// The thread has to know that there is something to sync.
+    Wake,
 }
 
 impl Thread {
@@ -57,7 +98,7 @@ impl Thread {
     ) -> Self {
         let locks = home.beside(".locks");
         let (connection, memory) = (None, Memory::default());
-        Self { home, options, readers, watchers, locks, connection, memory, in_doubt: false }
+        Self { home, options, readers, watchers, locks, connection, memory, in_doubt: false, unattended: 0 }
     }
 
     pub(super) fn open(&mut self, missing: Missing) -> Result<(), StoreError> {
@@ -84,45 +125,68 @@ impl Thread {
             }
             _ => None,
         };
-        self.connection = Some(Opened { connection, sync, files });
+        self.connection = Some(Opened { connection, sync, files, moves: Moves::Now });
         Ok(())
     }
 
-    pub(super) fn run(mut self, queue: &Receiver<Box<dyn Work>>) {
+    /// The thread: does what is in the queue until nobody can bring more.
+    pub(super) fn run(shared: &Mutex<Self>, queue: &Receiver<Box<dyn Work>>) {
         loop {
-            let first = match self.connection.as_ref().and_then(|opened| opened.sync.as_ref()?.due()) {
+            let due = locked(shared).due();
+            let first = match due {
                 Some(wait) => queue.recv_timeout(wait),
                 None => queue.recv().map_err(RecvTimeoutError::from),
             };
+            let mut thread = locked(shared);
             match first {
-                Ok(first) => self.group(group(first, queue)),
+                Ok(first) => thread.group(group(first, queue)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.sync(Due::Now);
+            thread.sync(Due::Now);
         }
-        self.close();
+        locked(shared).close();
+    }
+
+    /// How long until a sync is due.
+    fn due(&self) -> Option<Duration> {
+        self.connection.as_ref()?.sync.as_ref()?.due()
+    }
+
+    /// Does a piece of work on the caller's own thread, if that takes no wait; gives it back otherwise.
+    pub(super) fn at_once(&mut self, work: Box<dyn Work>) -> Result<After, Box<dyn Work>> {
+        if self.options.durability == Durability::Durable || self.in_doubt || self.unattended >= UNATTENDED {
+            return Err(work);
+        }
+        let Some(opened) = self.connection.as_mut() else { return Err(work) };
+        let idle = opened.sync.as_ref().is_some_and(|sync| sync.due().is_none());
+        if opened.moves(Moves::Later).is_err() || opened.begin(Duration::ZERO).is_err() {
+            return Err(work);
+        }
+        self.unattended += 1;
+        let mut works = vec![work];
+        let done = self.transact(&mut works, Begun::Already);
+        answer(works, done.map_err(Failure::error));
+        Ok(if idle { After::Wake } else { After::Nothing })
     }
 
     /// Does all of it in one transaction; or, when one piece spoils it for the others, each in its own.
     fn group(&mut self, mut works: Vec<Box<dyn Work>>) {
-        match self.transact(&mut works) {
-            Ok(()) => works.into_iter().for_each(|work| work.answer(Ok(()))),
+        self.unattended = 0;
+        match self.transact(&mut works, Begun::NotYet) {
             Err(Failure::OfOne(_)) if works.len() > 1 => {
                 for work in works {
                     self.group(vec![work]);
                 }
             }
-            Err(Failure::OfOne(error) | Failure::OfAll(error)) => {
-                works.into_iter().for_each(|work| work.answer(Err(error.clone())));
-            }
+            done => answer(works, done.map_err(Failure::error)),
         }
     }
 
-    fn transact(&mut self, works: &mut [Box<dyn Work>]) -> Result<(), Failure> {
+    fn transact(&mut self, works: &mut [Box<dyn Work>], begun: Begun) -> Result<(), Failure> {
         self.open(Missing::Fail).map_err(Failure::OfAll)?;
         let Some(mut opened) = self.connection.take() else { return Ok(()) };
-        match self.attempt(&mut opened, works) {
+        match self.attempt(&mut opened, works, begun) {
             Ok(grown) => {
                 if let Some(sync) = &mut opened.sync {
                     sync.wrote();
@@ -154,8 +218,12 @@ impl Thread {
         &mut self,
         opened: &mut Opened,
         works: &mut [Box<dyn Work>],
+        begun: Begun,
     ) -> Result<Grown, (Failure, Trust)> {
-        opened.begin()?;
+        if begun == Begun::NotYet {
+            opened.moves(Moves::Now)?;
+            opened.begin(BUSY)?;
+        }
         let done = self.perform(&opened.connection, works);
         let outcome = done.inspect_err(|_| opened.roll_back())?;
         // From here on it may have happened.
@@ -201,10 +269,10 @@ impl Thread {
         }
     }
 
-    fn close(mut self) {
+    fn close(&mut self) {
         let (settle, _) = Task::new(|desk: &mut Desk<'_>| desk.settle_all(Then::Forget).map(drop));
         // A cache of what the journals say: when it cannot be written, it is made anew.
-        let _ = self.transact(&mut [Box::new(settle) as Box<dyn Work>]);
+        let _ = self.transact(&mut [Box::new(settle) as Box<dyn Work>], Begun::NotYet);
         self.sync(Due::Ever);
         if let Some(readers) = &self.readers {
             readers.renew();
@@ -213,9 +281,20 @@ impl Thread {
 }
 
 impl Opened {
-    /// Begins a transaction that writes. Waits for other processes, but no sync waits with it.
-    fn begin(&mut self) -> Result<(), (Failure, Trust)> {
-        let mut left = BUSY;
+    /// Says what commits do with a long WAL from now on.
+    fn moves(&mut self, moves: Moves) -> Result<(), (Failure, Trust)> {
+        if self.moves != moves {
+            let pages = if moves == Moves::Now { WAL_PAGES } else { 0 };
+            let set = self.connection.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()));
+            set.map_err(|error| failed(error.into(), Failure::OfAll))?;
+            self.moves = moves;
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction that writes. Waits for other processes so long, but no sync waits with it.
+    fn begin(&mut self, patience: Duration) -> Result<(), (Failure, Trust)> {
+        let mut left = patience;
         loop {
             let due = self.sync.as_ref().and_then(WalSync::due);
             let wait = due.map_or(left, |due| due.min(left));
@@ -252,6 +331,15 @@ fn failed(fault: Fault, failure: impl FnOnce(StoreError) -> Failure) -> (Failure
     (failure(fault.into()), trust)
 }
 
+fn answer(works: Vec<Box<dyn Work>>, done: Result<(), StoreError>) {
+    works.into_iter().for_each(|work| work.answer(done.clone()));
+}
+
+/// A panic elsewhere left a connection that was taken out: it is opened again, with nothing in mind.
+fn locked(shared: &Mutex<Thread>) -> MutexGuard<'_, Thread> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn group(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Vec<Box<dyn Work>> {
     let mut bytes = first.bytes();
     let mut works = vec![first];
@@ -269,6 +357,14 @@ enum Failure {
     OfOne(StoreError),
     /// None of them can do better, or it may have happened after all.
     OfAll(StoreError),
+}
+
+impl Failure {
+    fn error(self) -> StoreError {
+        match self {
+            Self::OfOne(error) | Self::OfAll(error) => error,
+        }
+    }
 }
 
 /// What a failure says about the connection.

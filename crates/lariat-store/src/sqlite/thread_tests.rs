@@ -177,3 +177,75 @@ fn what_is_refused_after_it_wrote_leaves_nothing_behind() {
     assert!(matches!(refused, Err(StoreError::Damaged(_))));
     assert_eq!(claim(&mut thread, "s"), Ok(2));
 }
+
+/// Does one thing on this thread, if that is possible.
+fn at_once(thread: &mut Thread, id: &str) -> Option<(Result<u64, StoreError>, After)> {
+    let id = SessionId::from(id);
+    let (task, mut answer) = Task::new(move |desk: &mut Desk<'_>| desk.claim(&id));
+    let after = thread.at_once(Box::new(task)).ok()?;
+    Some((answer.try_recv().unwrap(), after))
+}
+
+#[test]
+fn what_needs_a_sync_or_an_open_file_is_left_to_the_thread() {
+    let place = Place::new();
+    let mut durable = place.thread(Durability::Durable);
+    assert!(at_once(&mut durable, "s").is_none());
+    drop(durable);
+    let mut fast = place.thread(Durability::Fast);
+    assert_eq!(at_once(&mut fast, "s"), Some((Ok(1), After::Nothing)));
+    fast.in_doubt = true;
+    assert!(at_once(&mut fast, "s").is_none());
+    fast.in_doubt = false;
+    fast.connection = None;
+    assert!(at_once(&mut fast, "s").is_none());
+    assert_eq!(claim(&mut fast, "s"), Ok(2), "nothing was done by those who were sent away");
+}
+
+#[test]
+fn whoever_finds_another_process_writing_does_not_wait_at_once() {
+    let place = Place::new();
+    let mut thread = place.thread(Durability::Fast);
+    claim(&mut thread, "s").unwrap();
+    let other = Connection::open(place.0.join("sessions.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(at_once(&mut thread, "s").is_none());
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(at_once(&mut thread, "s"), Some((Ok(2), After::Nothing)));
+}
+
+#[test]
+fn a_wal_that_grows_at_once_is_moved_by_the_thread() {
+    let place = Place::new();
+    let mut thread = place.thread(Durability::Fast);
+    let pages = |thread: &Thread| -> (i64, i64) {
+        let connection = &thread.connection.as_ref().unwrap().connection;
+        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?))).unwrap()
+    };
+    let large = |thread: &mut Thread| {
+        let (task, _) = Task::new(|desk: &mut Desk<'_>| {
+            Ok(desk
+                .connection
+                .execute_batch("INSERT INTO quarantine (no, note) VALUES (1, zeroblob(200000))")?)
+        });
+        thread.at_once(Box::new(task)).is_ok()
+    };
+    let count = (0..).take_while(|_| large(&mut thread)).count();
+    assert_eq!(count, usize::try_from(UNATTENDED).unwrap());
+    let (written, moved) = pages(&thread);
+    assert!(written > i64::from(WAL_PAGES) && moved == 0, "{written} pages, {moved} of them moved");
+    claim(&mut thread, "s").unwrap();
+    let (written, moved) = pages(&thread);
+    assert_eq!(written, moved);
+    assert!(large(&mut thread), "and it goes on");
+}
+
+#[test]
+fn the_thread_is_told_when_something_is_to_be_synced() {
+    let place = Place::new();
+    let mut thread = place.thread(Durability::Batched);
+    assert_eq!(at_once(&mut thread, "s"), Some((Ok(1), After::Wake)));
+    assert_eq!(at_once(&mut thread, "s"), Some((Ok(2), After::Nothing)), "it knows already");
+    thread.sync(Due::Now);
+    assert_eq!(at_once(&mut thread, "s"), Some((Ok(3), After::Wake)));
+}

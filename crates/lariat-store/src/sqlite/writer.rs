@@ -1,10 +1,10 @@
 //! The queue of the one thread that writes.
 //!
-//! Owns what a piece of work is, and the way to the thread. The queue holds [`QUEUE`] pieces; whoever brings more waits
+//! Owns what a piece of work is, and the way to the thread, or around it when nothing waits there. The queue holds [`QUEUE`] pieces; whoever brings more waits
 //! for a place. Invariant: whoever brought work is answered once, after the transaction it was done in.
 
-use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use lariat_core::store::StoreError;
@@ -13,12 +13,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::database::{Home, Missing, Readers};
 use super::desk::Desk;
 use super::fault::Fault;
-use super::thread::Thread;
+use super::thread::{After, Thread};
 use super::watch::Watchers;
 use crate::StoreOptions;
 
 /// Pieces of work that may wait.
 const QUEUE: usize = 1024;
+
+/// What is written without waking the thread: more takes longer than that.
+const AT_ONCE_BYTES: usize = 64 << 10;
 
 /// Something to be done in a transaction, and answered after it.
 pub(super) trait Work: Send {
@@ -75,6 +78,7 @@ impl<T: Send, F: FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send> Work for Task<
 pub(super) struct Writer {
     queue: Option<Sender<Box<dyn Work>>>,
     places: Arc<Semaphore>,
+    shared: Arc<Mutex<Thread>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -94,11 +98,13 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let mut thread = Thread::new(home, options, readers, watchers);
         thread.open(Missing::Create)?;
+        let shared = Arc::new(Mutex::new(thread));
         let (queue, work) = mpsc::channel();
         let started = std::thread::Builder::new().name("lariat-sqlite".to_owned());
-        let started = started.spawn(move || thread.run(&work));
+        let theirs = Arc::clone(&shared);
+        let started = started.spawn(move || Thread::run(&theirs, &work));
         let thread = started.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        Ok(Self { queue: Some(queue), places: Arc::new(Semaphore::new(QUEUE)), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), places: Arc::new(Semaphore::new(QUEUE)), shared, thread: Some(thread) })
     }
 
     /// Does something in a transaction and waits for its commit. Dropping the future does not undo it.
@@ -107,13 +113,57 @@ impl Writer {
         bytes: usize,
         work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let ended = || StoreError::Unavailable("the writer has ended".to_owned());
+        self.write_by(bytes, work, Err).await
+    }
+
+    /// As [`Writer::write`], for work that is short: done at once when nobody else writes.
+    pub(super) async fn write_soon<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write_by(bytes, work, |task| self.at_once(task)).await
+    }
+
+    async fn write_by<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
+        at_once: impl FnOnce(Box<dyn Work>) -> Result<(), Box<dyn Work>>,
+    ) -> Result<T, StoreError> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| ended())?;
         let (task, answer) = Task::new(work);
         let task = Task { bytes, _place: Some(place), ..task };
-        self.queue.as_ref().ok_or_else(ended)?.send(Box::new(task)).map_err(|_| ended())?;
+        if let Err(task) = at_once(Box::new(task)) {
+            self.send(task)?;
+        }
         answer.await.map_err(|_| ended())?
     }
+
+    fn send(&self, task: Box<dyn Work>) -> Result<(), StoreError> {
+        self.queue.as_ref().ok_or_else(ended)?.send(task).map_err(|_| ended())
+    }
+
+    /// Does a small piece of work on this thread when it is the only one, and nobody writes.
+    fn at_once(&self, task: Box<dyn Work>) -> Result<(), Box<dyn Work>> {
+        let alone = self.places.available_permits() + 1 == QUEUE;
+        if !alone || task.bytes() > AT_ONCE_BYTES {
+            return Err(task);
+        }
+        let Ok(mut thread) = self.shared.try_lock() else { return Err(task) };
+        let after = thread.at_once(task)?;
+        drop(thread);
+        if after == After::Wake {
+            let (nothing, _) = Task::new(|_: &mut Desk<'_>| Ok(()));
+            // Without a thread nobody could have been here.
+            let _ = self.send(Box::new(nothing));
+        }
+        Ok(())
+    }
+}
+
+fn ended() -> StoreError {
+    StoreError::Unavailable("the writer has ended".to_owned())
 }
 
 impl Drop for Writer {

@@ -131,6 +131,41 @@ pub async fn a_fork_shares_the_past_and_goes_its_own_way(place: &dyn Place) {
     }
 }
 
+/// Wherever it is forked, also from a fork: the summary is that of the events it has.
+pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &dyn Place) {
+    const EVENTS: usize = 1_300;
+    let store = place.open().await;
+    let mut parent = Script::claim(&*store, "parent", 1_000).await;
+    for first in (0..EVENTS).step_by(100) {
+        let title = format!("title {first}");
+        parent.write(&*store, [described(Some(&title), None, None)]).await;
+        parent.write(&*store, (1..100).map(|n| said(&format!("{} by itself", first + n)))).await;
+    }
+    for at in [1, 511, 512, 513, 1_024, 1_100, 1_299] {
+        let id = format!("fork at {at}");
+        let fork = SessionId::from(id.as_str());
+        store.fork(&parent.session_id, at, &fork).await.unwrap();
+        let mut child = Script::claim(&*store, &id, 9_000_000).await;
+        child.catch_up(&*store).await;
+        child.write(&*store, (0..600).map(|n| described(Some(&format!("own {n}")), None, None))).await;
+        let second = SessionId::from(format!("fork of {id}"));
+        let middle = at + 300;
+        store.fork(&fork, middle, &second).await.unwrap();
+        for (id, of, events) in [(&fork, &parent.session_id, at + 600), (&second, &fork, middle)] {
+            let events = &child.written[..usize::try_from(events).unwrap()];
+            let mut expected = SessionSummary::of(id.clone(), events);
+            expected.parent = Some(of.clone());
+            assert_eq!(store.summary(id).await.unwrap(), expected);
+        }
+        let before = SessionId::from(format!("before {id}"));
+        store.fork(&fork, at - 1, &before).await.unwrap();
+        let mut expected =
+            SessionSummary::of(before.clone(), &child.written[..usize::try_from(at - 1).unwrap()]);
+        expected.parent = Some(fork.clone());
+        assert_eq!(store.summary(&before).await.unwrap(), expected);
+    }
+}
+
 /// As deep as it goes, also when nothing is added in between.
 pub async fn a_fork_of_a_fork_reads_through(place: &dyn Place) {
     let store = place.open().await;

@@ -20,7 +20,7 @@ async fn eight_nodes_that_start_at_once_make_the_schema_once() {
     for store in starting {
         stores.push(store.await.unwrap().unwrap());
     }
-    assert_eq!(database.sql("SELECT count(*) FROM lariat.migrations"), "1");
+    assert_eq!(database.sql("SELECT count(*) FROM lariat.migrations"), "2");
     for (number, store) in stores.iter().enumerate() {
         let mut script = Script::claim(store, &format!("s{number}"), 1_000).await;
         script.write(store, [said("hello")]).await;

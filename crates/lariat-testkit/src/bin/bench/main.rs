@@ -1,4 +1,4 @@
-//! Measures the machine, the driver and many runs at once. Called by `cargo xtask bench`.
+//! Measures the machine, the driver, many runs at once, model clients and stores. Called by `cargo xtask bench`.
 //!
 //! Owns the command line. Each measurement prints a table and compares itself with its goal; a goal that is missed
 //! fails the command.
@@ -12,13 +12,17 @@ mod measure;
 #[cfg(feature = "wire")]
 mod model;
 mod runs;
+#[cfg(feature = "store")]
+mod store;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: bench machine [--short]   cost per step by length of the conversation, per turn, per idle run
        bench model [--short]     streamed events against the bare HTTP client, first delta, building requests
-       bench runs [--short]      10,000 concurrent runs of 20 turns";
+       bench runs [--short]      10,000 concurrent runs of 20 turns
+       bench store [--short] [append|list|long]
+                                 stores against bare engines; listing; resuming and forking a long session";
 
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,8 @@ fn main() -> ExitCode {
         ["model", options @ ..] => model::run(options),
         ["runs"] => Some(runs::measure(Size::Full)),
         ["runs", "--short"] => Some(runs::measure(Size::Short)),
+        #[cfg(feature = "store")]
+        ["store", options @ ..] => store::run(options),
         _ => None,
     };
     match met {

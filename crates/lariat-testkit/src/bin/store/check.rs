@@ -58,8 +58,12 @@ pub(crate) struct Trial {
     pub(crate) session: String,
     pub(crate) ledger: String,
     /// What was acknowledged: position and id, in the order it was told.
-    acknowledged: Vec<(u64, String)>,
+    pub(crate) acknowledged: Vec<(u64, String)>,
     pub(crate) outages: usize,
+    /// Prompts of a life; [`PROMPTS`] make a whole run.
+    pub(crate) prompts: u64,
+    /// Whether some of its calls return large text.
+    pub(crate) large: bool,
     /// Whether its calls take their time.
     pub(crate) slow: bool,
     /// A mistake that the run makes on purpose.
@@ -76,6 +80,8 @@ impl Trial {
             ledger,
             acknowledged: Vec::new(),
             outages: 0,
+            prompts: PROMPTS,
+            large: false,
             slow: false,
             mistake: None,
         }
@@ -92,9 +98,12 @@ impl Trial {
             }
             None => Command::new(own),
         };
-        let prompts = PROMPTS.to_string();
+        let prompts = self.prompts.to_string();
         let named = ["child", "--store", self.kind.name(), "--place", &self.place, "--prompts", &prompts];
         command.args(named).args(["--session", &self.session, "--ledger", &self.ledger]);
+        if self.large {
+            command.args(["--large", "yes"]);
+        }
         if self.slow {
             command.args(["--slow", "150"]);
         }

@@ -19,6 +19,7 @@ use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore,
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_runtime::Agent;
 use lariat_runtime::drive::JournalConfig;
+use lariat_store::StoreOptions;
 use lariat_testkit::{Reply, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -35,13 +36,14 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let ledger = PathBuf::from(option(options, "--ledger").ok_or("--ledger is missing")?);
     let prompts = number(options, "--prompts", 3)?;
     let slow = Duration::from_millis(number(options, "--slow", 0)?);
+    let large = option(options, "--large").is_some();
     let mistake = option(options, "--mistake").unwrap_or_default().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(live(
         kind,
         &place,
         session,
-        FileLedger { path: ledger, twice: mistake == "runs-twice", slow },
+        FileLedger { path: ledger, twice: mistake == "runs-twice", slow, large },
         prompts,
         mistake,
     ))
@@ -55,7 +57,8 @@ async fn live(
     prompts: u64,
     mistake: String,
 ) -> Result<bool, String> {
-    let inner = kind.open(place).await?;
+    let level = if mistake == "skips-syncs" { Durability::Fast } else { Durability::Durable };
+    let inner = kind.open_with(place, StoreOptions::with_durability(level)).await?;
     let (early, deaf) = (mistake == "acknowledges-early", mistake == "ignores-failure");
     let store: Arc<dyn SessionStore> = Arc::new(Telling { inner, early, deaf });
     let session_id = SessionId::from(session);
@@ -125,6 +128,8 @@ struct FileLedger {
     twice: bool,
     /// How long a call takes.
     slow: Duration,
+    /// Whether one call in three returns text that stores keep as a blob, some of it twice.
+    large: bool,
 }
 
 impl AgentTool for FileLedger {
@@ -162,6 +167,10 @@ impl AgentTool for FileLedger {
                 file.sync_data()
             });
             noted.map_err(|error| ToolError::Failed(error.to_string()))?;
+            let number = context.tool_call_id.to_string().trim_start_matches('c').parse().unwrap_or(0);
+            if self.large && number % 3 == 1 {
+                return Ok(ToolResult::text(format!("noted {} ", number.min(4_u64)).repeat(5_000)));
+            }
             Ok(ToolResult::text("noted ".repeat(60)))
         })
     }

@@ -11,6 +11,7 @@ mod child;
 mod crash;
 mod disk_faults;
 mod open;
+mod power_loss;
 mod writers;
 
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kill a run at its writes and at random times
        store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
+       store power-loss --store sqlite|jsonl [--images N] [--seed N]         open what a power cut may leave of its files
        store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes fight over one session
        Each with --planted: a mistake made on purpose must be noticed.
        store child …                                                         the run itself";
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Some((&"writer", options)) => writers::writer(options),
         Some((&"crash", options)) => crash::run(options),
         Some((&"disk-faults", options)) => disk_faults::run(options),
+        Some((&"power-loss", options)) => power_loss::run(options),
         Some((&"writers", options)) => writers::run(options),
         _ => Err("which proof?".to_owned()),
     };

@@ -1,6 +1,6 @@
 //! The stores by name, and places for them to live in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lariat_core::archive::SessionArchive;
@@ -38,7 +38,15 @@ impl Kind {
 
     /// Opens the store at a place: a folder, or the address of a server.
     pub(crate) async fn open(self, place: &str) -> Result<Arc<dyn SessionArchive>, String> {
-        let options = StoreOptions::default();
+        self.open_with(place, StoreOptions::default()).await
+    }
+
+    /// Opens the store at a place, at another level.
+    pub(crate) async fn open_with(
+        self,
+        place: &str,
+        options: StoreOptions,
+    ) -> Result<Arc<dyn SessionArchive>, String> {
         let opened: Result<Arc<dyn SessionArchive>, StoreError> = match self {
             Self::Sqlite => {
                 let path = PathBuf::from(place).join("sessions.db");
@@ -68,11 +76,20 @@ pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Result<Self, String> {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// A folder in memory, where there is room for such.
+    pub(crate) fn in_memory() -> Result<Self, String> {
+        Self::within(Path::new("/dev/shm")).or_else(|_| Self::new())
+    }
+
+    fn within(parent: &Path) -> Result<Self, String> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("lariat-proof-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| error.to_string())?;
+        let path = parent.join(format!("lariat-proof-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self(path))
     }
 

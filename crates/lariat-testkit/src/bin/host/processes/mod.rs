@@ -65,7 +65,11 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     if gigabytes > 0 {
         good &= runtime()?.block_on(print_much(gigabytes))?;
     }
-    println!("{} in {:.1} s, seed {seed}", if good { "held" } else { "NOT held" }, started.elapsed().as_secs_f64());
+    println!(
+        "{} in {:.1} s, seed {seed}",
+        if good { "held" } else { "NOT held" },
+        started.elapsed().as_secs_f64()
+    );
     Ok(good)
 }
 
@@ -90,11 +94,13 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
         }
         let program = PROGRAMS.get(number as usize % PROGRAMS.len()).ok_or("no programs")?;
         let endings: Vec<_> = ENDINGS.iter().filter(|ending| program.can(**ending, plant)).collect();
-        let ending = **endings.get(number as usize / PROGRAMS.len() % endings.len().max(1)).ok_or("no ending")?;
+        let ending =
+            **endings.get(number as usize / PROGRAMS.len() % endings.len().max(1)).ok_or("no ending")?;
         // Between a program that has not begun and one that did all of its tricks.
         let after = Duration::from_millis(20 + random.below(180));
         let marker = format!("lariat-run-{}-{number}", std::process::id());
-        let what = format!("run {number}: `{}`, ended by {ending:?} after {} ms", program.name, after.as_millis());
+        let what =
+            format!("run {number}: `{}`, ended by {ending:?} after {} ms", program.name, after.as_millis());
         let start = Instant::now();
         let result = match (ending, plant) {
             (Ending::Kill, _) => kill(program, &marker, after, plant).await,

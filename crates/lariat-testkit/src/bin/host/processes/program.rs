@@ -42,14 +42,23 @@ pub(super) const PROGRAMS: &[Program] = &[
     ends("changes its name", "(exec -a '] S 1 ) (' sleep 60) & (exec -a '' sleep 60) & exit 0"),
     ends("stopped children", "sleep 60 & kill -STOP $!; setsid -f bash -c 'kill -STOP $$; sleep 60'; exit 0"),
     stays("ignores TERM", "trap '' TERM HUP INT QUIT; while :; do sleep 60; done"),
-    stays("ignores TERM everywhere", "trap '' TERM; for i in 1 2 3; do (trap '' TERM; sleep 60; sleep 60) & done; while :; do sleep 60; done"),
+    stays(
+        "ignores TERM everywhere",
+        "trap '' TERM; for i in 1 2 3; do (trap '' TERM; sleep 60; sleep 60) & done; while :; do sleep 60; done",
+    ),
     stays("prints without end", "yes"),
-    stays("prints without end and ignores TERM", "trap '' TERM; (trap '' TERM PIPE; exec yes) & while :; do echo x; done"),
+    stays(
+        "prints without end and ignores TERM",
+        "trap '' TERM; (trap '' TERM PIPE; exec yes) & while :; do echo x; done",
+    ),
     stays("stops itself", "kill -STOP $$; sleep 60"),
     stays("stops itself after a fork", "(sleep 60 & kill -STOP $BASHPID; sleep 60) & kill -STOP $$"),
     stays("answers TERM with more", "trap 'setsid sleep 60 & sleep 60 &' TERM; while :; do sleep 1; done"),
     stays("a tree", "f() { [ $1 = 0 ] && exec sleep 60; f $(($1 - 1)) & f $(($1 - 1)) & wait; }; f 4"),
-    stays("a chain of sessions", "setsid bash -c 'setsid bash -c \"setsid sleep 60 & sleep 60\" & sleep 60' & sleep 60"),
+    stays(
+        "a chain of sessions",
+        "setsid bash -c 'setsid bash -c \"setsid sleep 60 & sleep 60\" & sleep 60' & sleep 60",
+    ),
     stays("waits for input", "cat; sleep 60"),
     Program {
         name: "forks in a loop",

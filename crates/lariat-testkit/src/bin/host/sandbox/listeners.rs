@@ -38,10 +38,7 @@ impl Listeners {
             ],
             streams: vec![
                 ("STREAM", UnixListener::bind(&stream).map_err(words_of)?),
-                (
-                    "ABSTRACT_STREAM",
-                    UnixListener::bind_addr(&abstracted(&hidden_stream)?).map_err(words_of)?,
-                ),
+                ("ABSTRACT_STREAM", UnixListener::bind_addr(&abstracted(&hidden_stream)?).map_err(words_of)?),
             ],
             datagrams: vec![
                 ("DATAGRAM", UnixDatagram::bind(&datagram).map_err(words_of)?),
@@ -63,15 +60,11 @@ impl Listeners {
     fn with_variables(mut self, mut variables: Vec<(String, String)>) -> Result<Self, String> {
         for (name, listener) in &self.tcp {
             listener.set_nonblocking(true).map_err(words_of)?;
-            variables.push((
-                (*name).to_owned(),
-                listener.local_addr().map_err(words_of)?.port().to_string(),
-            ));
+            variables.push(((*name).to_owned(), listener.local_addr().map_err(words_of)?.port().to_string()));
         }
         for (name, socket) in &self.udp {
             socket.set_nonblocking(true).map_err(words_of)?;
-            variables
-                .push(((*name).to_owned(), socket.local_addr().map_err(words_of)?.port().to_string()));
+            variables.push(((*name).to_owned(), socket.local_addr().map_err(words_of)?.port().to_string()));
         }
         for (_, listener) in &self.streams {
             listener.set_nonblocking(true).map_err(words_of)?;

@@ -20,8 +20,8 @@ use lariat_host::sandbox::{Backend, probe};
 
 use super::{number, option, runtime, words_of};
 use case::Case;
-pub(crate) use scene::carriers;
 use scene::Scene;
+pub(crate) use scene::carriers;
 use trial::{Bench, PLANTS, Plant};
 
 /// The user that has no rights.
@@ -47,10 +47,12 @@ struct Tally {
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let is_root = rustix::process::geteuid().is_root();
     let backends: Vec<&str> = match option(options, "--backend") {
-        Some(name) => vec![*BACKENDS
-            .iter()
-            .find(|known| **known == name)
-            .ok_or_else(|| format!("there is no backend `{name}`"))?],
+        Some(name) => vec![
+            *BACKENDS
+                .iter()
+                .find(|known| **known == name)
+                .ok_or_else(|| format!("there is no backend `{name}`"))?,
+        ],
         None => BACKENDS.to_vec(),
     };
     let users: &[&str] = if is_root { &["root", "nobody"] } else { &["nobody"] };
@@ -82,7 +84,11 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     }
     let whole = option(options, "--case").is_none();
     let good = rows.iter().all(|(_, _, tally)| tally.is_good(whole));
-    println!("{} in {:.1} s", if good { "all contained" } else { "NOT contained" }, started.elapsed().as_secs_f64());
+    println!(
+        "{} in {:.1} s",
+        if good { "all contained" } else { "NOT contained" },
+        started.elapsed().as_secs_f64()
+    );
     let starts = number(options, "--starts", STARTS)?;
     if whole && starts > 0 {
         runtime()?.block_on(overhead::measure(starts))?;
@@ -169,7 +175,9 @@ pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
     let user = option(options, "--user").unwrap_or("nobody");
     let place = PathBuf::from(option(options, "--place").ok_or("where?")?);
     let plant = option(options, "--plant")
-        .map(|name| PLANTS.iter().find(|(known, _)| *known == name).map(|(_, plant)| *plant).ok_or("which plant?"))
+        .map(|name| {
+            PLANTS.iter().find(|(known, _)| *known == name).map(|(_, plant)| *plant).ok_or("which plant?")
+        })
         .transpose()?;
     let secret = std::env::var("SECRET").map_err(words_of)?;
     let mut scene = Scene::set(&place.join("scene"), &secret, user == "root")?;
@@ -199,7 +207,9 @@ fn chosen(
     match plant {
         // What does harm where nothing holds it is not run so.
         Some(Plant::NoWalls) => cases.retain(|case| case.bare && case.prints.is_none()),
-        Some(_) => cases.retain(|case| case.prints.is_none() && !matches!(case.family, "kernel" | "controls")),
+        Some(_) => {
+            cases.retain(|case| case.prints.is_none() && !matches!(case.family, "kernel" | "controls"))
+        }
         None => {}
     }
     if let Err(reason) = &scene.namespace {
@@ -222,7 +232,8 @@ async fn walk(
     let environment = Environment::inherited(std::env::vars_os());
     let found = probe(&place.join("probe"), &environment).await;
     let known = found.backends.iter().find(|known| known.name() == backend);
-    let chosen: Backend = known.cloned().ok_or_else(|| format!("{backend} is not here: {:?}", found.refused))?;
+    let chosen: Backend =
+        known.cloned().ok_or_else(|| format!("{backend} is not here: {:?}", found.refused))?;
     let bench = Bench::new(chosen, plant);
     let mut tally = Tally::default();
     for case in cases {

@@ -16,7 +16,8 @@ use super::network_namespace::NetworkNamespace;
 /// Names in a workspace that are protected.
 pub(super) const PROTECTED: [&str; 5] = [".git", ".lariat", ".claude", ".mcp.json", "lariat.toml"];
 /// Places where programs try to leave a file.
-const PLACES: [&str; 10] = ["/", "/tmp", "/var/tmp", "/etc", "/usr", "/dev", "/dev/shm", "/run", "/root", "/sys/fs/cgroup"];
+const PLACES: [&str; 10] =
+    ["/", "/tmp", "/var/tmp", "/etc", "/usr", "/dev", "/dev/shm", "/run", "/root", "/sys/fs/cgroup"];
 /// Settings of the machine that programs try to change.
 const SETTINGS: [&str; 4] = [
     "/proc/sys/kernel/core_pattern",
@@ -83,11 +84,7 @@ impl Scene {
         if !made.status.success() {
             return Err(format!("git: {}", String::from_utf8_lossy(&made.stderr)));
         }
-        let namespace = if is_root {
-            NetworkNamespace::make(&base)
-        } else {
-            Err("root only".to_owned())
-        };
+        let namespace = if is_root { NetworkNamespace::make(&base) } else { Err("root only".to_owned()) };
         Ok(Self {
             listeners: Listeners::open(&base, &format!("lariat-{}", std::process::id()))?,
             namespace,

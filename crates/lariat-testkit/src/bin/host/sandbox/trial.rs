@@ -106,9 +106,9 @@ impl Bench {
     ) -> Result<Finished, String> {
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let directory = match &case.directory {
-            Some(directory) => variables
-                .iter()
-                .fold(directory.clone(), |text, (name, value)| text.replace(&format!("${name}/"), &format!("{value}/"))),
+            Some(directory) => variables.iter().fold(directory.clone(), |text, (name, value)| {
+                text.replace(&format!("${name}/"), &format!("{value}/"))
+            }),
             None => stage.workspace.display().to_string(),
         };
         let mut environment = Environment::default();

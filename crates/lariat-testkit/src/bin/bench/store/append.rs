@@ -1,0 +1,219 @@
+//! Appends of every store at every level against the bare engine: the same rows, the same batches, the same syncs.
+//!
+//! Owns the rounds: ours and bare take turns, so that whatever else the machine does falls on both, and their ratio is
+//! taken round by round. Ours makes JSON, checksums and chains of events; the bare side is given the bytes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Append, Durability, Epoch};
+use lariat_testkit::postgres::Server;
+
+use super::bare::Bare;
+use super::place::{Folder, Kind, Place};
+use super::{Outcome, Size, events, runtime, text};
+use crate::measure::median;
+
+/// Part of the bare engine's speed that is wanted.
+const GOAL: f64 = 0.8;
+
+/// What fails the short form: a machine that does other work at the same time makes single rounds worth little.
+const SHORT_GOAL: f64 = 0.02;
+
+const LEVELS: [Durability; 3] = [Durability::Durable, Durability::Batched, Durability::Fast];
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) kind: Kind,
+    pub(super) level: Durability,
+    pub(super) sessions: usize,
+    /// Events in one append.
+    pub(super) batch: usize,
+}
+
+/// How long and how often.
+struct Rounds {
+    count: usize,
+    length: Duration,
+    /// Appends of a session that tell how many fit into a round, and the fewest of a round.
+    trial: usize,
+    goal: f64,
+}
+
+/// What one side did in one round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub(super) appends_per_second: f64,
+    pub(super) bytes_per_event: f64,
+}
+
+pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
+    let (rounds, loads): (_, &[(usize, usize)]) = match size {
+        Size::Full => {
+            let rounds = Rounds { count: 9, length: Duration::from_millis(250), trial: 40, goal: GOAL };
+            (rounds, &[(1, 1), (1, 8), (16, 1), (16, 8)])
+        }
+        Size::Short => {
+            let rounds = Rounds { count: 3, length: Duration::from_millis(20), trial: 4, goal: SHORT_GOAL };
+            (rounds, &[(1, 1), (16, 8)])
+        }
+    };
+    println!(
+        "appends per second; bytes written per event (files: write_bytes of the process; PostgreSQL: WAL)"
+    );
+    println!(
+        "{:<44} {:>9} {:>9} {:>22} {:>9} {:>9}",
+        "store, level, sessions × events", "ours", "bare", "ratio (range)", "B ours", "B bare"
+    );
+    let mut met = true;
+    for kind in Kind::ALL {
+        for level in LEVELS {
+            for &(sessions, batch) in loads {
+                met &= row(Load { kind, level, sessions, batch }, &rounds, server)?;
+            }
+        }
+    }
+    Ok(met)
+}
+
+fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
+    let (folder, bare_folder) = (Folder::new()?, Folder::new()?);
+    let place = Place::new(load.kind, &folder, server)?;
+    let runtime = runtime()?;
+    let mut ours = runtime.block_on(Ours::open(&place, load))?;
+    let trial = runtime.block_on(ours.round(rounds.trial, server))?;
+    let per_session = trial.appends_per_second * rounds.length.as_secs_f64() / load.sessions as f64;
+    let count = (per_session as usize).clamp(rounds.trial, 20_000);
+    let mut bare = Bare::open(load, &bare_folder, &place, server)?;
+    bare.round(rounds.trial)?;
+    let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..rounds.count {
+        mine.push(runtime.block_on(ours.round(count, server))?);
+        theirs.push(bare.round(count)?);
+    }
+    let ratio = |(ours, bare): (&Done, &Done)| ours.appends_per_second / bare.appends_per_second;
+    let mut ratios: Vec<f64> = mine.iter().zip(&theirs).map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = median(ratios.clone());
+    let of = |side: &[Done], figure: fn(&Done) -> f64| median(side.iter().map(figure).collect());
+    let (low, high) =
+        (ratios.first().copied().unwrap_or_default(), ratios.last().copied().unwrap_or_default());
+    let met = middle >= rounds.goal;
+    let name = format!("{}, {:?}, {} × {}", load.kind.name(), load.level, load.sessions, load.batch);
+    println!(
+        "{name:<44} {:>9.0} {:>9.0} {:>22} {:>9.0} {:>9.0} {}",
+        of(&mine, |done| done.appends_per_second),
+        of(&theirs, |done| done.appends_per_second),
+        format!("{middle:.2} ({low:.2}–{high:.2})"),
+        of(&mine, |done| done.bytes_per_event),
+        of(&theirs, |done| done.bytes_per_event),
+        if met { "met" } else { "MISSED" },
+    );
+    Ok(met)
+}
+
+/// A store with sessions that are written to.
+struct Ours {
+    store: Arc<dyn SessionArchive>,
+    place: Place,
+    load: Load,
+    writers: Vec<Writer>,
+}
+
+struct Writer {
+    session: SessionId,
+    epoch: Epoch,
+    next_seq: u64,
+}
+
+impl Ours {
+    async fn open(place: &Place, load: Load) -> Outcome<Self> {
+        let store = place.open(load.level).await?;
+        let mut writers = Vec::new();
+        for number in 0..load.sessions {
+            let session = SessionId::from(format!("s{number}"));
+            let epoch = store.claim(&session).await.map_err(text)?;
+            writers.push(Writer { session, epoch, next_seq: 0 });
+        }
+        Ok(Self { store, place: place.clone(), load, writers })
+    }
+
+    /// So many appends by each session, all at once.
+    async fn round(&mut self, appends: usize, server: &Server) -> Outcome<Done> {
+        let mut tasks = Vec::new();
+        let gate = Arc::new(tokio::sync::Barrier::new(self.writers.len()));
+        let meter = Meter::start(&self.place, server)?;
+        for writer in &mut self.writers {
+            let made = events::events(writer.next_seq, appends * self.load.batch);
+            let (session, epoch, batch) = (writer.session.clone(), writer.epoch, self.load.batch);
+            writer.next_seq += made.len() as u64;
+            let (store, gate) = (Arc::clone(&self.store), Arc::clone(&gate));
+            tasks.push(tokio::spawn(async move {
+                gate.wait().await;
+                let started = Instant::now();
+                write(&*store, &session, epoch, made.chunks(batch)).await?;
+                Ok::<_, String>((started, Instant::now()))
+            }));
+        }
+        let mut spans = Vec::new();
+        for task in tasks {
+            spans.push(task.await.map_err(text)??);
+        }
+        meter.done(self.load, appends, seconds(&spans))
+    }
+}
+
+/// From the first beginning to the last end, by the clients' own clocks: whoever waits for them may be woken late.
+pub(super) fn seconds(spans: &[(Instant, Instant)]) -> f64 {
+    let first = spans.iter().map(|(start, _)| *start).min();
+    let last = spans.iter().map(|(_, end)| *end).max();
+    first.zip(last).map_or(f64::NAN, |(first, last)| (last - first).as_secs_f64())
+}
+
+async fn write(
+    store: &dyn SessionArchive,
+    session: &SessionId,
+    epoch: Epoch,
+    batches: impl Iterator<Item = &[Event]>,
+) -> Outcome<()> {
+    for batch in batches {
+        let first = batch.first().map_or(0, |event| event.seq);
+        store.append(Append::new(session, epoch, first, batch)).await.map_err(text)?;
+    }
+    Ok(())
+}
+
+/// Counts what is written meanwhile.
+pub(super) struct Meter<'a> {
+    place: Place,
+    server: &'a Server,
+    before: u64,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn start(place: &Place, server: &'a Server) -> Outcome<Self> {
+        Ok(Self { place: place.clone(), server, before: written(place, server)? })
+    }
+
+    pub(super) fn done(self, load: Load, appends: usize, seconds: f64) -> Outcome<Done> {
+        let bytes = written(&self.place, self.server)?.saturating_sub(self.before);
+        let appends = (appends * load.sessions) as f64;
+        let bytes_per_event = bytes as f64 / (appends * load.batch as f64);
+        Ok(Done { appends_per_second: appends / seconds, bytes_per_event })
+    }
+}
+
+/// Bytes written so far: by this process to disks, or by a server to its WAL.
+fn written(place: &Place, server: &Server) -> Outcome<u64> {
+    if place.kind == Kind::Postgres {
+        let position = server.sql(&place.at, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn");
+        return position.trim().parse().map_err(text);
+    }
+    let io = std::fs::read_to_string("/proc/self/io").map_err(text)?;
+    let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    line.ok_or("no write_bytes in /proc/self/io")?.trim().parse().map_err(text)
+}

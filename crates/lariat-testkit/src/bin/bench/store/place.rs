@@ -1,0 +1,95 @@
+//! The stores by name, and places for them to live in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::store::Durability;
+use lariat_store::StoreOptions;
+use lariat_store::jsonl::JsonlStore;
+use lariat_store::postgres::{PostgresConfig, PostgresStore};
+use lariat_store::sqlite::SqliteStore;
+use lariat_testkit::postgres::Server;
+
+use super::{Outcome, text};
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Sqlite,
+    Jsonl,
+    Postgres,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Sqlite, Self::Jsonl, Self::Postgres];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Jsonl => "jsonl",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Outcome<Self> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| format!("there is no store `{name}`"))
+    }
+}
+
+/// Where a store is.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) kind: Kind,
+    /// A folder, or the address of a database.
+    pub(super) at: String,
+}
+
+impl Place {
+    /// An empty place for a store.
+    pub(super) fn new(kind: Kind, folder: &Folder, server: &Server) -> Outcome<Self> {
+        let at = match kind {
+            Kind::Postgres => server.database(),
+            _ => folder.0.to_str().ok_or("a folder that is no text")?.to_owned(),
+        };
+        Ok(Self { kind, at })
+    }
+
+    pub(super) async fn open(&self, durability: Durability) -> Outcome<Arc<dyn SessionArchive>> {
+        let options = StoreOptions::with_durability(durability);
+        Ok(match self.kind {
+            Kind::Sqlite => Arc::new(SqliteStore::open(self.database(), options).await.map_err(text)?),
+            Kind::Jsonl => Arc::new(JsonlStore::open(&self.at, options).await.map_err(text)?),
+            Kind::Postgres => {
+                let config: PostgresConfig = self.at.parse().map_err(text)?;
+                Arc::new(PostgresStore::connect(config, options).await.map_err(text)?)
+            }
+        })
+    }
+
+    /// The file of SQLite.
+    fn database(&self) -> PathBuf {
+        PathBuf::from(&self.at).join("sessions.db")
+    }
+}
+
+/// A folder that is gone when it is dropped.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Outcome<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("lariat-bench-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(text)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
