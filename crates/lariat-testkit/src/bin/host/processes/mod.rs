@@ -87,15 +87,18 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
     let supervisor = Supervisor::new();
+    // Who ends programs badly gets none that makes more of itself.
+    let programs: Vec<_> = PROGRAMS.iter().filter(|program| plant.is_none() || !program.multiplies).collect();
     let mut before = 0;
     for number in 0..runs {
         if number == WARM.min(runs / 2) {
             before = memory()?;
         }
-        let program = PROGRAMS.get(number as usize % PROGRAMS.len()).ok_or("no programs")?;
-        let endings: Vec<_> = ENDINGS.iter().filter(|ending| program.can(**ending, plant)).collect();
-        let ending =
-            **endings.get(number as usize / PROGRAMS.len() % endings.len().max(1)).ok_or("no ending")?;
+        let program = programs.get(number as usize % programs.len()).ok_or("no programs")?;
+        let endings: Vec<_> = ENDINGS.iter().filter(|ending| program.can(**ending)).collect();
+        // Another ending in every round, and not the same for all programs of a round.
+        let turn = number as usize / programs.len() + number as usize;
+        let ending = **endings.get(turn % endings.len().max(1)).ok_or("no ending")?;
         // Between a program that has not begun and one that did all of its tricks.
         let after = Duration::from_millis(20 + random.below(180));
         let marker = format!("lariat-run-{}-{number}", std::process::id());

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::Ending;
-use super::planted::Plant;
 
 pub(super) struct Program {
     pub(super) name: &'static str,
@@ -14,13 +13,13 @@ pub(super) struct Program {
     /// How long that takes, at most.
     pub(super) own_time: Duration,
     /// It makes more of itself all the time: only for who can end that.
-    multiplies: bool,
+    pub(super) multiplies: bool,
 }
 
 impl Program {
-    /// Whether it can be ended so. Who ends programs badly gets none that multiplies.
-    pub(super) fn can(&self, ending: Ending, plant: Option<Plant>) -> bool {
-        (ending != Ending::Itself || self.ends) && (plant.is_none() || !self.multiplies)
+    /// Whether it can be ended so.
+    pub(super) fn can(&self, ending: Ending) -> bool {
+        ending != Ending::Itself || self.ends
     }
 }
 

@@ -61,19 +61,19 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     }
     let started = Instant::now();
     let mut rows = Vec::new();
-    // Users beside each other: they share nothing.
+    // All beside each other: they share nothing, and some of them wait.
+    let mut children = Vec::new();
     for backend in &backends {
-        let children: Vec<_> = users
-            .iter()
-            .map(|user| Ok((*user, start(backend, user, is_root, None, option(options, "--case"))?)))
-            .collect::<Result<_, String>>()?;
-        for (user, child) in children {
-            let output = child.wait_with_output().map_err(words_of)?;
-            let _ = std::fs::remove_dir_all(place(user));
-            let text = String::from_utf8_lossy(&output.stdout);
-            text.lines().filter(|line| !line.starts_with("TALLY")).for_each(|line| println!("{line}"));
-            rows.push((*backend, user, Tally::read(&text)));
+        for user in users {
+            children.push((*backend, *user, start(backend, user, is_root, None, option(options, "--case"))?));
         }
+    }
+    for (backend, user, child) in children {
+        let output = child.wait_with_output().map_err(words_of)?;
+        let _ = std::fs::remove_dir_all(place(backend, user));
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().filter(|line| !line.starts_with("TALLY")).for_each(|line| println!("{line}"));
+        rows.push((backend, user, Tally::read(&text)));
     }
     println!("backend      user     cases  contained  escaped  controls  work  faults");
     for (backend, user, tally) in &rows {
@@ -131,7 +131,7 @@ fn start(
     plant: Option<&str>,
     only: Option<&str>,
 ) -> Result<std::process::Child, String> {
-    let place = place(user);
+    let place = place(backend, user);
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).map_err(words_of)?;
     let own = std::env::current_exe().map_err(words_of)?;
@@ -158,8 +158,8 @@ fn start(
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(words_of)
 }
 
-fn place(user: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("lariat-sandbox-{}-{user}", std::process::id()))
+fn place(backend: &str, user: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("lariat-sandbox-{}-{backend}-{user}", std::process::id()))
 }
 
 /// A word that nobody guesses.
@@ -202,14 +202,15 @@ fn chosen(
     scene: &Scene,
 ) -> Result<Vec<Case>, String> {
     let mut cases = case::all()?;
+    for case in cases.iter().filter(|case| case.not.as_deref() == Some(backend) && plant.is_none()) {
+        println!("not held by {backend}, and not tried: {}: {}", case.family, case.name);
+    }
     cases.retain(|case| case.is_for(backend, user));
     cases.retain(|case| only.is_none_or(|only| case.name.contains(only) || case.family == only));
     match plant {
         // What does harm where nothing holds it is not run so.
         Some(Plant::NoWalls) => cases.retain(|case| case.bare && case.prints.is_none()),
-        Some(_) => {
-            cases.retain(|case| case.prints.is_none() && !matches!(case.family, "kernel" | "controls"))
-        }
+        Some(plant) => cases.retain(|case| case.prints.is_none() && case.family == plant.family()),
         None => {}
     }
     if let Err(reason) = &scene.namespace {

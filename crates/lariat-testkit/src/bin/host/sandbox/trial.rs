@@ -33,6 +33,18 @@ pub(super) enum Plant {
     NoWalls,
 }
 
+impl Plant {
+    /// The cases that must notice it.
+    pub(super) fn family(self) -> &'static str {
+        match self {
+            Self::Unprotected => "protected",
+            Self::Unhidden | Self::WideRoot => "outside",
+            Self::SharedNetwork | Self::LocalSockets => "network",
+            Self::NoWalls => "all",
+        }
+    }
+}
+
 pub(super) const PLANTS: [(&str, Plant); 6] = [
     ("protected-paths-left-out", Plant::Unprotected),
     ("hidden-paths-left-out", Plant::Unhidden),
