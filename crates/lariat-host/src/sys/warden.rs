@@ -13,7 +13,7 @@ use super::raw;
 
 /// Milliseconds that a tree gets between the polite signal and the last one, when its owner wants it to end. Owners are
 /// promised an end within a second, on a busy machine too.
-const GRACE_ENDING: u64 = 600;
+const GRACE_ENDING: u64 = 500;
 /// The same for what a command left behind when it ended by itself.
 const GRACE_LEFT: u64 = 300;
 /// Milliseconds between two rounds of the last signal.

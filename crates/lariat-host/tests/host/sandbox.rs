@@ -91,3 +91,40 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
         assert!(elapsed < std::time::Duration::from_secs(10), "{}: {elapsed:?}", backend.name());
     }
 }
+
+#[tokio::test]
+async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
+    for backend in backends().await {
+        for there in [true, false] {
+            let folder = Folder::new();
+            std::os::unix::fs::symlink("real", folder.path().join(".claude")).unwrap();
+            if there {
+                std::fs::create_dir(folder.path().join("real")).unwrap();
+            }
+            let policy = Policy::workspace(folder.path(), None);
+            let command = "rm .claude; ln -sfn other .claude; mkdir real; echo bad > real/x; mv real other; ls -a .claude/; true";
+            let done = run(&folder, &backend, policy, command).await;
+            let link = std::fs::read_link(folder.path().join(".claude"));
+            let told = format!("{}, there {there}: {}", backend.name(), done.output.text());
+            assert_eq!(link.ok().as_deref(), Some(std::path::Path::new("real")), "{told}");
+            let left = std::fs::read_dir(folder.path().join("real")).map(Iterator::count).ok();
+            assert_eq!(left, there.then_some(0), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_variable_for_the_loader_reaches_the_command_only() {
+    for backend in backends().await {
+        let folder = Folder::new();
+        let sandbox = Sandbox::new(Policy::workspace(folder.path(), None), backend.clone());
+        // A library that is not there is complained about by each program that was told to load it.
+        let launch = Launch::shell("echo $LD_PRELOAD", folder.path())
+            .with_environment(environment().with("LD_PRELOAD", "/nowhere/evil.so"))
+            .with_sandbox(sandbox);
+        let done = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap();
+        let text = done.output.text();
+        assert_eq!(text.matches("cannot be preloaded").count(), 1, "{}: {text}", backend.name());
+        assert!(text.ends_with("\n/nowhere/evil.so\n"), "{}: {text}", backend.name());
+    }
+}
