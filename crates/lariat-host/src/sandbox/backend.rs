@@ -90,6 +90,7 @@ impl Sandbox {
 
     pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
         let mut policy = self.existing()?;
+        let judged = Arc::new(policy.clone());
         let placeholders = Placeholders::make(&policy.protected)?;
         // What is a link is covered by itself; what it leads to is on the list as well.
         let (links, protected) = policy.protected.into_iter().partition(|path| path.is_symlink());
@@ -120,7 +121,7 @@ impl Sandbox {
         let walls = Walls { identity: Some(identity()), network, links, view, processes, rules, filter };
         let limits = [(Resource::Data, policy.memory), (Resource::Nproc, policy.processes)];
         let guard = Guard {
-            judge: Arc::new(Judge::new(Arc::clone(&self.policy), starts)),
+            judge: Arc::new(Judge::new(judged, starts)),
             limits: limits.into_iter().filter_map(|(resource, most)| Some((resource, most?))).collect(),
             // Joining a group takes longer than all the rest; where there is another way, that is taken.
             groups: Groups::make(policy.processes.filter(|_| counted.is_none() && is_root()), policy.memory),

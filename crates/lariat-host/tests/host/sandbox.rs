@@ -128,3 +128,35 @@ async fn a_variable_for_the_loader_reaches_the_command_only() {
         assert!(text.ends_with("\n/nowhere/evil.so\n"), "{}: {text}", backend.name());
     }
 }
+
+#[tokio::test]
+async fn a_denial_names_where_a_link_leads_and_a_link_itself_is_free_to_go() {
+    for backend in backends().await {
+        let (folder, outside) = (Folder::new(), Folder::new());
+        let target = outside.path().display();
+        let policy = Policy::workspace(folder.path(), None);
+        let done = run(&folder, &backend, policy, &format!("ln -s {target} link; echo a > link/x")).await;
+        let what = format!("writing {target}/x through {}/link/x", folder.path().display());
+        let told: Vec<_> =
+            done.denials.iter().map(|denial| (denial.what.clone(), denial.rule.clone())).collect();
+        assert_eq!(told, [(what, Rule::NotWritable)], "{}", backend.name());
+        let policy = Policy::workspace(folder.path(), None);
+        let done = run(&folder, &backend, policy, "rm link && echo gone").await;
+        assert_eq!((done.output.text().as_str(), done.denials.len()), ("gone\n", 0), "{:?}", done.denials);
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
+    for backend in backends().await {
+        let (folder, named) = (Folder::new(), Folder::new());
+        let link = named.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let done =
+            run(&folder, &backend, Policy::workspace(&link, None), "echo a > x; cat x; echo b > .mcp.json")
+                .await;
+        assert!(done.output.text().starts_with("a\n"), "{}: {}", backend.name(), done.output.text());
+        let rules: Vec<_> = done.denials.iter().map(|denial| denial.rule.clone()).collect();
+        assert_eq!(rules, [Rule::Protected(folder.path().join(".mcp.json"))], "{}", backend.name());
+    }
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{Environment, Launch, Supervisor};
-use lariat_host::sandbox::{Policy, Sandbox, probe};
+use lariat_host::sandbox::{Network, Policy, Sandbox, probe};
 
 use super::super::words_of;
 
@@ -16,10 +16,13 @@ pub(super) async fn measure(starts: u64) -> Result<(), String> {
     let environment = Environment::inherited(std::env::vars_os());
     let found = probe(&place, &environment).await;
     std::fs::create_dir_all(&workspace).map_err(words_of)?;
-    let mut kinds: Vec<(&str, Option<Sandbox>)> = vec![("no sandbox", None)];
+    let mut kinds: Vec<(String, Option<Sandbox>)> = vec![("no sandbox".to_owned(), None)];
     for backend in &found.backends {
         let policy = Policy::workspace(&workspace, None);
-        kinds.push((backend.name(), Some(Sandbox::new(policy, backend.clone()))));
+        kinds.push((backend.name().to_owned(), Some(Sandbox::new(policy.clone(), backend.clone()))));
+        // What the network namespace has its share in.
+        let policy = policy.with_network(Network::On);
+        kinds.push((format!("{}, network on", backend.name()), Some(Sandbox::new(policy, backend.clone()))));
     }
     let supervisor = Supervisor::new();
     let cancel = CancellationToken::new();
@@ -41,10 +44,10 @@ pub(super) async fn measure(starts: u64) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(&place);
     let bare = median(&mut bare);
     println!("start of `bash -c true`, median of {starts} in turns:");
-    println!("{:12} {bare:>6.1} ms", "bare");
+    println!("{:22} {bare:>6.1} ms", "bare");
     for ((name, _), times) in kinds.iter().zip(&mut times) {
         let median = median(times);
-        println!("{name:12} {median:>6.1} ms, {:.1} ms more than bare", median - bare);
+        println!("{name:22} {median:>6.1} ms, {:.1} ms more than bare", median - bare);
     }
     Ok(())
 }
