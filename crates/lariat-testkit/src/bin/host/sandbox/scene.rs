@@ -39,6 +39,8 @@ pub(super) struct Scene {
     victim: Child,
     settings: Vec<Vec<u8>>,
     repository: PathBuf,
+    /// The compiler that this was built by, where it can be run.
+    rustc: String,
     next: u32,
 }
 
@@ -93,6 +95,7 @@ impl Scene {
             victim,
             settings: SETTINGS.iter().map(|path| std::fs::read(path).unwrap_or_default()).collect(),
             repository,
+            rustc: rustc(),
             next: 0,
             base,
         })
@@ -161,6 +164,7 @@ impl Scene {
             ("HARNESS", std::process::id().to_string()),
             ("ESC", self.escape.clone()),
             ("PIDNS", text(&std::fs::read_link("/proc/self/ns/pid").unwrap_or_default())),
+            ("RUSTC", self.rustc.clone()),
             ("LANG", "C.UTF-8".to_owned()),
         ];
         variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
@@ -220,6 +224,13 @@ impl Scene {
         // A new process sleeps, or is just about to.
         (!matches!(state, Some('S' | 'R' | 'D'))).then(|| format!("the victim is in state {state:?}"))
     }
+}
+
+/// The compiler itself, not the program that chooses one; empty where there is none.
+fn rustc() -> String {
+    let asked = Command::new("rustc").args(["--print", "sysroot"]).output();
+    let Some(asked) = asked.ok().filter(|asked| asked.status.success()) else { return String::new() };
+    format!("{}/bin/rustc", String::from_utf8_lossy(&asked.stdout).trim())
 }
 
 impl Drop for Scene {
