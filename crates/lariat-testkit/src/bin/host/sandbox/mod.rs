@@ -102,9 +102,13 @@ fn planted(backends: &[&str]) -> Result<bool, String> {
     let user = if is_root { "root" } else { "nobody" };
     let mut good = true;
     for backend in backends {
+        let mut children = Vec::new();
         for (name, plant) in PLANTS {
-            let output =
-                start(backend, user, is_root, Some(name), None)?.wait_with_output().map_err(words_of)?;
+            children.push((name, plant, start(backend, user, is_root, Some(name), None)?));
+        }
+        for (name, plant, child) in children {
+            let output = child.wait_with_output().map_err(words_of)?;
+            let _ = std::fs::remove_dir_all(place(backend, name));
             let tally = Tally::read(&String::from_utf8_lossy(&output.stdout));
             // Without walls, everything that is said to get out there must be seen to.
             let noticed = if plant == Plant::NoWalls {
@@ -131,7 +135,7 @@ fn start(
     plant: Option<&str>,
     only: Option<&str>,
 ) -> Result<std::process::Child, String> {
-    let place = place(backend, user);
+    let place = place(backend, plant.unwrap_or(user));
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).map_err(words_of)?;
     let own = std::env::current_exe().map_err(words_of)?;
@@ -158,8 +162,9 @@ fn start(
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(words_of)
 }
 
-fn place(backend: &str, user: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("lariat-sandbox-{}-{backend}-{user}", std::process::id()))
+/// Where the corpus of a user, or with a hole, is run.
+fn place(backend: &str, who: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("lariat-sandbox-{}-{backend}-{who}", std::process::id()))
 }
 
 /// A word that nobody guesses.
