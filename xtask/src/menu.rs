@@ -46,6 +46,14 @@ const ENTRIES: &[(&str, &str)] = &[
         "escape [ARGS]",
         "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
     ),
+    (
+        "sandbox [ARGS]",
+        "run hostile programs in the sandbox, on each backend and as each user; `--backend NAME`, `--planted`",
+    ),
+    (
+        "processes [ARGS]",
+        "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
@@ -69,6 +77,8 @@ pub(crate) enum Command {
     Store(&'static str, Vec<String>),
     Corrupt(Vec<String>),
     Escape(Vec<String>),
+    /// A proof of the host, by name.
+    Host(&'static str, Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -107,6 +117,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
         "escape" => Command::Escape(rest.to_vec()),
+        "sandbox" => Command::Host("sandbox", rest.to_vec()),
+        "processes" => Command::Host("processes", rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -25,7 +25,7 @@ pub mod seatbelt;
 mod view;
 
 pub use backend::{Backend, Sandbox};
-pub(crate) use backend::{Confinement, Guard};
+pub(crate) use backend::{Confinement, Guard, steers_loader};
 pub use denial::{Denial, Rule};
 pub(crate) use judge::Judge;
 pub use policy::{Destination, LocalSockets, Network, Policy, is_internal};
