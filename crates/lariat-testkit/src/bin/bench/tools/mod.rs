@@ -77,7 +77,7 @@ impl Bench {
         // A tree that `rg` searches in milliseconds says more about the machine than about either.
         let whole = if size == Size::Full { 1.1 } else { 1.3 };
         // The short form looks for what became slower, on machines that others use; the goals are those of the full one.
-        let slack = if size == Size::Full { 1.0 } else { 5.0 };
+        let slack = if size == Size::Full { 1.0 } else { 4.0 };
         let race = |what, pattern| Race { what, pattern, path: ".".to_owned(), rounds, at_most: whole };
         let races = [
             race("search, rare words, whole tree", "find_me_needle"),
