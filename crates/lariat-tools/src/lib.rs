@@ -19,6 +19,7 @@ mod edit_file;
 mod file_tool;
 mod glob;
 mod image;
+mod kept;
 mod list_files;
 mod matching;
 mod multi_edit;

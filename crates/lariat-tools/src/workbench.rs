@@ -1,13 +1,14 @@
 //! What the tools of one agent share.
 //!
 //! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
-//! outputs that were cut, and who can ask a person. Cloning shares.
+//! outputs that were cut, what can be undone, and who can ask a person. Cloning shares.
 
 use std::sync::Arc;
 
 use lariat_host::files::{FileMemory, Workspace};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::Sandbox;
+use lariat_host::undo::Undo;
 
 use crate::Asker;
 use crate::Outputs;
@@ -29,6 +30,7 @@ struct Shared {
     background: Background,
     outputs: Outputs,
     asker: Option<Arc<dyn Asker>>,
+    undo: Option<Undo>,
 }
 
 /// Whether commands are run, and what confines them.
@@ -58,6 +60,7 @@ impl Workbench {
                 background: Background::default(),
                 outputs: Outputs::default(),
                 asker: None,
+                undo: None,
             }),
         }
     }
@@ -90,6 +93,12 @@ impl Workbench {
     #[must_use]
     pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         self.with(|shared| shared.asker = Some(asker))
+    }
+
+    /// Sets where is kept what the tools change, so that it can be undone.
+    #[must_use]
+    pub fn with_undo(self, undo: Undo) -> Self {
+        self.with(|shared| shared.undo = Some(undo))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
@@ -130,6 +139,11 @@ impl Workbench {
     /// Who can ask a person.
     pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
         self.shared.asker.as_ref()
+    }
+
+    /// Where is kept what the tools change.
+    pub fn undo(&self) -> Option<&Undo> {
+        self.shared.undo.as_ref()
     }
 
     pub(crate) fn background(&self) -> &Background {
