@@ -37,6 +37,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "writers-planted",
             "escape",
             "escape-planted",
+            "undo",
+            "undo-planted",
             "sdk",
             "servers",
             "bench-machine",

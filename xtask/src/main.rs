@@ -26,6 +26,7 @@ mod servers;
 mod service;
 mod simulate;
 mod store;
+mod undo;
 mod wire;
 mod workspace;
 
@@ -72,6 +73,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Corrupt(arguments) => return store::corrupt(&arguments)?.pass_through(&workspace),
         Command::Escape(arguments) => return escape::command_line(&arguments).pass_through(&workspace),
+        Command::Undo(arguments) => return undo::command_line(&arguments).pass_through(&workspace),
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,

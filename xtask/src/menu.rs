@@ -46,6 +46,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "escape [ARGS]",
         "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
     ),
+    (
+        "undo [ARGS]",
+        "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
@@ -69,6 +73,7 @@ pub(crate) enum Command {
     Store(&'static str, Vec<String>),
     Corrupt(Vec<String>),
     Escape(Vec<String>),
+    Undo(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -107,6 +112,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
         "escape" => Command::Escape(rest.to_vec()),
+        "undo" => Command::Undo(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -146,7 +146,7 @@ impl Undo {
         if is_new {
             let mut state = undo.lock();
             let found = undo.everything(&mut state)?;
-            state.history.add(By::Base, found)?;
+            state.history.add(By::Base, true, found)?;
         }
         Ok(undo)
     }
@@ -191,8 +191,9 @@ impl Undo {
     fn begin(&self, call: &str, paths: Option<&[RelativePath]>) -> Result<(), UndoError> {
         let state = &mut *self.lock();
         let found = self.look(state, paths)?;
-        state.history.add(state.others(), found)?;
-        state.history.add(By::Begin(call.to_owned()), Vec::new())?;
+        let whole = paths.is_none();
+        state.history.add(state.others(), whole, found)?;
+        state.history.add(By::Begin(call.to_owned()), whole, Vec::new())?;
         state.under_way.push(call.to_owned());
         Ok(())
     }
@@ -217,7 +218,7 @@ impl Undo {
         let state = &mut *self.lock();
         state.under_way.retain(|name| name != call);
         let found = self.look(state, paths)?;
-        state.history.add(By::Call(call.to_owned()), found)
+        state.history.add(By::Call(call.to_owned()), paths.is_none(), found)
     }
 
     /// A call of which nobody will tell that it ended. What it changed counts as the user's.
@@ -284,21 +285,21 @@ impl Undo {
             }
         }
         let id = format!("rewind-{}", state.rewinds() + 1);
-        state.history.add(By::Begin(id.clone()), Vec::new())?;
+        state.history.add(By::Begin(id.clone()), true, Vec::new())?;
         let manifest = &state.history.manifest;
         let mode_of = |path: &RelativePath| manifest.get(path).map(|slot| slot.entry.mode);
         let done = steps::perform(&self.eye.reach, &state.history.store, &wanted, &mode_of);
         kept.extend(done.kept);
         let touched: Vec<_> = wanted.into_iter().map(|step| step.path).collect();
         let found = self.look(state, Some(&touched))?;
-        state.history.add(By::Call(id.clone()), found)?;
+        state.history.add(By::Call(id.clone()), false, found)?;
         Ok(Rewound { id, restored: done.restored, kept, not_restorable: plan.not_restorable })
     }
 
     /// Records the present and finds the way back.
     fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
         let found = self.everything(state)?;
-        state.history.add(state.others(), found)?;
+        state.history.add(state.others(), true, found)?;
         #[allow(unused_mut, reason = "a planted mistake changes it")]
         let mut plan = Plan::to(&state.history, to)?;
         #[cfg(feature = "planted")]

@@ -85,6 +85,14 @@ impl RelativePath {
         })
     }
 
+    /// The range of what is in this directory.
+    pub(super) fn beneath(&self) -> (Self, Self) {
+        let (mut first, mut last) = (self.0.clone(), self.0.clone());
+        first.push(b'/');
+        last.push(b'/' + 1);
+        (Self(first), Self(last))
+    }
+
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -13,6 +13,7 @@ use super::entry::{Entry, RelativePath, same};
 use super::error::UndoError;
 use super::log::Log;
 use super::store::Store;
+use super::walk::Found;
 
 /// What is remembered of every path, and the look at which it was there last.
 pub(super) type Manifest = BTreeMap<RelativePath, Slot>;
@@ -42,6 +43,8 @@ pub enum By {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     pub(super) by: By,
+    /// Whether everything was looked at.
+    pub(super) whole: bool,
     pub(super) changes: Vec<Difference>,
 }
 
@@ -126,7 +129,8 @@ impl History {
     }
 
     /// Adds a checkpoint: what was found at paths, against what was there.
-    pub(super) fn add(&mut self, by: By, found: Vec<(RelativePath, Option<Entry>)>) -> Result<(), UndoError> {
+    pub(super) fn add(&mut self, by: By, whole: bool, mut found: Found) -> Result<(), UndoError> {
+        found.sort_by(|one, other| one.0.cmp(&other.0));
         let mut changes = Vec::new();
         for (path, after) in found {
             let before = self.manifest.get(&path).map(|slot| slot.entry.clone());
@@ -143,7 +147,7 @@ impl History {
         if changes.is_empty() && matches!(by, By::User) {
             return Ok(());
         }
-        let checkpoint = Checkpoint { by, changes };
+        let checkpoint = Checkpoint { by, whole, changes };
         self.log.append(&checkpoint)?;
         for change in &checkpoint.changes {
             if let Some(hash) = change.after.as_ref().and_then(Entry::content) {
@@ -182,7 +186,7 @@ impl History {
         }
         let changes =
             base.into_iter().map(|(path, entry)| Difference { path, before: None, after: Some(entry) });
-        let base = Checkpoint { by: By::Base, changes: changes.collect() };
+        let base = Checkpoint { by: By::Base, whole: true, changes: changes.collect() };
         self.log.rewrite(std::iter::once(&base).chain(&self.checkpoints))?;
         for change in dropped.iter().flat_map(|checkpoint| &checkpoint.changes) {
             if let Some(hash) = change.before.as_ref().and_then(Entry::content) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Entry, Look, RelativePath, same};
 use super::error::UndoError;
-use super::history::{By, History};
+use super::history::{By, Difference, History};
 
 /// What becomes of conflicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,16 +111,7 @@ impl Plan {
     /// The way to the state before a call. The manifest must be the present.
     pub(super) fn to(history: &History, call: &str) -> Result<Self, UndoError> {
         let begin = history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
-        let mut then: BTreeMap<&RelativePath, Option<&Entry>> = BTreeMap::new();
-        let mut theirs = BTreeSet::new();
-        for checkpoint in history.checkpoints.range(begin..).rev() {
-            for change in checkpoint.changes.iter().rev() {
-                then.insert(&change.path, change.before.as_ref());
-                if checkpoint.by == By::User {
-                    theirs.insert(&change.path);
-                }
-            }
-        }
+        let (then, theirs) = past(history, begin);
         let now_at = |path: &RelativePath| history.manifest.get(path).map(|slot| &slot.entry);
         let is_closed = |path: &RelativePath| {
             let closed = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.look == Look::Closed);
@@ -195,4 +186,41 @@ impl Plan {
         });
         Preview { to: to.to_owned(), items: items.collect(), not_restorable: self.not_restorable.clone() }
     }
+}
+
+type Past<'a> = (BTreeMap<&'a RelativePath, Option<&'a Entry>>, BTreeSet<&'a RelativePath>);
+
+/// What paths were before a position, and which of them the user changed after it.
+///
+/// A call that names its files looks at nothing else. So what the user changed may be found long after: when it may have
+/// been there at the position already, it counts as if it had, and going back brings the user's version back.
+fn past(history: &History, begin: usize) -> Past<'_> {
+    let (mut then, mut theirs): Past<'_> = (BTreeMap::new(), BTreeSet::new());
+    let mut whole = false;
+    for checkpoint in history.checkpoints.range(begin..) {
+        for change in &checkpoint.changes {
+            let user = checkpoint.by == By::User;
+            if user && !whole && may_be_older(&then, change) {
+                continue;
+            }
+            then.entry(&change.path).or_insert(change.before.as_ref());
+            if user {
+                theirs.insert(&change.path);
+            }
+        }
+        whole |= checkpoint.whole;
+    }
+    (then, theirs)
+}
+
+/// Whether a change can have been made before the changes that led to `then`.
+fn may_be_older(then: &BTreeMap<&RelativePath, Option<&Entry>>, change: &Difference) -> bool {
+    let was_no_folder =
+        |path: &RelativePath| then.get(path).is_some_and(|entry| !entry.is_some_and(Entry::is_folder));
+    let leaves_a_folder = change.after.as_ref().is_some_and(Entry::is_folder);
+    let (first, last) = change.path.beneath();
+    let was_in_it = || then.range::<&RelativePath, _>(&first..&last).any(|(_, entry)| entry.is_some());
+    !then.contains_key(&change.path)
+        && !(change.after.is_some() && change.path.ancestors().any(|above| was_no_folder(&above)))
+        && (leaves_a_folder || !was_in_it())
 }

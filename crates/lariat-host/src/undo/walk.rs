@@ -241,10 +241,8 @@ impl Walk<'_> {
     }
 
     fn lost_beneath(&mut self, path: &RelativePath) {
-        let (mut from, mut to) = (path.as_bytes().to_vec(), path.as_bytes().to_vec());
-        from.push(b'/');
-        to.push(b'/' + 1);
-        let beneath = self.manifest.range(RelativePath::new(from)..RelativePath::new(to));
+        let (first, last) = path.beneath();
+        let beneath = self.manifest.range(first..last);
         self.found.extend(beneath.map(|(path, _)| (path.clone(), None)));
     }
 
