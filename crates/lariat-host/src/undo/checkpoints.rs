@@ -3,6 +3,7 @@
 //! Owns the order and the lock: one look or one way back at a time. What is found while a call is under way is that
 //! call's (of several, the one that began last); what is found while none is, is the user's.
 
+use std::collections::HashMap;
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -276,8 +277,9 @@ impl Undo {
         let now = plan.preview(&preview.to);
         let mut kept = Vec::new();
         let mut wanted = Vec::new();
+        let shown: HashMap<_, _> = preview.items.iter().map(|item| (&item.path, item)).collect();
         for (step, item) in plan.steps.into_iter().zip(now.items) {
-            let shown = preview.items.iter().any(|shown| *shown == item);
+            let shown = shown.get(&item.path) == Some(&&item);
             match step.conflict {
                 _ if !shown => kept.push((step.path, Reason::ChangedSincePreview)),
                 Some(reason) if conflicts == Conflicts::Keep => kept.push((step.path, reason)),

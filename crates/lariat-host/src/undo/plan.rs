@@ -219,8 +219,13 @@ fn may_be_older(then: &BTreeMap<&RelativePath, Option<&Entry>>, change: &Differe
         |path: &RelativePath| then.get(path).is_some_and(|entry| !entry.is_some_and(Entry::is_folder));
     let leaves_a_folder = change.after.as_ref().is_some_and(Entry::is_folder);
     let (first, last) = change.path.beneath();
-    let was_in_it = || then.range::<&RelativePath, _>(&first..&last).any(|(_, entry)| entry.is_some());
-    !then.contains_key(&change.path)
-        && !(change.after.is_some() && change.path.ancestors().any(|above| was_no_folder(&above)))
-        && (leaves_a_folder || !was_in_it())
+    if then.contains_key(&change.path) {
+        return false;
+    }
+    // It needs a directory that was not there.
+    if change.after.is_some() && change.path.ancestors().any(|above| was_no_folder(&above)) {
+        return false;
+    }
+    // Something was in it.
+    leaves_a_folder || !then.range::<&RelativePath, _>(&first..&last).any(|(_, entry)| entry.is_some())
 }
