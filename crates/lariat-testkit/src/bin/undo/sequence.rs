@@ -48,7 +48,7 @@ struct Point {
     /// What the user touched after that, and how many looks had been before.
     since: BTreeMap<PathBuf, u64>,
     /// What the user touched before that, or took back before anybody looked, and what was left there.
-    doubt: Copied,
+    doubt: BTreeMap<PathBuf, Vec<Option<Thing>>>,
 }
 
 struct Run<'a> {
@@ -145,7 +145,7 @@ impl Run<'_> {
                 if point.looked {
                     point.since.entry(path.clone()).or_insert(self.looks);
                 } else {
-                    point.doubt.insert(path.clone(), after.get(path).cloned());
+                    point.doubt.entry(path.clone()).or_default().push(after.get(path).cloned());
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Run<'_> {
             for point in &mut self.points {
                 if point.since.get(&path) == Some(&self.looks) {
                     point.since.remove(&path);
-                    point.doubt.insert(path.clone(), before.clone());
+                    point.doubt.entry(path.clone()).or_default().push(before.clone());
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Run<'_> {
         // Many fail, and may have changed something before.
         let looked = deed.tool == "bash";
         let _ = self.execute(deed.tool, deed.arguments, &call).await;
-        self.points.push(Point { call, copy, looked, since: BTreeMap::new(), doubt: Copied::new() });
+        self.points.push(Point { call, copy, looked, since: BTreeMap::new(), doubt: BTreeMap::new() });
         Ok(())
     }
 
@@ -253,7 +253,8 @@ impl Run<'_> {
                 }
                 continue;
             }
-            let users = point.doubt.get(&path).is_some_and(|left| left.as_ref() == after);
+            let users =
+                point.doubt.get(&path).is_some_and(|left| left.iter().any(|left| left.as_ref() == after));
             if after != then && !users {
                 return fault("not as it was", &path);
             }
@@ -264,7 +265,7 @@ impl Run<'_> {
         }
         tally.rewinds += 1;
         tally.conflicts += kept.len() as u64;
-        let (since, doubt) = (BTreeMap::new(), Copied::new());
+        let (since, doubt) = (BTreeMap::new(), BTreeMap::new());
         let forth = Point { call: rewound.id, copy: now, looked: true, since, doubt };
         if whole && random.chance(50) {
             let preview = self.undo.preview(&forth.call).map_err(text)?;
