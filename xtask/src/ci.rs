@@ -12,8 +12,8 @@ use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
 use crate::{
-    bench::Bench, core_deps, deny, docs, docs_links, escape, layers, sdk, servers, simulate, store, undo,
-    wire,
+    bench::Bench, core_deps, deny, docs, docs_links, escape, host, layers, sdk, servers, simulate, store,
+    undo, wire,
 };
 
 /// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
@@ -103,6 +103,7 @@ fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<St
         Step::command("clippy-features", CommandLine::cargo(CLIPPY_FEATURES)),
         Step::command("clippy-store", store::clippy()),
         Step::command("clippy-escape", escape::clippy()),
+        Step::command("clippy-host", host::clippy()),
         Step::command("clippy-undo", undo::clippy()),
         Step::command("docs", docs::command_line()),
         Step::command("test", runner.command_line()),
@@ -167,6 +168,10 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         ),
         Step::command("escape", escape::command_line(&words("--operations 50000"))),
         Step::command("escape-planted", escape::command_line(&words("--planted"))),
+        Step::command("sandbox", host::command_line("sandbox", &[])),
+        Step::command("sandbox-planted", host::command_line("sandbox", &words("--planted"))),
+        Step::command("processes", host::command_line("processes", &words("--runs 60"))),
+        Step::command("processes-planted", host::command_line("processes", &words("--planted"))),
         Step::command("undo", undo::command_line(&words("--sequences 60"))),
         Step::command("undo-planted", undo::command_line(&words("--planted"))),
         Step::check("sdk", sdk::run),

@@ -18,6 +18,7 @@ mod docs;
 mod docs_links;
 mod escape;
 mod fuzz;
+mod host;
 mod layers;
 mod menu;
 mod python;
@@ -70,6 +71,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Store(name, arguments) => {
             return store::command_line(name, &arguments).pass_through(&workspace);
+        }
+        Command::Host(name, arguments) => {
+            return host::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Corrupt(arguments) => return store::corrupt(&arguments)?.pass_through(&workspace),
         Command::Escape(arguments) => return escape::command_line(&arguments).pass_through(&workspace),

@@ -47,6 +47,14 @@ const ENTRIES: &[(&str, &str)] = &[
         "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
     ),
     (
+        "sandbox [ARGS]",
+        "run hostile programs in the sandbox, on each backend and as each user; `--backend NAME`, `--planted`",
+    ),
+    (
+        "processes [ARGS]",
+        "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
+    ),
+    (
         "undo [ARGS]",
         "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
     ),
@@ -73,6 +81,8 @@ pub(crate) enum Command {
     Store(&'static str, Vec<String>),
     Corrupt(Vec<String>),
     Escape(Vec<String>),
+    /// A proof of the host, by name.
+    Host(&'static str, Vec<String>),
     Undo(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
@@ -112,6 +122,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "writers" => Command::Store("writers", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
         "escape" => Command::Escape(rest.to_vec()),
+        "sandbox" => Command::Host("sandbox", rest.to_vec()),
+        "processes" => Command::Host("processes", rest.to_vec()),
         "undo" => Command::Undo(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),

@@ -24,6 +24,7 @@ pub mod hooks;
 pub mod id;
 pub mod message;
 pub mod model;
+pub mod nearest;
 pub mod permission;
 pub mod planted;
 pub mod replay;

@@ -3,6 +3,7 @@
 //! Owns the kinds of values, the JSON Schema made from them, and messages a model can act on: they name the argument,
 //! what was expected, what came, and for an unknown name the nearest known one. What passes the check deserialises.
 
+use lariat_core::nearest::nearest;
 use lariat_core::tool::ToolError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -115,7 +116,7 @@ fn check_object(fields: &[Field], place: &str, sent: &Value, mistakes: &mut Vec<
     }
     for name in object.keys().filter(|name| fields.iter().all(|field| field.name != name.as_str())) {
         let known: Vec<_> = fields.iter().map(|field| field.name).collect();
-        let nearest = nearest(name, &known);
+        let nearest = nearest(name, known.iter().copied());
         let hint = nearest.map_or_else(
             || format!("known are `{}`", known.join("`, `")),
             |name| format!("did you mean `{name}`?"),
@@ -184,38 +185,6 @@ fn shown(value: &Value) -> String {
 
 fn join(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
-}
-
-/// The known word closest to what was written, when it is close enough to be a slip.
-pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
-    let word = plain(word);
-    known
-        .iter()
-        .map(|known| (distance(&word, &plain(known)), *known))
-        .min()
-        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
-        .map(|(_, known)| known)
-}
-
-/// Edits (insert, remove, replace) from one word to the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, left) in left.chars().enumerate() {
-        let mut diagonal = index;
-        let mut before = index + 1;
-        for (cell, right) in row.iter_mut().skip(1).zip(&right) {
-            let replaced = diagonal + usize::from(left != *right);
-            diagonal = *cell;
-            before = replaced.min(before + 1).min(*cell + 1);
-            *cell = before;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = index + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

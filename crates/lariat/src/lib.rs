@@ -411,17 +411,23 @@
 //!
 //! The names most programs need are at the root of this crate. All of the vocabulary, the contracts and the pure
 //! machine are in [`core`]; the driver, observers and the in-memory store are in [`runtime`]; model APIs are in
-//! [`models`]. Programs that keep
+//! [`models`]; the built-in tools are in [`tools`], and what they stand on is in [`host`]. Programs that keep
 //! conversations themselves use [`agent_loop`] and its siblings instead of [`Agent`].
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
 pub use lariat_core as core;
+/// What tools stand on: files by directory handle, processes with an owner, the sandbox, git.
+#[cfg(feature = "tools")]
+pub use lariat_host as host;
 #[cfg(feature = "models")]
 pub use lariat_model as models;
 pub use lariat_runtime as runtime;
 /// Stores that keep sessions: SQLite, files, PostgreSQL.
 pub use lariat_store as stores;
+/// The built-in tools.
+#[cfg(feature = "tools")]
+pub use lariat_tools as tools;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
 pub use serde_json;
@@ -472,3 +478,8 @@ pub struct Readme;
 #[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../../docs/stores.md")]
 pub struct Stores;
+
+/// The code in the guide to the tools, as tests.
+#[cfg(all(doctest, feature = "tools"))]
+#[doc = include_str!("../../../docs/tools.md")]
+pub struct Tools;

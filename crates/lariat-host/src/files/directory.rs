@@ -6,13 +6,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use lariat_core::nearest::nearest;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::error::FileError;
 use super::memory::Known;
-use super::nearest::nearest;
 use super::path::Mapped;
 use super::resolve::{Link, Missing, Place, is, open_beneath};
 use super::stamp::Stamp;

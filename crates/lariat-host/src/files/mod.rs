@@ -31,7 +31,6 @@ mod folder;
 #[cfg(feature = "planted")]
 mod hole;
 mod memory;
-mod nearest;
 mod path;
 mod read;
 mod resolve;

@@ -380,7 +380,10 @@ fn command(launch: &Launch, confinement: Option<&Confinement>) -> std::process::
         }
         None => std::process::Command::new(program),
     };
-    command.args(&launch.arguments).env_clear().envs(launch.environment.iter());
+    let wrapped = confinement.is_some_and(|confinement| confinement.wrapper.is_some());
+    let steers = |name: &std::ffi::OsStr| wrapped && crate::sandbox::steers_loader(name);
+    command.args(&launch.arguments).env_clear();
+    command.envs(launch.environment.iter().filter(|(name, _)| !steers(name)));
     if let Some(confinement) = confinement {
         command.envs(confinement.variables.iter().map(|(name, value)| (name, value)));
     }

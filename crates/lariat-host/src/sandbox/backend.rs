@@ -89,11 +89,15 @@ impl Sandbox {
     }
 
     pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
-        let policy = self.existing()?;
+        let mut policy = self.existing()?;
+        let judged = Arc::new(policy.clone());
         let placeholders = Placeholders::make(&policy.protected)?;
+        // What is a link is covered by itself; what it leads to is on the list as well.
+        let (links, protected) = policy.protected.into_iter().partition(|path| path.is_symlink());
+        policy.protected = protected;
         let (wrapper, view, starts) = match &self.backend {
             Backend::Bubblewrap(program) => {
-                let arguments = bubblewrap(&policy, &launch.directory);
+                let arguments = bubblewrap(&policy, launch);
                 // Its own start, then the command's.
                 (Some(Wrapper { program: program.clone(), arguments }), None, 2)
             }
@@ -113,10 +117,11 @@ impl Sandbox {
         let counted = policy.processes.filter(|_| namespaces_count_processes());
         let processes = counted.map(|most| most.max(LEAST_PROCESSES).to_string().into_bytes());
         let filter = filter::program(parts);
-        let walls = Walls { identity: Some(identity()), network, view, processes, rules, filter };
+        let links = links.iter().map(|link: &PathBuf| view::text(link)).collect::<io::Result<_>>()?;
+        let walls = Walls { identity: Some(identity()), network, links, view, processes, rules, filter };
         let limits = [(Resource::Data, policy.memory), (Resource::Nproc, policy.processes)];
         let guard = Guard {
-            judge: Arc::new(Judge::new(Arc::clone(&self.policy), starts)),
+            judge: Arc::new(Judge::new(judged, starts)),
             limits: limits.into_iter().filter_map(|(resource, most)| Some((resource, most?))).collect(),
             // Joining a group takes longer than all the rest; where there is another way, that is taken.
             groups: Groups::make(policy.processes.filter(|_| counted.is_none() && is_root()), policy.memory),
@@ -131,18 +136,59 @@ impl Sandbox {
         for root in &mut policy.writable {
             *root = root.canonicalize()?;
         }
-        for path in &mut policy.protected {
-            if let (Some(parent), Some(name)) =
-                (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name())
-            {
-                *path = parent.join(name);
+        let protected = std::mem::take(&mut policy.protected);
+        for path in protected.into_iter().flat_map(followed) {
+            if !policy.protected.contains(&path) {
+                policy.protected.push(path);
             }
         }
+        // A link that leads out of what is writable leads to what is read-only anyway.
+        let writable = policy.writable.clone();
+        policy.protected.retain(|path| writable.iter().any(|root| path.starts_with(root)));
         if let Some(temporary) = &mut policy.temporary {
             *temporary = temporary.canonicalize()?;
         }
+        policy.hidden = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        if policy.temporary.is_some() {
+            // Another `/tmp` hides all that is in this one.
+            let seen = |path: &PathBuf| writable.iter().any(|root| path.starts_with(root));
+            policy.hidden.retain(|path| !path.starts_with("/tmp") || seen(path));
+        }
         Ok(policy)
     }
+}
+
+/// Links in a row that are followed; the kernel follows as many.
+const LINKS: usize = 40;
+
+/// A path, and if it is a link, what it leads to, and so on. Where that is missing, the first missing directory on the
+/// way to it: what is not there cannot be brought into being below it.
+fn followed(path: PathBuf) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let mut next = Some(path);
+    while let Some(path) = next.take().filter(|_| all.len() < LINKS) {
+        let missing = path.ancestors().take_while(|path| path.symlink_metadata().is_err()).last();
+        let path = missing.map(Path::to_owned).unwrap_or(path);
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { break };
+        let Ok(parent) = parent.canonicalize() else { break };
+        let path = parent.join(name);
+        next = path.read_link().ok().map(|target| plain(&parent.join(target)));
+        all.push(path);
+    }
+    all
+}
+
+/// A path without dots, by text: of a link that leads through other links and up again, the kernel may see another one.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(plain.pop()),
+            std::path::Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// The kernel's least bound of a process-id namespace.
@@ -182,16 +228,29 @@ fn variables(network: &Network) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-fn bubblewrap(policy: &Policy, directory: &Path) -> Vec<OsString> {
+/// Variables by which the system's loader and library are steered. They are for the command, not for bubblewrap: what it
+/// loads runs before there is a sandbox.
+pub(crate) fn steers_loader(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let starts: [&[u8]; 6] = [b"LD_", b"GLIBC_", b"GCONV_", b"MALLOC_", b"LOCPATH", b"NLSPATH"];
+    starts.iter().any(|start| name.starts_with(start))
+}
+
+fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut say = |parts: &[&dyn AsRef<std::ffi::OsStr>]| {
         words.extend(parts.iter().map(|part| part.as_ref().to_owned()));
     };
-    for flag in ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"] {
+    for flag in ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"] {
         say(&[&flag]);
     }
     say(&[&"--cap-drop", &"ALL"]);
+    for (name, value) in launch.environment.iter().filter(|(name, _)| steers_loader(name)) {
+        say(&[&"--setenv", &name, &value]);
+    }
     say(&[&"--ro-bind", &"/", &"/", &"--dev", &"/dev", &"--proc", &"/proc"]);
+    // Root's own files there, `core_pattern` among them, obey whoever has root's number.
+    say(&[&"--remount-ro", &"/proc"]);
     if let Some(temporary) = &policy.temporary {
         say(&[&"--bind", temporary, &"/tmp"]);
     }
@@ -201,17 +260,16 @@ fn bubblewrap(policy: &Policy, directory: &Path) -> Vec<OsString> {
         say(&[&"--bind", root, root]);
     }
     for path in policy.protected.iter().filter(|path| path.symlink_metadata().is_ok()) {
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        say(&[&"--ro-bind", &path, &path]);
+        say(&[&"--ro-bind", path, path]);
     }
-    for path in policy.hidden.iter().filter_map(|path| path.canonicalize().ok()) {
+    for path in &policy.hidden {
         if path.is_dir() {
-            say(&[&"--perms", &"000", &"--tmpfs", &path, &"--remount-ro", &path]);
+            say(&[&"--perms", &"000", &"--tmpfs", path, &"--remount-ro", path]);
         } else {
-            say(&[&"--ro-bind", &"/dev/null", &path]);
+            say(&[&"--ro-bind", &"/dev/null", path]);
         }
     }
-    say(&[&"--chdir", &directory, &"--"]);
+    say(&[&"--chdir", &launch.directory, &"--"]);
     words
 }
 

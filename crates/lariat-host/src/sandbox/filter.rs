@@ -42,6 +42,8 @@ enum When {
     Any(u32, u32),
     /// An argument, cut to these bits, is this value.
     Is(u32, u32, u32),
+    /// An argument is none of these values.
+    NoneOf(u32, &'static [u32]),
 }
 
 /// What happens to a listed call.
@@ -136,18 +138,13 @@ const TIOCLINUX: u32 = 0x541c;
 const LOCAL_SOCKETS: &[Line] = &[
     Line { call: libc::SYS_socket, when: When::Is(0, u32::MAX, libc::AF_UNIX as u32), then: Then::Ask },
     Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_DGRAM as u32), then: Then::Ask },
+    // To the kernel, a raw socket of this family is one for packets.
+    Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_RAW as u32), then: Then::Ask },
 ];
 
-/// Sockets that no command needs: raw packets, virtual machines, and rarer ones.
-const RARE_SOCKETS: &[i32] = &[
-    libc::AF_PACKET,
-    libc::AF_VSOCK,
-    libc::AF_ALG,
-    libc::AF_BLUETOOTH,
-    libc::AF_CAN,
-    libc::AF_TIPC,
-    libc::AF_XDP,
-];
+/// The only sockets that commands need. Raw packets, virtual machines and rarer ones are not among them.
+const FAMILIES: &[u32] =
+    &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 
 /// Calls that are only looked at, so that a refusal by the kernel can be explained.
 const WATCHED: &[Line] = &[
@@ -193,14 +190,7 @@ pub(super) fn name(call: libc::c_long) -> &'static str {
 
 /// The seccomp program of these parts.
 pub(super) fn program(parts: Parts) -> Filter {
-    let rare: Vec<Line> = RARE_SOCKETS
-        .iter()
-        .map(|family| Line {
-            call: libc::SYS_socket,
-            when: When::Is(0, u32::MAX, *family as u32),
-            then: Then::Ask,
-        })
-        .collect();
+    let rare = [Line { call: libc::SYS_socket, when: When::NoneOf(0, FAMILIES), then: Then::Ask }];
     let starts = [ask(libc::SYS_execve), ask(libc::SYS_execveat)];
     let refused: Vec<Line> = REFUSED.iter().map(|(call, _)| ask(*call)).collect();
     let lines = refused
@@ -232,6 +222,12 @@ pub(super) fn program(parts: Parts) -> Filter {
                 instruction(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0),
                 jump(BPF_JEQ, value, 0, 1),
             ],
+            When::NoneOf(argument, values) => {
+                // One that is found jumps over the rest of them and the action.
+                let rest = (1..=values.len() as u8).rev();
+                let found = values.iter().zip(rest).map(|(value, past)| jump(BPF_JEQ, *value, past, 0));
+                std::iter::once(load(ARGUMENTS + 8 * argument)).chain(found).collect()
+            }
         };
         // Not this call: past the check, the action, and the number that is loaded again for the next line.
         let past = check.len() as u8 + 1 + u8::from(!check.is_empty());

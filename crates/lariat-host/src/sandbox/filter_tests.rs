@@ -60,10 +60,20 @@ fn arguments_decide_where_they_must() {
     assert_eq!(says(libc::SYS_socket, first(libc::AF_INET)), SECCOMP_RET_ALLOW);
     assert_eq!(says(libc::SYS_socket, first(libc::AF_UNIX)), SECCOMP_RET_USER_NOTIF);
     assert_eq!(says(libc::SYS_socket, first(libc::AF_VSOCK)), SECCOMP_RET_USER_NOTIF);
+    for family in [libc::AF_PACKET, libc::AF_ALG, libc::AF_TIPC, 3, 42, 99, -1] {
+        assert_eq!(says(libc::SYS_socket, first(family)), SECCOMP_RET_USER_NOTIF, "{family}");
+    }
+    for family in [libc::AF_INET6, libc::AF_NETLINK] {
+        assert_eq!(says(libc::SYS_socket, first(family)), SECCOMP_RET_ALLOW, "{family}");
+    }
     let pair = |kind: i32| [libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0];
     assert_eq!(says(libc::SYS_socketpair, pair(libc::SOCK_STREAM | libc::SOCK_CLOEXEC)), SECCOMP_RET_ALLOW);
     assert_eq!(
         says(libc::SYS_socketpair, pair(libc::SOCK_DGRAM | libc::SOCK_CLOEXEC)),
+        SECCOMP_RET_USER_NOTIF
+    );
+    assert_eq!(
+        says(libc::SYS_socketpair, pair(libc::SOCK_RAW | libc::SOCK_NONBLOCK)),
         SECCOMP_RET_USER_NOTIF
     );
     assert_eq!(says(libc::SYS_ioctl, [0, libc::TIOCSTI, 0, 0, 0, 0]), SECCOMP_RET_USER_NOTIF);

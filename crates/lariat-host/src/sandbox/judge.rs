@@ -76,7 +76,7 @@ impl Judge {
                 (Answer::Refuse(libc::EPERM), Some(Denial { what, rule }))
             }
             _ => match self.written(call) {
-                Some(path) => (Answer::Continue, self.explain_write(&path)),
+                Some((path, last)) => (Answer::Continue, self.explain_write(&path, last)),
                 None => {
                     let what = filter::name(call.call).to_owned();
                     (Answer::Refuse(libc::EPERM), Some(Denial { what, rule: Rule::KernelCall }))
@@ -85,9 +85,17 @@ impl Judge {
         }
     }
 
-    fn explain_write(&self, path: &Path) -> Option<Denial> {
-        let rule = self.policy.refuses_write(path)?;
-        Some(Denial { what: format!("writing {}", path.display()), rule })
+    fn explain_write(&self, path: &Path, last: Last) -> Option<Denial> {
+        // Where links lead: as we see them, which is how the command does, but for a `/tmp` of its own.
+        let own = self.policy.temporary.is_some() && path.starts_with("/tmp");
+        let real = if own { None } else { real(path, last) };
+        let real = real.as_deref().unwrap_or(path);
+        let rule = self.policy.refuses_write(real)?;
+        let mut what = format!("writing {}", real.display());
+        if real != path {
+            what.push_str(&format!(" through {}", path.display()));
+        }
+        Some(Denial { what, rule })
     }
 
     fn explain_connect(&self, call: &Notification) -> Option<Denial> {
@@ -103,19 +111,22 @@ impl Judge {
     }
 
     /// The path that a watched call is about to change; `None` for other calls.
-    fn written(&self, call: &Notification) -> Option<PathBuf> {
+    fn written(&self, call: &Notification) -> Option<(PathBuf, Last)> {
         let [first, second, third, fourth, ..] = call.arguments;
         const HERE: u64 = libc::AT_FDCWD as u64;
-        let (directory, path) = match call.call {
-            libc::SYS_openat | libc::SYS_mkdirat | libc::SYS_unlinkat => (first, second),
-            libc::SYS_renameat2 => (third, fourth),
+        let (directory, path, last) = match call.call {
+            libc::SYS_openat => (first, second, Last::Followed),
+            libc::SYS_mkdirat | libc::SYS_unlinkat => (first, second, Last::Itself),
+            libc::SYS_renameat2 => (third, fourth, Last::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open | libc::SYS_mkdir | libc::SYS_unlink => (HERE, first),
+            libc::SYS_open => (HERE, first, Last::Followed),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename => (HERE, second),
+            libc::SYS_mkdir | libc::SYS_unlink => (HERE, first, Last::Itself),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rename => (HERE, second, Last::Itself),
             _ => return None,
         };
-        Some(absolute(call.pid, directory, notify::text(call.pid, path)))
+        Some((absolute(call.pid, directory, notify::text(call.pid, path)), last))
     }
 }
 
@@ -147,6 +158,23 @@ fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
         }
     }
     whole
+}
+
+/// What a call does with a link at the end of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// It is about what the link leads to.
+    Followed,
+    /// It is about the link.
+    Itself,
+}
+
+/// Where a path leads; the last part of it need not exist.
+fn real(path: &Path, last: Last) -> Option<PathBuf> {
+    if let (Last::Followed, Ok(real)) = (last, path.canonicalize()) {
+        return Some(real);
+    }
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 fn link(path: &str) -> PathBuf {

@@ -25,8 +25,8 @@ pub mod seatbelt;
 mod view;
 
 pub use backend::{Backend, Sandbox};
-pub(crate) use backend::{Confinement, Guard};
+pub(crate) use backend::{Confinement, Guard, steers_loader};
 pub use denial::{Denial, Rule};
 pub(crate) use judge::Judge;
 pub use policy::{Destination, LocalSockets, Network, Policy};
-pub use probe::{Found, probe};
+pub use probe::{Found, NoSandbox, probe};

@@ -25,6 +25,26 @@ pub struct Found {
     pub refused: Vec<(&'static str, String)>,
 }
 
+/// Why there is no sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no sandbox works on this machine ({}); install bubblewrap, or choose to run commands without one",
+    .0.iter().map(|(name, reason)| format!("{name}: {reason}")).collect::<Vec<_>>().join("; "))]
+pub struct NoSandbox(pub Vec<(&'static str, String)>);
+
+impl Sandbox {
+    /// A policy, enforced by the first backend that passes its trial in `scratch`, a directory that is ours to use.
+    ///
+    /// # Errors
+    /// [`NoSandbox`] with the reason of each backend.
+    pub async fn find(policy: Policy, scratch: &Path, environment: &Environment) -> Result<Self, NoSandbox> {
+        let found = probe(scratch, environment).await;
+        match found.backends.into_iter().next() {
+            Some(backend) => Ok(Self::new(policy, backend)),
+            None => Err(NoSandbox(found.refused)),
+        }
+    }
+}
+
 /// Tries every backend in a directory that is ours to use and is left as it was.
 pub async fn probe(directory: &Path, environment: &Environment) -> Found {
     let mut found = Found { backends: Vec::new(), refused: Vec::new() };

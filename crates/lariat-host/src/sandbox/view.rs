@@ -65,14 +65,12 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
         view.put(slot, root)?;
     }
     for path in policy.protected.iter().filter(|path| path.symlink_metadata().is_ok()) {
-        // A link is protected as what it is: its directory entry cannot be covered, so its target is.
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let slot = view.take(&path)?;
-        view.put(slot, &path)?;
-        view.steps.push(Step::ReadOnly(text(&path)?));
+        let slot = view.take(path)?;
+        view.put(slot, path)?;
+        view.steps.push(Step::ReadOnly(text(path)?));
     }
-    let empty = EMPTY.iter().map(PathBuf::from);
-    for path in policy.hidden.iter().cloned().chain(empty).filter_map(|path| path.canonicalize().ok()) {
+    let empty = EMPTY.iter().map(PathBuf::from).filter(|path| path.exists());
+    for path in policy.hidden.iter().cloned().chain(empty) {
         if path.is_dir() {
             view.steps.push(Step::Fresh(c"tmpfs", text(&path)?, text(Path::new("mode=000,size=4k"))?));
             view.steps.push(Step::ReadOnly(text(&path)?));
@@ -121,6 +119,7 @@ impl View {
     }
 }
 
-fn text(path: &Path) -> io::Result<CString> {
+/// A path for the kernel.
+pub(super) fn text(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }

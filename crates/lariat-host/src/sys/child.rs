@@ -55,6 +55,8 @@ pub(crate) struct Walls {
     pub(crate) identity: Option<Identity>,
     /// What the program sees of the network.
     pub(crate) network: NetworkView,
+    /// Symbolic links that must stay as they are: each is covered by itself.
+    pub(crate) links: Vec<CString>,
     /// Its own view of the file system; without, another program makes it.
     pub(crate) view: Option<Vec<Step>>,
     /// Processes that may exist at a time, where the kernel can bound that for a process-id namespace.
@@ -248,7 +250,7 @@ impl Walls {
         let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
         flags.set(UnshareFlags::NEWUSER, self.identity.is_some());
         flags.set(UnshareFlags::NEWNET, self.network != NetworkView::Shared);
-        flags.set(UnshareFlags::NEWNS, self.view.is_some());
+        flags.set(UnshareFlags::NEWNS, self.view.is_some() || !self.links.is_empty());
         // SAFETY: a process of one thread, whose descriptors are not shared with anyone.
         unsafe { rustix::thread::unshare_unsafe(flags) }?;
         if let Some(identity) = &self.identity {
@@ -276,7 +278,14 @@ impl Walls {
         if let Some(processes) = &self.processes {
             raw::write_file(c"/proc/sys/kernel/pid_max", processes)?;
         }
-        self.view.as_deref().map_or(Ok(()), |steps| make_view(steps, slots))
+        let steps = self.view.as_deref().unwrap_or_default();
+        if steps.is_empty() && self.links.is_empty() {
+            return Ok(());
+        }
+        use rustix::mount::MountPropagationFlags;
+        rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        self.links.iter().try_for_each(|link| cover(link))?;
+        steps.iter().try_for_each(|step| take_step(step, slots))
     }
 
     fn restrict(&self) -> io::Result<()> {
@@ -295,10 +304,17 @@ fn die_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-fn make_view(steps: &[Step], slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
-    use rustix::mount::MountPropagationFlags;
-    rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    steps.iter().try_for_each(|step| take_step(step, slots))
+/// Mounts a symbolic link on itself: what has a mount on it cannot be removed, renamed or replaced. It has all the flags
+/// that bubblewrap would want to give it, because bubblewrap would follow it to do so.
+fn cover(link: &CStr) -> io::Result<()> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let tree = rustix::mount::open_tree(CWD, link, flags)?;
+    raw::restrict_tree(&tree)?;
+    // Without a flag to follow links, the last one is not followed.
+    rustix::mount::move_mount(&tree, c"", CWD, link, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    Ok(())
 }
 
 fn take_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {

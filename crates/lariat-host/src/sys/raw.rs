@@ -89,6 +89,15 @@ pub(super) fn end_was_asked(signals: RawFd) -> bool {
 
 /// Makes a mount and all below it read-only, deaf to set-user-id, and optionally deaf to device files.
 pub(super) fn restrict_mounts(path: &CStr, devices: Devices) -> io::Result<()> {
+    set_attributes(libc::AT_FDCWD, path, libc::AT_RECURSIVE, devices)
+}
+
+/// The same for a tree that was taken and lies nowhere yet.
+pub(super) fn restrict_tree(tree: &OwnedFd) -> io::Result<()> {
+    set_attributes(tree.as_raw_fd(), c"", libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, Devices::Refused)
+}
+
+fn set_attributes(at: RawFd, path: &CStr, flags: i32, devices: Devices) -> io::Result<()> {
     #[repr(C)]
     struct Attributes {
         set: u64,
@@ -105,9 +114,9 @@ pub(super) fn restrict_mounts(path: &CStr, devices: Devices) -> io::Result<()> {
     check(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
+            at,
             path.as_ptr(),
-            libc::AT_RECURSIVE,
+            flags,
             &raw const attributes,
             size_of::<Attributes>(),
         )

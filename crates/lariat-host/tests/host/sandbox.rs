@@ -91,3 +91,72 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
         assert!(elapsed < std::time::Duration::from_secs(10), "{}: {elapsed:?}", backend.name());
     }
 }
+
+#[tokio::test]
+async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
+    for backend in backends().await {
+        for there in [true, false] {
+            let folder = Folder::new();
+            std::os::unix::fs::symlink("real", folder.path().join(".claude")).unwrap();
+            if there {
+                std::fs::create_dir(folder.path().join("real")).unwrap();
+            }
+            let policy = Policy::workspace(folder.path(), None);
+            let command = "rm .claude; ln -sfn other .claude; mkdir real; echo bad > real/x; mv real other; ls -a .claude/; true";
+            let done = run(&folder, &backend, policy, command).await;
+            let link = std::fs::read_link(folder.path().join(".claude"));
+            let told = format!("{}, there {there}: {}", backend.name(), done.output.text());
+            assert_eq!(link.ok().as_deref(), Some(std::path::Path::new("real")), "{told}");
+            let left = std::fs::read_dir(folder.path().join("real")).map(Iterator::count).ok();
+            assert_eq!(left, there.then_some(0), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_variable_for_the_loader_reaches_the_command_only() {
+    for backend in backends().await {
+        let folder = Folder::new();
+        let sandbox = Sandbox::new(Policy::workspace(folder.path(), None), backend.clone());
+        // A library that is not there is complained about by each program that was told to load it.
+        let launch = Launch::shell("echo $LD_PRELOAD", folder.path())
+            .with_environment(environment().with("LD_PRELOAD", "/nowhere/evil.so"))
+            .with_sandbox(sandbox);
+        let done = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap();
+        let text = done.output.text();
+        assert_eq!(text.matches("cannot be preloaded").count(), 1, "{}: {text}", backend.name());
+        assert!(text.ends_with("\n/nowhere/evil.so\n"), "{}: {text}", backend.name());
+    }
+}
+
+#[tokio::test]
+async fn a_denial_names_where_a_link_leads_and_a_link_itself_is_free_to_go() {
+    for backend in backends().await {
+        let (folder, outside) = (Folder::new(), Folder::new());
+        let target = outside.path().display();
+        let policy = Policy::workspace(folder.path(), None);
+        let done = run(&folder, &backend, policy, &format!("ln -s {target} link; echo a > link/x")).await;
+        let what = format!("writing {target}/x through {}/link/x", folder.path().display());
+        let told: Vec<_> =
+            done.denials.iter().map(|denial| (denial.what.clone(), denial.rule.clone())).collect();
+        assert_eq!(told, [(what, Rule::NotWritable)], "{}", backend.name());
+        let policy = Policy::workspace(folder.path(), None);
+        let done = run(&folder, &backend, policy, "rm link && echo gone").await;
+        assert_eq!((done.output.text().as_str(), done.denials.len()), ("gone\n", 0), "{:?}", done.denials);
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
+    for backend in backends().await {
+        let (folder, named) = (Folder::new(), Folder::new());
+        let link = named.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let done =
+            run(&folder, &backend, Policy::workspace(&link, None), "echo a > x; cat x; echo b > .mcp.json")
+                .await;
+        assert!(done.output.text().starts_with("a\n"), "{}: {}", backend.name(), done.output.text());
+        let rules: Vec<_> = done.denials.iter().map(|denial| denial.rule.clone()).collect();
+        assert_eq!(rules, [Rule::Protected(folder.path().join(".mcp.json"))], "{}", backend.name());
+    }
+}

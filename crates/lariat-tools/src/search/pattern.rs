@@ -6,11 +6,11 @@ use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
+use lariat_core::nearest::nearest;
 use lariat_core::tool::ToolError;
 
 use super::matches::FileMatches;
 use super::{Arguments, Case, Mode};
-use crate::arguments::nearest;
 
 /// What is looked for.
 pub(super) struct Pattern {
@@ -101,7 +101,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
     builder.select(kind).build().map_err(|_| {
         let known = builder.definitions();
         let known: Vec<_> = known.iter().map(|known| known.name()).collect();
-        let hint = nearest(kind, &known).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+        let hint = nearest(kind, known.iter().copied()).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
         ToolError::InvalidArgs(format!(
             "There is no file type `{kind}`.{hint} Types are named like `rust`, `py`, `js`, `ts`, `go`, `md`; or use `glob`."
         ))

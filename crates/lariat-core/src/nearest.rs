@@ -1,17 +1,25 @@
-//! The name somebody probably meant.
+//! The word somebody probably meant.
 //!
-//! Owns the measure: the same letters in another case first, then few edits. Says nothing rather than something wild.
+//! Owns the measure: case and separators do not count, then few edits do. Says nothing rather than something wild.
 
-/// The name closest to what was written, when it is close enough to be a slip.
-pub(super) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = wanted.to_lowercase();
-    let allowed = wanted.chars().count().div_ceil(3);
-    names
+/// The known word closest to what was written, when it is close enough to be a slip.
+///
+/// ```
+/// use lariat_core::nearest::nearest;
+///
+/// assert_eq!(nearest("Old-String", ["old_string", "new_string"]), Some("old_string"));
+/// assert_eq!(nearest("colour", ["path", "limit"]), None);
+/// ```
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
+    let written = plain(written);
+    let allowed = written.chars().count().div_ceil(3);
+    known
         .into_iter()
-        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
+        .map(|known| (distance(&written, &plain(known)), known))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
-        .map(|(_, name)| name)
+        .map(|(_, known)| known)
 }
 
 /// Edits (insert, remove, replace) from one word to the other.

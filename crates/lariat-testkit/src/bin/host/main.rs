@@ -1,0 +1,62 @@
+//! The long proofs of the host: hostile programs in the sandbox, and programs that do not want to end. Called by
+//! `cargo xtask sandbox` and `cargo xtask processes`.
+//!
+//! Owns the command line. What is run as another user, and what is killed, is this program too.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
+)]
+
+mod processes;
+mod sandbox;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    hostile programs, on each backend and as each user
+       host processes [--runs N] [--seed N] [--gigabytes N]         programs that do not want to end
+       Each with --planted: a mistake made on purpose must be noticed.
+       host corpus …, host supervise …                              one of them, as another process";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = match words.split_first() {
+        Some((&"sandbox", options)) => sandbox::run(options),
+        Some((&"corpus", options)) => sandbox::corpus(options),
+        Some((&"processes", options)) => processes::run(options),
+        Some((&"supervise", options)) => processes::supervise(options),
+        _ => Err("which proof?".to_owned()),
+    };
+    match ran {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A runtime of two threads.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(words_of)
+}
+
+/// The value of `--name VALUE` among options.
+fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
+    let at = options.iter().position(|option| *option == name)?;
+    options.get(at + 1).copied()
+}
+
+/// The number of `--name N` among options.
+fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
+    match option(options, name) {
+        None => Ok(default),
+        Some(text) => text.replace('_', "").parse().map_err(|_| format!("{name}: `{text}` is not a number")),
+    }
+}
+
+fn words_of(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
