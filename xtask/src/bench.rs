@@ -10,19 +10,10 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["machine", MODEL, PEERS, "runs", STORE, TOOLS];
-
-/// The one that reads streams of model services.
-const MODEL: &str = "model";
+const NAMES: &[&str] = &["machine", "model", PEERS, "runs", "store", "tools"];
 
 /// The one that reads the stream of `model` with other people's crates.
 const PEERS: &str = "peers";
-
-/// The one that compares the stores with their engines.
-const STORE: &str = "store";
-
-/// The one that calls the tools.
-const TOOLS: &str = "tools";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bench {
@@ -44,7 +35,9 @@ impl Bench {
 
     /// What must be built before.
     fn preparation(&self) -> Option<CommandLine> {
-        let build = CommandLine::cargo("build --release --locked -p lariat-testkit --bin bench");
+        let build = CommandLine::cargo(
+            "build --release --locked -p lariat-testkit --features store,tools --bin bench",
+        );
         (self.name == PEERS).then_some(build)
     }
 
@@ -64,15 +57,8 @@ impl Bench {
                 .with_arguments([format!("{target}/release/bench")])
                 .with_arguments(&self.arguments);
         }
-        // Only one of them needs the HTTP stack, and one the databases: building those takes minutes.
-        let features = match self.name.as_str() {
-            MODEL => "",
-            STORE => "--no-default-features --features store",
-            TOOLS => "--no-default-features --features tools",
-            _ => "--no-default-features",
-        };
-        CommandLine::cargo("run --release --locked -p lariat-testkit")
-            .with_arguments(features.split_whitespace())
+        // The same features for all of them, so that one build serves.
+        CommandLine::cargo("run --release --locked -p lariat-testkit --features store,tools")
             .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)
     }
@@ -92,23 +78,8 @@ mod tests {
     fn a_bench_runs_in_the_release_profile_with_its_arguments() {
         assert_eq!(
             parse(&["machine", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string(),
-            "cargo run --release --locked -p lariat-testkit --no-default-features --bin bench -- machine --short"
+            "cargo run --release --locked -p lariat-testkit --features store,tools --bin bench -- machine --short"
         );
-    }
-
-    #[test]
-    fn only_the_bench_of_the_stores_is_built_with_them() {
-        let line = parse(&["store", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string();
-        assert!(
-            line.ends_with("--no-default-features --features store --bin bench -- store --short"),
-            "{line}"
-        );
-    }
-
-    #[test]
-    fn only_the_bench_of_the_tools_is_built_with_them() {
-        let line = parse(&["tools"]).unwrap().command_line(&Workspace::fake("target")).to_string();
-        assert!(line.contains("--no-default-features --features tools --bin bench -- tools"), "{line}");
     }
 
     #[test]

@@ -11,10 +11,7 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{
-    bench::Bench, core_deps, deny, docs, docs_links, escape, host, layers, sdk, servers, simulate, store,
-    wire,
-};
+use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, proof, sdk, servers, simulate, wire};
 
 /// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
 const SHORT_SEEDS: &str = "20000";
@@ -101,9 +98,7 @@ fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<St
         Step::command("clippy", clippy),
         Step::command("clippy-planted", clippy_planted),
         Step::command("clippy-features", CommandLine::cargo(CLIPPY_FEATURES)),
-        Step::command("clippy-store", store::clippy()),
-        Step::command("clippy-escape", escape::clippy()),
-        Step::command("clippy-host", host::clippy()),
+        Step::command("clippy-proofs", proof::clippy()),
         Step::command("docs", docs::command_line()),
         Step::command("test", runner.command_line()),
         Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
@@ -127,50 +122,58 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("faults", wire::command_line("faults", &[])),
         Step::command(
             "crash-sqlite",
-            store::command_line("crash", &words("--store sqlite --points 12 --random 20")),
+            proof::one_of("store", "crash", &words("--store sqlite --points 12 --random 20")),
         ),
         Step::command(
             "crash-jsonl",
-            store::command_line("crash", &words("--store jsonl --points 12 --random 20")),
+            proof::one_of("store", "crash", &words("--store jsonl --points 12 --random 20")),
         ),
         Step::command(
             "crash-postgres",
-            store::command_line("crash", &words("--store postgres --points 6 --random 20")),
+            proof::one_of("store", "crash", &words("--store postgres --points 6 --random 20")),
         ),
-        Step::command("crash-planted", store::command_line("crash", &words("--store sqlite --planted"))),
+        Step::command("crash-planted", proof::one_of("store", "crash", &words("--store sqlite --planted"))),
         Step::command(
             "disk-faults-sqlite",
-            store::command_line("disk-faults", &words("--store sqlite --points 6")),
+            proof::one_of("store", "disk-faults", &words("--store sqlite --points 6")),
         ),
         Step::command(
             "disk-faults-jsonl",
-            store::command_line("disk-faults", &words("--store jsonl --points 6")),
+            proof::one_of("store", "disk-faults", &words("--store jsonl --points 6")),
         ),
         Step::command(
             "disk-faults-planted",
-            store::command_line("disk-faults", &words("--store sqlite --planted")),
+            proof::one_of("store", "disk-faults", &words("--store sqlite --planted")),
         ),
         Step::command(
             "power-loss-sqlite",
-            store::command_line("power-loss", &words("--store sqlite --images 300")),
+            proof::one_of("store", "power-loss", &words("--store sqlite --images 300")),
         ),
         Step::command(
             "power-loss-jsonl",
-            store::command_line("power-loss", &words("--store jsonl --images 300")),
+            proof::one_of("store", "power-loss", &words("--store jsonl --images 300")),
         ),
-        Step::command("power-loss-planted", store::command_line("power-loss", &words("--planted"))),
-        Step::command("writers-sqlite", store::command_line("writers", &words("--store sqlite --rounds 60"))),
-        Step::command("writers-jsonl", store::command_line("writers", &words("--store jsonl --rounds 60"))),
+        Step::command("power-loss-planted", proof::one_of("store", "power-loss", &words("--planted"))),
+        Step::command(
+            "writers-sqlite",
+            proof::one_of("store", "writers", &words("--store sqlite --rounds 60")),
+        ),
+        Step::command(
+            "writers-jsonl",
+            proof::one_of("store", "writers", &words("--store jsonl --rounds 60")),
+        ),
         Step::command(
             "writers-planted",
-            store::command_line("writers", &words("--store sqlite --rounds 60 --planted")),
+            proof::one_of("store", "writers", &words("--store sqlite --rounds 60 --planted")),
         ),
-        Step::command("escape", escape::command_line(&words("--operations 50000"))),
-        Step::command("escape-planted", escape::command_line(&words("--planted"))),
-        Step::command("sandbox", host::command_line("sandbox", &[])),
-        Step::command("sandbox-planted", host::command_line("sandbox", &words("--planted"))),
-        Step::command("processes", host::command_line("processes", &words("--runs 60"))),
-        Step::command("processes-planted", host::command_line("processes", &words("--planted"))),
+        Step::command("escape", proof::alone("escape", &words("--operations 50000"))),
+        Step::command("escape-planted", proof::alone("escape", &words("--planted"))),
+        Step::command("sandbox", proof::one_of("host", "sandbox", &[])),
+        Step::command("sandbox-planted", proof::one_of("host", "sandbox", &words("--planted"))),
+        Step::command("processes", proof::one_of("host", "processes", &words("--runs 60"))),
+        Step::command("processes-planted", proof::one_of("host", "processes", &words("--planted"))),
+        Step::command("undo", proof::alone("undo", &words("--sequences 60"))),
+        Step::command("undo-planted", proof::alone("undo", &words("--planted"))),
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),

@@ -41,6 +41,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "sandbox-planted",
             "processes",
             "processes-planted",
+            "undo",
+            "undo-planted",
             "sdk",
             "servers",
             "bench-machine",

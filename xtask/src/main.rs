@@ -13,20 +13,19 @@ mod catalogue;
 mod ci;
 mod command_line;
 mod core_deps;
+mod corrupt;
 mod deny;
 mod docs;
 mod docs_links;
-mod escape;
 mod fuzz;
-mod host;
 mod layers;
 mod menu;
+mod proof;
 mod python;
 mod sdk;
 mod servers;
 mod service;
 mod simulate;
-mod store;
 mod wire;
 mod workspace;
 
@@ -69,13 +68,14 @@ fn perform(command: Command) -> Result<ExitCode> {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Store(name, arguments) => {
-            return store::command_line(name, &arguments).pass_through(&workspace);
+            return proof::one_of("store", name, &arguments).pass_through(&workspace);
         }
         Command::Host(name, arguments) => {
-            return host::command_line(name, &arguments).pass_through(&workspace);
+            return proof::one_of("host", name, &arguments).pass_through(&workspace);
         }
-        Command::Corrupt(arguments) => return store::corrupt(&arguments)?.pass_through(&workspace),
-        Command::Escape(arguments) => return escape::command_line(&arguments).pass_through(&workspace),
+        Command::Corrupt(arguments) => return corrupt::corrupt(&arguments)?.pass_through(&workspace),
+        Command::Escape(arguments) => return proof::alone("escape", &arguments).pass_through(&workspace),
+        Command::Undo(arguments) => return proof::alone("undo", &arguments).pass_through(&workspace),
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,

@@ -54,6 +54,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "processes [ARGS]",
         "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
     ),
+    (
+        "undo [ARGS]",
+        "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
@@ -79,6 +83,7 @@ pub(crate) enum Command {
     Escape(Vec<String>),
     /// A proof of the host, by name.
     Host(&'static str, Vec<String>),
+    Undo(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -119,6 +124,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "escape" => Command::Escape(rest.to_vec()),
         "sandbox" => Command::Host("sandbox", rest.to_vec()),
         "processes" => Command::Host("processes", rest.to_vec()),
+        "undo" => Command::Undo(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -4,7 +4,7 @@
 //! - [`process`]: a [`Supervisor`] starts every process, owns its whole tree, and leaves nothing running.
 //! - [`sandbox`]: a [`Policy`] says what a command may reach; a backend makes the kernel hold it to that.
 //! - [`git`]: the one way git is run, with everything switched off that a repository could make it execute.
-//! - `undo`: what files looked like before a tool changed them.
+//! - [`undo`]: what files looked like before a tool changed them, and the way back.
 //!
 //! Deciding whether something may happen is not done here: that is the guard's. This crate does what it is told, inside
 //! of what it was given, or says exactly why not.
@@ -22,3 +22,4 @@ pub mod git;
 pub mod process;
 pub mod sandbox;
 mod sys;
+pub mod undo;

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::Workbench;
 use crate::arguments::{self, Field};
+use crate::kept::Kept;
 
 /// Bytes of a file from which on work with it leaves the caller's thread.
 const LARGE: u64 = 256 * 1024;
@@ -30,6 +31,11 @@ pub(crate) trait FileTool: Send + Sync + 'static {
 
     /// The file that decides how long a call takes; `None` for many files.
     fn subject(arguments: &Self::Arguments) -> Option<&str>;
+
+    /// The files that a call changes, if it changes any.
+    fn changes(arguments: &Self::Arguments) -> Vec<String> {
+        Self::subject(arguments).map(str::to_owned).into_iter().collect()
+    }
 
     /// Does it.
     fn run(bench: &Workbench, arguments: Self::Arguments) -> Result<ToolResult, ToolError>;
@@ -55,7 +61,7 @@ impl<T: FileTool> OnBench<T> {
     fn is_heavy(&self, arguments: &T::Arguments) -> bool {
         let durable = self.bench.workspace().sync() == Durability::Durable;
         match T::subject(arguments) {
-            _ if durable && T::EFFECTS.contains(ToolEffects::WRITES) => true,
+            _ if (durable || self.bench.undo().is_some()) && T::EFFECTS.contains(ToolEffects::WRITES) => true,
             None => true,
             Some(path) => self.bench.workspace().stamp(path).is_ok_and(|stamp| stamp.size() > LARGE),
         }
@@ -96,11 +102,26 @@ impl<T: FileTool> AgentTool for OnBench<T> {
             match tokio::runtime::Handle::try_current() {
                 Ok(runtime) if self.is_heavy(&arguments) => {
                     let bench = self.bench.clone();
-                    let work = runtime.spawn_blocking(move || T::run(&bench, arguments));
+                    let call = context.tool_call_id.to_string();
+                    let work = runtime.spawn_blocking(move || run::<T>(&bench, &call, arguments));
                     work.await.unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string())))
                 }
-                _ => T::run(&self.bench, arguments),
+                _ => run::<T>(&self.bench, context.tool_call_id.as_str(), arguments),
             }
         })
     }
+}
+
+/// Runs a call, between two checkpoints if it changes files.
+fn run<T: FileTool>(bench: &Workbench, call: &str, arguments: T::Arguments) -> Result<ToolResult, ToolError> {
+    if bench.undo().is_none() || !T::EFFECTS.contains(ToolEffects::WRITES) {
+        return T::run(bench, arguments);
+    }
+    let paths = T::changes(&arguments);
+    let kept = Kept::paths(bench, call, &paths)?;
+    let result = T::run(bench, arguments);
+    if let Some(kept) = kept {
+        kept.end_paths(&paths);
+    }
+    result
 }

@@ -21,6 +21,7 @@ mod fetch;
 mod file_tool;
 mod glob;
 mod image;
+mod kept;
 mod list_files;
 mod matching;
 mod multi_edit;

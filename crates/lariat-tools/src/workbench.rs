@@ -1,13 +1,14 @@
 //! What the tools of one agent share.
 //!
 //! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
-//! outputs that were cut, and who can ask a person. Cloning shares.
+//! outputs that were cut, what can be undone, and who can ask a person. Cloning shares.
 
 use std::sync::Arc;
 
 use lariat_host::files::{FileMemory, Workspace};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::Sandbox;
+use lariat_host::undo::Undo;
 
 use crate::Asker;
 use crate::Outputs;
@@ -30,6 +31,7 @@ struct Shared {
     outputs: Outputs,
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
+    undo: Option<Undo>,
 }
 
 /// Whether commands are run, and what confines them.
@@ -60,6 +62,7 @@ impl Workbench {
                 outputs: Outputs::default(),
                 asker: None,
                 internal_hosts: Vec::new(),
+                undo: None,
             }),
         }
     }
@@ -98,6 +101,12 @@ impl Workbench {
     #[must_use]
     pub fn with_internal_host(self, host: impl Into<String>) -> Self {
         self.with(|shared| shared.internal_hosts.push(host.into()))
+    }
+
+    /// Sets where is kept what the tools change, so that it can be undone.
+    #[must_use]
+    pub fn with_undo(self, undo: Undo) -> Self {
+        self.with(|shared| shared.undo = Some(undo))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
@@ -143,6 +152,11 @@ impl Workbench {
     /// Hosts that `fetch` may reach although they are internal.
     pub fn internal_hosts(&self) -> &[String] {
         &self.shared.internal_hosts
+    }
+
+    /// Where is kept what the tools change.
+    pub fn undo(&self) -> Option<&Undo> {
+        self.shared.undo.as_ref()
     }
 
     pub(crate) fn background(&self) -> &Background {

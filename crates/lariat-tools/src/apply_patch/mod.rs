@@ -30,6 +30,16 @@ enum Change {
     Update { path: String, to: Option<String>, hunks: Vec<Hunk> },
 }
 
+impl Change {
+    /// The files that it names.
+    fn paths(&self) -> [Option<&String>; 2] {
+        match self {
+            Self::Add { path, .. } | Self::Delete { path, .. } => [Some(path), None],
+            Self::Update { path, to, .. } => [Some(path), to.as_ref()],
+        }
+    }
+}
+
 /// The tool.
 pub(crate) struct ApplyPatch;
 
@@ -53,6 +63,11 @@ impl FileTool for ApplyPatch {
 
     fn subject(_: &Arguments) -> Option<&str> {
         None
+    }
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        let changes = parse::parse(&arguments.patch).unwrap_or_default();
+        changes.iter().flat_map(Change::paths).flatten().cloned().collect()
     }
 
     fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
@@ -88,11 +103,7 @@ impl FileTool for ApplyPatch {
 fn must_be_distinct(changes: &[Change]) -> Result<(), ToolError> {
     let mut seen = std::collections::HashSet::new();
     for change in changes {
-        let paths = match change {
-            Change::Add { path, .. } | Change::Delete { path, .. } => [Some(path), None],
-            Change::Update { path, to, .. } => [Some(path), to.as_ref()],
-        };
-        if let Some(twice) = paths.into_iter().flatten().find(|path| !seen.insert(path.as_str())) {
+        if let Some(twice) = change.paths().into_iter().flatten().find(|path| !seen.insert(path.as_str())) {
             return Err(ToolError::Failed(format!(
                 "Nothing was changed: `{twice}` is in the patch twice. Put all changes of a file into one section."
             )));

@@ -11,6 +11,7 @@ use super::{launch, not_started, told};
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
+use crate::kept::Kept;
 
 /// Seconds that a command may run, unless a call asks for others.
 const SECONDS: u64 = 120;
@@ -72,13 +73,23 @@ impl BenchTool for Bash {
             if let Some(description) = &arguments.description {
                 context.progress(description.clone());
             }
-            match (arguments.background == Some(true), arguments.terminal == Some(true)) {
-                (true, terminal) => start(bench, &arguments, terminal).await,
-                (false, true) => {
-                    Err(ToolError::InvalidArgs("`terminal` needs `background`: set that, too.".to_owned()))
-                }
-                (false, false) => run(bench, &arguments, &context).await,
+            let (background, terminal) =
+                (arguments.background == Some(true), arguments.terminal == Some(true));
+            if terminal && !background {
+                return Err(ToolError::InvalidArgs(
+                    "`terminal` needs `background`: set that, too.".to_owned(),
+                ));
             }
+            let kept = Kept::everything(bench, &context).await?;
+            let result = if background {
+                start(bench, &arguments, terminal).await
+            } else {
+                run(bench, &arguments, &context).await
+            };
+            if let Some(kept) = kept {
+                kept.end().await;
+            }
+            result
         })
     }
 }

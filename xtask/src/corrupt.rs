@@ -1,7 +1,4 @@
-//! The command lines of the stores' proofs.
-//!
-//! Owns the choice of profile: the proofs wait for disks and processes, so an unoptimised build will do; only a million
-//! damaged files want an optimised one. The proofs themselves are a binary and tests of the crates.
+//! The command line of the proof that damaged session files are survived: a test of the store, optimised.
 
 use anyhow::{Result, bail};
 
@@ -9,18 +6,6 @@ use crate::command_line::CommandLine;
 
 /// Mutants of a full run.
 const MUTANTS: &str = "1000000";
-
-pub(crate) fn command_line(name: &str, arguments: &[String]) -> CommandLine {
-    let run = "run --locked -p lariat-testkit --no-default-features --features store --bin store --";
-    CommandLine::cargo(run).with_arguments([name]).with_arguments(arguments)
-}
-
-/// What is behind a feature that nothing else enables.
-pub(crate) fn clippy() -> CommandLine {
-    CommandLine::cargo(
-        "clippy --locked -p lariat-testkit --no-default-features --features store --bin store --bin bench -- -D warnings",
-    )
-}
 
 /// Damaged files; `--mutants N`, or `--seed N` for one of them.
 pub(crate) fn corrupt(arguments: &[String]) -> Result<CommandLine> {
@@ -38,13 +23,7 @@ pub(crate) fn corrupt(arguments: &[String]) -> Result<CommandLine> {
 
 #[cfg(test)]
 mod tests {
-    use super::{command_line, corrupt};
-
-    #[test]
-    fn a_proof_gets_its_arguments() {
-        let line = command_line("crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
-        assert!(line.ends_with("--features store --bin store -- crash --store jsonl"), "{line}");
-    }
+    use super::corrupt;
 
     #[test]
     fn damaged_files_are_counted_by_the_environment() {

@@ -1,0 +1,224 @@
+//! What is remembered of a path.
+//!
+//! Owns when two looks at a path count as the same, and when a file need not be read again: its stamp is the one that was
+//! seen, and it was old enough then for its times to tell a later change.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds within which a file system's clock may not tell two changes apart: four of its slowest ticks.
+const GRANULARITY: i64 = 40_000_000;
+/// The same for file systems that keep whole seconds.
+const COARSE: i64 = 2_000_000_000;
+
+/// A path beneath the root, as bytes: names need not be text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct RelativePath(Vec<u8>);
+
+/// How bytes stand in the log: as text where they are.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Written> for RelativePath {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Text(text) => Self(text.into_bytes()),
+            Written::Bytes(bytes) => Self(bytes),
+        }
+    }
+}
+
+impl From<RelativePath> for Written {
+    fn from(path: RelativePath) -> Self {
+        String::from_utf8(path.0).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+}
+
+impl RelativePath {
+    /// A path of bytes.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// As a path of the system.
+    pub fn as_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.0))
+    }
+
+    /// The path of a name in this directory.
+    pub(super) fn join(&self, name: &OsStr) -> Self {
+        let mut bytes = self.0.clone();
+        if !bytes.is_empty() {
+            bytes.push(b'/');
+        }
+        bytes.extend_from_slice(name.as_bytes());
+        Self(bytes)
+    }
+
+    /// Parent and last name.
+    pub(super) fn split(&self) -> (&[u8], &OsStr) {
+        match self.0.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => {
+                let (parent, name) = self.0.split_at(at);
+                (parent, OsStr::from_bytes(name.get(1..).unwrap_or_default()))
+            }
+            None => (b"", OsStr::from_bytes(&self.0)),
+        }
+    }
+
+    /// The directories above, the deepest first, without the root.
+    pub(super) fn ancestors(&self) -> impl Iterator<Item = Self> {
+        let mut rest = self.clone();
+        std::iter::from_fn(move || {
+            let parent = rest.split().0.to_vec();
+            rest = Self(parent);
+            (!rest.0.is_empty()).then(|| rest.clone())
+        })
+    }
+
+    /// The range of what is in this directory.
+    pub(super) fn beneath(&self) -> (Self, Self) {
+        let (mut first, mut last) = (self.0.clone(), self.0.clone());
+        first.push(b'/');
+        last.push(b'/' + 1);
+        (Self(first), Self(last))
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<[u8]> for RelativePath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for RelativePath {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}", self.as_path().display())
+    }
+}
+
+impl std::fmt::Debug for RelativePath {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?}", self.as_path())
+    }
+}
+
+/// What a path was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Look {
+    /// A directory.
+    Folder,
+    /// A file, with the hash of its content if that is kept.
+    File(Option<String>),
+    /// A symbolic link and where it leads.
+    Link(RelativePath),
+    /// A directory that is not looked into: git ignores it, or it cannot be read.
+    Closed,
+}
+
+/// What is remembered of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) look: Look,
+    pub(super) mode: u32,
+    pub(super) seen: Seen,
+}
+
+/// The state in which something was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) size: u64,
+    pub(super) modified: i64,
+    pub(super) changed: i64,
+    pub(super) inode: u64,
+    /// Whether it was looked at so soon after a change that its times may not tell another.
+    pub(super) fresh: bool,
+}
+
+impl Seen {
+    #[expect(clippy::useless_conversion, reason = "the widths differ between architectures")]
+    pub(super) fn of(stat: &Stat) -> Self {
+        let time = |seconds: i64, nanoseconds: i64| {
+            seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+        };
+        let modified = time(stat.st_mtime.into(), i64::try_from(stat.st_mtime_nsec).unwrap_or_default());
+        let changed = time(stat.st_ctime.into(), i64::try_from(stat.st_ctime_nsec).unwrap_or_default());
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now = time(now.tv_sec, now.tv_nsec);
+        let tick = if changed % 1_000_000_000 == 0 { COARSE } else { GRANULARITY };
+        Self {
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            modified,
+            changed,
+            inode: stat.st_ino.into(),
+            fresh: now.saturating_sub(changed.max(modified)) < tick,
+        }
+    }
+
+    /// Whether a file that is seen so now has the content it had then.
+    pub(super) fn vouches_for(&self, now: &Self) -> bool {
+        !self.fresh
+            && (self.size, self.modified, self.changed, self.inode)
+                == (now.size, now.modified, now.changed, now.inode)
+    }
+
+    /// Whether it is the same file with the same times of its content. Renaming and changing the mode move the other time.
+    pub(super) const fn same_content(&self, now: &Self) -> bool {
+        self.size == now.size && self.modified == now.modified && self.inode == now.inode
+    }
+}
+
+impl Entry {
+    /// Whether restoring one of them would change nothing about the other.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        match (&self.look, &other.look) {
+            (Look::Closed, Look::Closed) => true,
+            (Look::Link(one), Look::Link(other)) => one == other,
+            (Look::File(one), Look::File(two)) => {
+                let content = match (one, two) {
+                    (Some(one), Some(two)) => one == two,
+                    _ => self.seen.same_content(&other.seen),
+                };
+                content && self.mode == other.mode
+            }
+            (Look::Folder, Look::Folder) => self.mode == other.mode,
+            _ => false,
+        }
+    }
+
+    /// The hash of the content, if it is kept.
+    pub(super) fn content(&self) -> Option<&str> {
+        match &self.look {
+            Look::File(content) => content.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        self.look == Look::Folder
+    }
+}
+
+/// Whether both are absent or the same.
+pub(super) fn same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.same(other),
+        _ => false,
+    }
+}

@@ -1,0 +1,117 @@
+//! The log of checkpoints on the disk: a line each, with its checksum in front.
+//!
+//! Owns the file. It begins with everything there was (`Base`); a torn line at its end, and what follows a damaged one,
+//! is cut off when it is opened. It is written anew, under another name and renamed, when old checkpoints are dropped.
+#![expect(clippy::disallowed_methods, reason = "the store's own directory, outside of every workspace")]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use super::error::UndoError;
+use super::history::Checkpoint;
+
+/// Hexadecimal digits of a checksum.
+const CHECKSUM: usize = 16;
+
+/// The log. Nobody else has it open.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    _lock: File,
+}
+
+impl Log {
+    /// Opens the log of a directory and reads what is whole of it.
+    pub(super) fn open(directory: &Path) -> Result<(Self, Vec<Checkpoint>), UndoError> {
+        let lock = directory.join("lock");
+        let held = writable().open(&lock).map_err(UndoError::store(&lock))?;
+        rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| UndoError::Busy(directory.display().to_string()))?;
+        let path = directory.join("log");
+        let failed = |error| UndoError::store(&path)(error);
+        let mut file = writable().read(true).open(&path).map_err(failed)?;
+        let (checkpoints, bytes) = whole(&file).map_err(failed)?;
+        file.set_len(bytes).map_err(failed)?;
+        std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(bytes)).map_err(failed)?;
+        Ok((Self { path: path.clone(), file, bytes, _lock: held }, checkpoints))
+    }
+
+    /// Bytes it has.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Adds a checkpoint.
+    pub(super) fn append(&mut self, checkpoint: &Checkpoint) -> Result<(), UndoError> {
+        let line = line(checkpoint).map_err(UndoError::store(&self.path))?;
+        if let Err(error) = self.file.write_all(&line) {
+            // What was written of the line must not stand before the next one.
+            let _ = self.file.set_len(self.bytes);
+            let _ = std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.bytes));
+            return Err(UndoError::store(&self.path)(error));
+        }
+        self.bytes += line.len() as u64;
+        Ok(())
+    }
+
+    /// Replaces everything.
+    pub(super) fn rewrite<'a>(
+        &mut self,
+        checkpoints: impl Iterator<Item = &'a Checkpoint>,
+    ) -> Result<(), UndoError> {
+        let path = self.path.clone();
+        let failed = |error| UndoError::store(&path)(error);
+        let temporary = path.with_extension("new");
+        let mut file = writable().truncate(true).read(true).open(&temporary).map_err(failed)?;
+        let mut bytes = 0;
+        for checkpoint in checkpoints {
+            let line = line(checkpoint).map_err(failed)?;
+            file.write_all(&line).map_err(failed)?;
+            bytes += line.len() as u64;
+        }
+        fs::rename(&temporary, &path).map_err(failed)?;
+        (self.file, self.bytes) = (file, bytes);
+        Ok(())
+    }
+}
+
+fn writable() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options
+}
+
+fn line(checkpoint: &Checkpoint) -> std::io::Result<Vec<u8>> {
+    let json = serde_json::to_string(checkpoint)?;
+    Ok(format!("{} {json}\n", checksum(json.as_bytes())).into_bytes())
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().chars().take(CHECKSUM).collect()
+}
+
+/// The whole lines of a log and the bytes they take.
+fn whole(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
+    let mut reader = BufReader::new(file);
+    let (mut checkpoints, mut bytes) = (Vec::new(), 0);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let Some(checkpoint) = parsed(&line) else { break };
+        checkpoints.push(checkpoint);
+        bytes += line.len() as u64;
+        line.clear();
+    }
+    Ok((checkpoints, bytes))
+}
+
+fn parsed(line: &[u8]) -> Option<Checkpoint> {
+    let (sum, json) = line.strip_suffix(b"\n")?.split_at_checked(CHECKSUM)?;
+    let json = json.strip_prefix(b" ")?;
+    (checksum(json).as_bytes() == sum).then(|| serde_json::from_slice(json).ok()).flatten()
+}

@@ -1,0 +1,195 @@
+//! Single steps by handle: looking at a name, and changing what carries it.
+//!
+//! Owns every way in which undo reaches the workspace. Invariant: a directory is opened beneath the root through no link at
+//! all; from there each step is one name that is not followed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, openat2, renameat_with, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+use super::entry::{RelativePath, Seen};
+
+const PLAIN: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
+/// Attempts at a path while others rename.
+const ATTEMPTS: usize = 64;
+/// How our temporary files are called. A look at the workspace leaves them out.
+const TEMPORARY: &str = ".lariat-";
+
+/// The root of a workspace.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    root: Arc<OwnedFd>,
+}
+
+/// What takes a name.
+pub(super) enum New<'a> {
+    File(&'a [u8], u32),
+    Link(&'a OsStr),
+}
+
+/// Why a step was not done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Missed {
+    /// What is there is not what was recorded.
+    Changed,
+    /// The system refused.
+    Refused(Errno),
+}
+
+impl From<Errno> for Missed {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            // What was there is gone, something else is there, or it is not empty: somebody was faster.
+            Errno::NOENT | Errno::EXIST | Errno::NOTDIR | Errno::LOOP | Errno::NOTEMPTY | Errno::ISDIR => {
+                Self::Changed
+            }
+            errno => Self::Refused(errno),
+        }
+    }
+}
+
+impl Reach {
+    pub(super) fn new(root: Arc<OwnedFd>) -> Self {
+        Self { root }
+    }
+
+    /// Opens a directory beneath the root.
+    pub(super) fn folder(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
+        open(&self.root, path, OFlags::PATH | OFlags::DIRECTORY)
+    }
+
+    /// The state of what a path stands for.
+    pub(super) fn stat(&self, path: &RelativePath) -> Result<Stat, Errno> {
+        let (parent, name) = path.split();
+        statat(self.folder(parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Puts a file or a link in place of what is expected there.
+    pub(super) fn put(
+        &self,
+        path: &RelativePath,
+        new: &New<'_>,
+        expected: Option<&Seen>,
+    ) -> Result<(), Missed> {
+        let (parent, name) = path.split();
+        let folder = self.folder(parent)?;
+        let temporary = create(&folder, new)?;
+        let placed = place(&folder, &temporary, name, expected);
+        if placed.is_err() {
+            let _ = unlinkat(&folder, &temporary, AtFlags::empty());
+        }
+        placed
+    }
+
+    /// Removes a file, a link or an empty directory.
+    pub(super) fn remove(&self, path: &RelativePath, expected: &Seen) -> Result<(), Missed> {
+        let (parent, name) = path.split();
+        let folder = self.folder(parent)?;
+        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            return Ok(unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
+        }
+        if !expected.same_content(&Seen::of(&stat)) {
+            return Err(Missed::Changed);
+        }
+        Ok(unlinkat(&folder, name, AtFlags::empty())?)
+    }
+
+    /// Creates a directory.
+    pub(super) fn create_folder(&self, path: &RelativePath) -> Result<(), Missed> {
+        let (parent, name) = path.split();
+        Ok(rustix::fs::mkdirat(self.folder(parent)?, name, Mode::from_raw_mode(0o700))?)
+    }
+
+    /// Sets the mode of a file or directory. The handle is only a name to the kernel, so that what may not be read can be
+    /// changed; it is reached by the link that the kernel makes for it.
+    pub(super) fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), Missed> {
+        let (parent, name) = path.split();
+        let handle = open(&self.folder(parent)?, name, OFlags::PATH | OFlags::NOFOLLOW)?;
+        if FileType::from_raw_mode(fstat(&handle)?.st_mode) == FileType::Symlink {
+            return Err(Missed::Changed);
+        }
+        let own = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        Ok(rustix::fs::chmod(own, Mode::from_raw_mode(mode))?)
+    }
+}
+
+/// Gives a new file its name; what had it goes, if it is the expected one.
+fn place(folder: &OwnedFd, temporary: &OsStr, name: &OsStr, expected: Option<&Seen>) -> Result<(), Missed> {
+    let Some(expected) = expected else {
+        return Ok(renameat_with(folder, temporary, folder, name, RenameFlags::NOREPLACE)?);
+    };
+    let is_expected = |name: &OsStr| {
+        statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) != FileType::Directory
+                && expected.same_content(&Seen::of(&stat))
+        })
+    };
+    if !is_expected(name) {
+        return Err(Missed::Changed);
+    }
+    match renameat_with(folder, temporary, folder, name, RenameFlags::EXCHANGE) {
+        Ok(()) => {}
+        // Not every file system exchanges.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            return Ok(rustix::fs::renameat(folder, temporary, folder, name)?);
+        }
+        Err(errno) => return Err(errno.into()),
+    }
+    if is_expected(temporary) {
+        return Ok(unlinkat(folder, temporary, AtFlags::empty())?);
+    }
+    renameat_with(folder, temporary, folder, name, RenameFlags::EXCHANGE)?;
+    Err(Missed::Changed)
+}
+
+fn create(folder: &OwnedFd, new: &New<'_>) -> Result<OsString, Errno> {
+    let mut bytes = [0_u8; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    let name = OsString::from(format!("{TEMPORARY}{:016x}", u64::from_ne_bytes(bytes)));
+    match new {
+        New::Link(target) => rustix::fs::symlinkat(*target, folder, &name)?,
+        New::File(bytes, mode) => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let handle = rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o600))?;
+            let mut file = File::from(handle);
+            let written = file
+                .write_all(bytes)
+                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+                .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(*mode)));
+            if let Err(errno) = written {
+                let _ = unlinkat(folder, &name, AtFlags::empty());
+                return Err(errno);
+            }
+        }
+    }
+    Ok(name)
+}
+
+/// Opens beneath a directory, through no link.
+pub(super) fn open(at: impl AsFd, path: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    for _ in 0..ATTEMPTS {
+        match openat2(at.as_fd(), path, flags | OFlags::CLOEXEC, Mode::empty(), PLAIN) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            opened => return opened,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Whether a name is one of those that a write gives a file for a moment.
+pub(super) fn is_temporary(name: &[u8]) -> bool {
+    name.strip_prefix(TEMPORARY.as_bytes())
+        .is_some_and(|rest| rest.len() == 16 && rest.iter().all(u8::is_ascii_hexdigit))
+}

@@ -1,0 +1,65 @@
+//! Which directories git ignores.
+//!
+//! Owns the order: the `.gitignore` of the deepest directory decides first, `.git/info/exclude` last. A rule is a setting
+//! of the user's; a repository cannot make anything run by it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fd::AsFd;
+use rustix::fs::OFlags;
+
+use super::entry::RelativePath;
+use super::reach::open;
+
+/// Bytes of a file of rules that are read.
+const LIMIT: u64 = 256 * 1024;
+
+/// The rules that hold in a directory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rules(Option<Arc<Level>>);
+
+#[derive(Debug)]
+struct Level {
+    own: Gitignore,
+    above: Option<Arc<Self>>,
+}
+
+impl Rules {
+    /// The rules with those of a file, for the directory at `path`.
+    pub(super) fn with(&self, folder: impl AsFd, name: &str, path: &RelativePath) -> Self {
+        match read(folder, name, path) {
+            Some(own) if !own.is_empty() => Self(Some(Arc::new(Level { own, above: self.0.clone() }))),
+            _ => self.clone(),
+        }
+    }
+
+    /// Whether a directory is ignored.
+    pub(super) fn ignore(&self, path: &RelativePath) -> bool {
+        let mut level = self.0.as_deref();
+        while let Some(here) = level {
+            let decided = here.own.matched(path.as_path(), true);
+            if !decided.is_none() {
+                return decided.is_ignore();
+            }
+            level = here.above.as_deref();
+        }
+        false
+    }
+}
+
+fn read(folder: impl AsFd, name: &str, path: &RelativePath) -> Option<Gitignore> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let handle = open(folder, OsStr::new(name), flags).ok()?;
+    let mut bytes = Vec::new();
+    File::from(handle).take(LIMIT).read_to_end(&mut bytes).ok()?;
+    let mut builder = GitignoreBuilder::new(path.as_path());
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        // A rule that cannot be read rules nothing.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok()
+}

@@ -1,0 +1,117 @@
+//! Doing what a plan says: what must go goes from the deepest on, what must come comes from the top on, and the modes of
+//! directories are set last.
+//!
+//! Owns the order. Every step looks at what is there before it changes it and leaves it when it is not the recorded one.
+//! Each step can be done twice: after an end in the middle, the rest is what a new plan finds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::io::Errno;
+
+use super::entry::{Entry, Look, RelativePath};
+use super::plan::{Reason, Step};
+use super::reach::{Missed, New, Reach};
+use super::store::Store;
+
+/// What the owner needs of a directory to change what is in it.
+const OWNER: u32 = 0o700;
+
+/// What was done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) restored: Vec<RelativePath>,
+    pub(super) kept: Vec<(RelativePath, Reason)>,
+}
+
+/// Does the steps. They are in the order of paths.
+pub(super) fn perform(
+    reach: &Reach,
+    store: &Store,
+    steps: &[Step],
+    mode_of: &dyn Fn(&RelativePath) -> Option<u32>,
+) -> Done {
+    let mut missed = BTreeMap::new();
+    let mut modes = open_folders(reach, steps, mode_of);
+    for step in steps.iter().rev() {
+        if let Some(now) = &step.now
+            && goes_first(now, step.then.as_ref())
+            && let Err(reason) = reach.remove(&step.path, &now.seen)
+        {
+            missed.insert(step.path.clone(), reason);
+        }
+    }
+    for step in steps {
+        let Some(then) = &step.then else { continue };
+        if missed.contains_key(&step.path) {
+            continue;
+        }
+        if let Err(reason) = come(reach, store, step, then, &mut modes) {
+            missed.insert(step.path.clone(), reason);
+        }
+    }
+    for (path, mode) in modes.iter().rev() {
+        let _ = reach.set_mode(path, *mode);
+    }
+    let mut done = Done::default();
+    for step in steps {
+        match missed.remove(&step.path) {
+            None => done.restored.push(step.path.clone()),
+            Some(Missed::Changed) => done.kept.push((step.path.clone(), Reason::ChangedMeanwhile)),
+            Some(Missed::Refused(_)) => done.kept.push((step.path.clone(), Reason::Refused)),
+        }
+    }
+    done
+}
+
+/// Whether what is there must go before anything can come: files and links take each other's place at once.
+fn goes_first(now: &Entry, then: Option<&Entry>) -> bool {
+    then.is_none_or(|then| now.is_folder() != then.is_folder())
+}
+
+fn come(
+    reach: &Reach,
+    store: &Store,
+    step: &Step,
+    then: &Entry,
+    modes: &mut BTreeMap<RelativePath, u32>,
+) -> Result<(), Missed> {
+    let replaced = step.now.as_ref().filter(|now| !goes_first(now, Some(then)));
+    let expected = replaced.map(|now| &now.seen);
+    match &then.look {
+        Look::Folder => {
+            if replaced.is_none() {
+                reach.create_folder(&step.path)?;
+            }
+            modes.insert(step.path.clone(), then.mode);
+            Ok(())
+        }
+        Look::Link(target) => reach.put(&step.path, &New::Link(target.as_path().as_os_str()), expected),
+        Look::File(_) if replaced.is_some_and(|now| now.look == then.look) => {
+            reach.set_mode(&step.path, then.mode)
+        }
+        Look::File(Some(hash)) => {
+            let content = store.read(hash).ok_or(Missed::Refused(Errno::IO))?;
+            reach.put(&step.path, &New::File(&content, then.mode), expected)
+        }
+        Look::File(None) | Look::Closed => Err(Missed::Refused(Errno::INVAL)),
+    }
+}
+
+/// Lets the owner into the directories in which something changes; gives back the modes that they must have again.
+fn open_folders(
+    reach: &Reach,
+    steps: &[Step],
+    mode_of: &dyn Fn(&RelativePath) -> Option<u32>,
+) -> BTreeMap<RelativePath, u32> {
+    let mut modes = BTreeMap::new();
+    let parents: BTreeSet<_> = steps.iter().map(|step| RelativePath::new(step.path.split().0)).collect();
+    for parent in parents.into_iter().filter(|parent| !parent.as_path().as_os_str().as_bytes().is_empty()) {
+        if let Some(mode) = mode_of(&parent).filter(|mode| mode & OWNER != OWNER)
+            && reach.set_mode(&parent, mode | OWNER).is_ok()
+        {
+            modes.insert(parent, mode);
+        }
+    }
+    modes
+}

@@ -1,0 +1,330 @@
+//! A look at the workspace: what is there, against what is remembered.
+//!
+//! Owns what is looked at: everything beneath the root but `.git`, directories that git ignores, pipes, sockets and
+//! devices. A file whose stamp vouches for it is not read. Directories are read from handles, through no link.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, readlinkat, statat};
+use rustix::io::Errno;
+
+#[cfg(feature = "planted")]
+use super::Flaw;
+use super::entry::{Entry, Look, RelativePath, Seen};
+use super::error::UndoError;
+use super::history::{History, Manifest};
+use super::reach::{Reach, is_temporary, open};
+use super::rules::Rules;
+
+/// Levels of directories that are entered.
+const MOST_LEVELS: usize = 256;
+
+/// A look.
+pub(super) struct Walk<'a> {
+    reach: &'a Reach,
+    manifest: &'a mut Manifest,
+    number: u64,
+    /// What is not as it was, without the files that must be read.
+    found: Vec<(RelativePath, Option<Entry>)>,
+    unread: Vec<(RelativePath, Seen, u32)>,
+    #[cfg(feature = "planted")]
+    flaw: Option<Flaw>,
+}
+
+/// What a look found: paths, each with what it is now.
+pub(super) type Found = Vec<(RelativePath, Option<Entry>)>;
+
+/// How the workspace is looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Eye {
+    pub(super) reach: Reach,
+    #[cfg(feature = "planted")]
+    pub(super) flaw: Option<Flaw>,
+}
+
+impl Eye {
+    fn walk<'a>(&'a self, manifest: &'a mut Manifest, number: u64) -> Walk<'a> {
+        Walk {
+            reach: &self.reach,
+            manifest,
+            number,
+            found: Vec::new(),
+            unread: Vec::new(),
+            #[cfg(feature = "planted")]
+            flaw: self.flaw,
+        }
+    }
+
+    /// Looks at everything.
+    pub(super) fn everything(&self, history: &mut History, number: u64) -> Result<Found, UndoError> {
+        let root = self.reach.folder(b"").map_err(UndoError::workspace)?;
+        let mut walk = self.walk(&mut history.manifest, number);
+        let rules = walk.rules_of_the_root();
+        walk.enter(&root, &mut Vec::new(), &rules, 0).map_err(UndoError::workspace)?;
+        walk.find_missing();
+        let (found, unread) = (walk.found, walk.unread);
+        self.read(history, found, unread)
+    }
+
+    /// Looks at some paths, and at the directories above them.
+    pub(super) fn at(
+        &self,
+        history: &mut History,
+        number: u64,
+        paths: &[RelativePath],
+    ) -> Result<Found, UndoError> {
+        let mut walk = self.walk(&mut history.manifest, number);
+        for path in paths {
+            walk.look_at(path);
+        }
+        let (mut found, mut unread) = (walk.found, walk.unread);
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found.dedup_by(|one, other| one.0 == other.0);
+        unread.sort_by(|one, other| one.0.cmp(&other.0));
+        unread.dedup_by(|one, other| one.0 == other.0);
+        self.read(history, found, unread)
+    }
+
+    /// Reads the files that must be, and keeps their contents.
+    fn read(
+        &self,
+        history: &mut History,
+        mut found: Found,
+        unread: Vec<(RelativePath, Seen, u32)>,
+    ) -> Result<Found, UndoError> {
+        let limit = history.limits().file;
+        let sizes = unread.iter().map(|(_, seen, _)| seen.size).filter(|size| *size <= limit);
+        history.make_room(sizes.sum())?;
+        for (path, seen, mode) in unread {
+            let before = history.manifest.get(&path).map(|slot| &slot.entry);
+            let before = before.filter(|entry| entry.seen.same_content(&seen));
+            let known = before.and_then(Entry::content).map(str::to_owned);
+            let (content, seen) = match self.content(&path, limit) {
+                Ok((content, seen)) => {
+                    let fits = history.bytes().saturating_add(seen.size) <= history.limits().total;
+                    let kept = known.as_deref() == Some(blake3::hash(&content).to_hex().as_str());
+                    let hash = if fits || kept { Some(history.store.keep(&content)?) } else { None };
+                    (hash, seen)
+                }
+                Err(Errno::FBIG) => (None, seen),
+                // Taken away since.
+                Err(Errno::NOENT) => continue,
+                // It may not be read any more, but is the file that was.
+                Err(_) => (known, seen),
+            };
+            found.push((path, Some(Entry { look: Look::File(content), mode, seen })));
+        }
+        Ok(found)
+    }
+
+    /// The content of a file.
+    fn content(&self, path: &RelativePath, limit: u64) -> Result<(Vec<u8>, Seen), Errno> {
+        let (parent, name) = path.split();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let handle = open(self.reach.folder(parent)?, name, flags)?;
+        let before = fstat(&handle)?;
+        if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
+            return Err(Errno::NOENT);
+        }
+        let mut seen = Seen::of(&before);
+        if seen.size > limit {
+            return Err(Errno::FBIG);
+        }
+        let mut content = Vec::with_capacity(usize::try_from(seen.size).unwrap_or_default() + 1);
+        let mut file = File::from(handle);
+        let failed = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        file.by_ref().take(limit + 1).read_to_end(&mut content).map_err(failed)?;
+        if content.len() as u64 > limit {
+            return Err(Errno::FBIG);
+        }
+        let after = Seen::of(&fstat(&file)?);
+        // Somebody writes to it: the next look reads it again.
+        seen.fresh |= (after.size, after.modified, after.changed) != (seen.size, seen.modified, seen.changed);
+        Ok((content, seen))
+    }
+}
+
+impl Walk<'_> {
+    fn rules_of_the_root(&self) -> Rules {
+        match self.reach.folder(b".git/info") {
+            Ok(folder) => Rules::default().with(folder, "exclude", &RelativePath::new("")),
+            Err(_) => Rules::default(),
+        }
+    }
+
+    /// Looks at what is in a directory.
+    fn enter(
+        &mut self,
+        folder: &OwnedFd,
+        path: &mut Vec<u8>,
+        rules: &Rules,
+        level: usize,
+    ) -> Result<(), Errno> {
+        let readable = open(folder, OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut names = Vec::new();
+        for entry in Dir::new(readable)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if !matches!(name.as_slice(), b"." | b".." | b".git") && !is_temporary(&name) {
+                names.push(name);
+            }
+        }
+        let rules = if names.iter().any(|name| name == b".gitignore") {
+            rules.with(folder, ".gitignore", &RelativePath::new(path.clone()))
+        } else {
+            rules.clone()
+        };
+        let length = path.len();
+        for name in names {
+            path.truncate(length);
+            if length > 0 {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name);
+            let name = OsStr::from_bytes(&name);
+            let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                self.meet(folder.as_fd(), name, path, &stat);
+                continue;
+            }
+            let closed = level >= MOST_LEVELS || rules.ignore(&RelativePath::new(path.clone()));
+            let inner = open(folder, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW);
+            let entered = match inner {
+                Ok(inner) if !closed => self.enter(&inner, path, &rules, level + 1).is_ok(),
+                _ => false,
+            };
+            path.truncate(length + usize::from(length > 0) + name.len());
+            self.meet_folder(path, &stat, if entered { Look::Folder } else { Look::Closed });
+        }
+        path.truncate(length);
+        Ok(())
+    }
+
+    /// Looks at one path, down from the root.
+    fn look_at(&mut self, path: &RelativePath) {
+        let mut rules = self.rules_of_the_root();
+        let mut here = RelativePath::new("");
+        let names: Vec<_> = path.as_path().iter().collect();
+        for (index, name) in names.iter().enumerate() {
+            let Ok(folder) = self.reach.folder(here.as_bytes()) else { return };
+            rules = rules.with(&folder, ".gitignore", &here);
+            here = here.join(name);
+            if *name == ".git" || is_temporary(name.as_bytes()) {
+                return;
+            }
+            match statat(&folder, *name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                    if rules.ignore(&here) {
+                        return;
+                    }
+                    self.meet_folder(here.as_bytes(), &stat, Look::Folder);
+                }
+                Ok(stat) => {
+                    self.lost_beneath(&here);
+                    if index + 1 == names.len() {
+                        self.meet(folder.as_fd(), name, here.as_bytes(), &stat);
+                    }
+                    return;
+                }
+                Err(_) => {
+                    self.lost_beneath(&here);
+                    if self.manifest.contains_key(&here) {
+                        self.found.push((here, None));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn lost_beneath(&mut self, path: &RelativePath) {
+        let (first, last) = path.beneath();
+        let beneath = self.manifest.range(first..last);
+        self.found.extend(beneath.map(|(path, _)| (path.clone(), None)));
+    }
+
+    #[cfg_attr(not(feature = "planted"), expect(clippy::unused_self, reason = "a planted mistake is in it"))]
+    fn mode(&self, stat: &Stat) -> u32 {
+        #[cfg(feature = "planted")]
+        if self.flaw == Some(Flaw::ForgetsModes) {
+            return 0o700;
+        }
+        stat.st_mode & 0o7777
+    }
+
+    fn meet_folder(&mut self, path: &[u8], stat: &Stat, look: Look) {
+        let entry = Entry { look, mode: self.mode(stat), seen: Seen::of(stat) };
+        self.compare(path, entry);
+    }
+
+    /// A name that is no directory.
+    fn meet(&mut self, folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, path: &[u8], stat: &Stat) {
+        let (seen, mode) = (Seen::of(stat), self.mode(stat));
+        let vouched = |slot: &super::history::Slot| slot.entry.seen.vouches_for(&seen);
+        #[cfg(feature = "planted")]
+        let vouched = |slot: &super::history::Slot| match self.flaw {
+            Some(Flaw::TrustsSizeAndTime) => {
+                (slot.entry.seen.size, slot.entry.seen.modified) == (seen.size, seen.modified)
+            }
+            _ => vouched(slot),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let number = self.number;
+                match self.manifest.get_mut(path) {
+                    Some(slot)
+                        if matches!(slot.entry.look, Look::File(_))
+                            && vouched(slot)
+                            && slot.entry.mode == mode =>
+                    {
+                        slot.visited = number;
+                    }
+                    slot => {
+                        if let Some(slot) = slot {
+                            slot.visited = number;
+                        }
+                        self.unread.push((RelativePath::new(path), seen, mode));
+                    }
+                }
+            }
+            FileType::Symlink => {
+                #[cfg(feature = "planted")]
+                if self.flaw == Some(Flaw::ForgetsLinks) {
+                    return;
+                }
+                let Ok(target) = readlinkat(folder, name, Vec::new()) else { return };
+                let look = Look::Link(RelativePath::new(target.into_bytes()));
+                self.compare(path, Entry { look, mode: 0o777, seen });
+            }
+            _ => {}
+        }
+    }
+
+    fn compare(&mut self, path: &[u8], entry: Entry) {
+        match self.manifest.get_mut(path) {
+            Some(slot) if slot.entry.same(&entry) => {
+                slot.visited = self.number;
+                slot.entry.seen = entry.seen;
+            }
+            slot => {
+                if let Some(slot) = slot {
+                    slot.visited = self.number;
+                }
+                self.found.push((RelativePath::new(path), Some(entry)));
+            }
+        }
+    }
+
+    /// What was not met is gone.
+    fn find_missing(&mut self) {
+        #[cfg(feature = "planted")]
+        if self.flaw == Some(Flaw::ForgetsDeleted) {
+            return;
+        }
+        let missing = self.manifest.iter().filter(|(_, slot)| slot.visited != self.number);
+        self.found.extend(missing.map(|(path, _)| (path.clone(), None)));
+    }
+}

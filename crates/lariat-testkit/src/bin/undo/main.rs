@@ -1,0 +1,119 @@
+//! The proof that going back is exact. Called by `cargo xtask undo`.
+//!
+//! Owns the command line and the verdict. `sequence` runs random calls and compares; `deeds` chooses them; `world` is
+//! where they happen; `speed` measures looks at large workspaces.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool reads its arguments and the clock, and looks at files from outside"
+)]
+#![expect(clippy::indexing_slicing, reason = "tables of the proof's own")]
+
+mod deeds;
+mod sequence;
+mod speed;
+mod world;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use lariat_host::undo::Undo;
+use sequence::{Open, Tally};
+use world::World;
+
+const USAGE: &str = "\
+usage: undo [--sequences N] [--seed N]   N random sequences (1,000) from a seed (1), each rewound to random points
+       undo --speed                      a look at 1,000, 10,000 and 100,000 files without changes
+       undo --planted                    every mistake made on purpose must be noticed (built with the feature `planted`)";
+
+/// Sequences of a full proof.
+const SEQUENCES: u64 = 1_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let number = |word: &str| word.replace('_', "").parse().map_err(|_| format!("`{word}` is not a number"));
+    let ran = match words.as_slice() {
+        [] => prove(SEQUENCES, 1),
+        ["--sequences", count] => number(count).and_then(|count| prove(count, 1)),
+        ["--sequences", count, "--seed", seed] | ["--seed", seed, "--sequences", count] => {
+            number(count).and_then(|count| prove(count, number(seed)?))
+        }
+        ["--seed", seed] => number(seed).and_then(|seed| prove(1, seed)),
+        ["--speed"] => speed::run().map(|()| true),
+        ["--planted"] => planted(),
+        _ => Err("what?".to_owned()),
+    };
+    match ran {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs sequences until one fails; its seed and what is wrong.
+fn sequences(count: u64, first: u64, open: Open, tally: &mut Tally) -> Result<Option<(u64, String)>, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(world::text)?;
+    let template = World::template()?;
+    for seed in first..first + count {
+        let ran = runtime.block_on(sequence::run(&template.workspace(), seed, open, tally));
+        if let Err(fault) = ran {
+            return Ok(Some((seed, fault)));
+        }
+    }
+    Ok(None)
+}
+
+fn prove(count: u64, seed: u64) -> Result<bool, String> {
+    let begun = Instant::now();
+    let mut tally = Tally::default();
+    let failed =
+        sequences(count, seed, |workspace, store, limits| Undo::open(workspace, store, limits), &mut tally)?;
+    println!("{tally:?}");
+    println!(
+        "{} sequences in {:.1} s; largest undo store {} bytes",
+        tally.sequences,
+        begun.elapsed().as_secs_f64(),
+        tally.largest
+    );
+    match failed {
+        None => println!("every way back was exact"),
+        Some((seed, ref fault)) => println!("FAILED, replay with --seed {seed}: {fault}"),
+    }
+    Ok(failed.is_none())
+}
+
+#[cfg(not(feature = "planted"))]
+fn planted() -> Result<bool, String> {
+    Err("built without the feature `planted`".to_owned())
+}
+
+#[cfg(feature = "planted")]
+fn planted() -> Result<bool, String> {
+    use lariat_host::undo::Flaw;
+
+    // Plain functions, because sequences know nothing of mistakes.
+    let flaws: [(Flaw, Open); 5] = [
+        (Flaw::ForgetsDeleted, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsDeleted)),
+        (Flaw::ForgetsModes, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsModes)),
+        (Flaw::TrustsSizeAndTime, |w, s, l| Undo::open_flawed(w, s, l, Flaw::TrustsSizeAndTime)),
+        (Flaw::OverwritesUsers, |w, s, l| Undo::open_flawed(w, s, l, Flaw::OverwritesUsers)),
+        (Flaw::ForgetsLinks, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsLinks)),
+    ];
+    let mut good = flaws.len() == Flaw::ALL.len();
+    for (flaw, open) in flaws {
+        match sequences(100, 1, open, &mut Tally::default())? {
+            Some((seed, fault)) => {
+                println!("{flaw:?}: noticed by seed {seed}: {}", fault.lines().next().unwrap_or_default());
+            }
+            None => {
+                good = false;
+                println!("{flaw:?}: NOT NOTICED");
+            }
+        }
+    }
+    Ok(good)
+}

@@ -1,0 +1,77 @@
+//! A call between two checkpoints of undo.
+//!
+//! Owns the order: what a call may change is kept before it begins, and a call of which that cannot be kept does not
+//! begin. When the second checkpoint fails, or the call is dropped, its changes count as the user's and are never undone
+//! without asking.
+
+use lariat_core::tool::{ToolContext, ToolError};
+use lariat_host::undo::{Undo, UndoError};
+
+use crate::Workbench;
+
+/// A call that began. Dropping it without an end abandons it.
+pub(crate) struct Kept {
+    undo: Undo,
+    call: String,
+}
+
+impl Kept {
+    /// Keeps what is there before a call changes these files.
+    pub(crate) fn paths(bench: &Workbench, call: &str, paths: &[String]) -> Result<Option<Self>, ToolError> {
+        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+        Self::begin(bench.undo(), call, |undo| undo.before_paths(call, &paths))
+    }
+
+    /// Keeps what is there before a call that may change anything.
+    pub(crate) async fn everything(
+        bench: &Workbench,
+        context: &ToolContext,
+    ) -> Result<Option<Self>, ToolError> {
+        let (undo, call) = (bench.undo().cloned(), context.tool_call_id.to_string());
+        if undo.is_none() {
+            return Ok(None);
+        }
+        blocking(move || Self::begin(undo.as_ref(), &call, |undo| undo.before(&call))).await
+    }
+
+    fn begin(
+        undo: Option<&Undo>,
+        call: &str,
+        before: impl FnOnce(&Undo) -> Result<(), UndoError>,
+    ) -> Result<Option<Self>, ToolError> {
+        let Some(undo) = undo else { return Ok(None) };
+        before(undo).map_err(|error| {
+            ToolError::Failed(format!("Nothing was done, because it could not be undone later: {error}."))
+        })?;
+        Ok(Some(Self { undo: undo.clone(), call: call.to_owned() }))
+    }
+
+    /// Keeps what the call changed of these files.
+    pub(crate) fn end_paths(self, paths: &[String]) {
+        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+        let _ = self.undo.after_paths(&self.call, &paths);
+    }
+
+    /// Keeps what the call changed.
+    pub(crate) async fn end(self) {
+        let _ = blocking(move || Ok(self.undo.after(&self.call))).await;
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.undo.abandon(&self.call);
+    }
+}
+
+async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, ToolError> + Send + 'static,
+) -> Result<R, ToolError> {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => runtime
+            .spawn_blocking(work)
+            .await
+            .unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string()))),
+        Err(_) => work(),
+    }
+}

@@ -1,0 +1,55 @@
+//! The command lines of the proofs that are binaries of the test kit.
+//!
+//! Owns the choice of features, the same for all of them, so that what is below them is compiled once; mistakes made on
+//! purpose are compiled in only where the product's own code has them and they are asked for.
+
+use crate::command_line::CommandLine;
+
+/// What the binaries need; nothing else in the workspace enables it.
+const FEATURES: &str = "store,host,tools";
+const WITH_MISTAKES: &str = "store,host,tools,planted";
+
+/// A proof that is a binary of its own.
+pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
+    let planted = arguments.iter().any(|word| word == "--planted");
+    run(if planted { WITH_MISTAKES } else { FEATURES }, binary).with_arguments(arguments)
+}
+
+/// A proof that shares its binary with others; its mistakes are made by the proof itself.
+pub(crate) fn one_of(binary: &str, name: &str, arguments: &[String]) -> CommandLine {
+    run(FEATURES, binary).with_arguments([name]).with_arguments(arguments)
+}
+
+fn run(features: &str, binary: &str) -> CommandLine {
+    CommandLine::cargo("run --locked -p lariat-testkit --no-default-features --features")
+        .with_arguments([features, "--bin", binary, "--"])
+}
+
+/// All of them, with their mistakes.
+pub(crate) fn clippy() -> CommandLine {
+    CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features").with_arguments([
+        WITH_MISTAKES,
+        "--bins",
+        "--",
+        "-D",
+        "warnings",
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{alone, one_of};
+
+    #[test]
+    fn mistakes_of_the_product_are_built_only_when_they_are_asked_for() {
+        let line = |word: &str| alone("escape", &[word.to_owned()]).to_string();
+        assert!(line("--planted").ends_with("--features store,host,tools,planted --bin escape -- --planted"));
+        assert!(line("--all").ends_with("--features store,host,tools --bin escape -- --all"));
+    }
+
+    #[test]
+    fn a_proof_gets_its_arguments() {
+        let line = one_of("store", "crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
+        assert!(line.ends_with("--features store,host,tools --bin store -- crash --store jsonl"), "{line}");
+    }
+}
