@@ -246,9 +246,8 @@ impl Run<'_> {
                 if lost.contains(&path) && whole {
                     return fault("not restorable", &path);
                 }
-                if kept.contains(&path)
-                    && (mode == Conflicts::Overwrite && whole || !is_near(&path, &theirs) && whole)
-                {
+                let justified = mode == Conflicts::Keep && is_near(&path, &theirs);
+                if whole && kept.contains(&path) && !justified {
                     return fault("kept for no reason", &path);
                 }
                 continue;
