@@ -1,21 +1,25 @@
 //! Listing and searching sessions.
 //!
 //! Owns the catalog: the summary of each session with the state of the file it was made of, in memory and, as a cache,
-//! in one file, so that a listing looks at each journal's length and time and opens only what changed.
-//! Invariant: a summary is listed only for the state of the file that is there now, or by its writer.
+//! in one file, so that a listing looks at each journal's length and time and opens only what changed. The pages after
+//! the first one are cut from what was looked at shortly before, so that all pages cost one look.
+//! Invariant: a summary is listed only for the state of the file that was there when its listing began, or by its
+//! writer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionSummary, searchable};
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::name::{self, JOURNAL, Name};
 use super::scan::{Found, Pieces};
 use super::section::Section;
-use super::shelf::{PAGE, Shelf, locked};
+use super::shelf::{PAGE, Shelf, is_deleted, locked};
 use super::tip::Tip;
 use super::{checked, unavailable};
 use crate::files;
@@ -23,13 +27,27 @@ use crate::files;
 /// The catalog is written again when one in so many of its entries is new.
 const STALE_SHARE: usize = 16;
 
+/// How long a look at the files serves the pages that follow it.
+const PAGES_WITHIN: Duration = Duration::from_secs(10);
+
 /// The summaries of the sessions that were listed.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     /// By the name of the journal.
     entries: Option<HashMap<String, Entry>>,
+    /// When the files were last looked at.
+    looked: Option<Instant>,
     /// Entries that the file does not have.
     unsaved: usize,
+}
+
+/// How fresh summaries must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// As the files are.
+    Now,
+    /// As they were shortly before.
+    Recent,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,8 +61,9 @@ struct Entry {
 impl Shelf {
     /// Sessions that fit, newest first.
     pub(super) fn list(&self, query: &ListQuery) -> Result<Vec<SessionSummary>, StoreError> {
+        let look = if query.after.is_some() { Look::Recent } else { Look::Now };
         let mut fitting: Vec<Arc<SessionSummary>> = self
-            .summaries()?
+            .summaries(look)?
             .into_iter()
             .filter(|summary| summary.events > 0 && query.fits(summary))
             .collect();
@@ -58,6 +77,10 @@ impl Shelf {
             if listed.len() >= limit {
                 break;
             }
+            // What was looked at before may have been deleted since.
+            if look == Look::Recent && is_deleted(&Name::of(&self.root, &summary.session_id))? {
+                continue;
+            }
             if words.is_empty() || self.says(&summary.session_id, words.clone())? {
                 listed.push(SessionSummary::clone(&summary));
             }
@@ -65,10 +88,16 @@ impl Shelf {
         Ok(listed)
     }
 
-    fn summaries(&self) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
+    fn summaries(&self, look: Look) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
         let folder = name::sessions(&self.root);
         let failed = |error: std::io::Error| unavailable(&folder, &error);
         let mut catalog = locked(&self.catalog);
+        if look == Look::Recent
+            && let Some(entries) = &catalog.entries
+            && catalog.looked.is_some_and(|looked| looked.elapsed() < PAGES_WITHIN)
+        {
+            return Ok(self.known(entries));
+        }
         let mut before = match catalog.entries.take() {
             Some(entries) => entries,
             None => self.saved().unwrap_or_default(),
@@ -111,7 +140,17 @@ impl Shelf {
         }
         summaries.extend(entries.values().filter_map(|entry| entry.summary.clone()));
         catalog.entries = Some(entries);
+        catalog.looked = Some(Instant::now());
         Ok(summaries)
+    }
+
+    /// The summaries of these entries; of the sessions that this store writes to, as they are now.
+    fn known(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
+        let own = self.own_tips();
+        let others = entries.values().filter(|entry| !own.contains_key(&entry.name));
+        let mut summaries: Vec<_> = others.filter_map(|entry| entry.summary.clone()).collect();
+        summaries.extend(own.values().map(|tip| Arc::new(tip.summary.clone())));
+        summaries
     }
 
     /// What is known of the sessions that this store writes to, by name.

@@ -72,6 +72,16 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
     assert_eq!(names(&*store, &since).await, &all[..4]);
     let both = query(|q| (q.cwd, q.limit) = (Some("/odd".into()), 2));
     assert_eq!(names(&*store, &both).await, ["s9", "s7"]);
+    drop(store);
+    if !place.keeps() {
+        return;
+    }
+    // What is deleted between two pages is not on the second.
+    let store = place.open().await;
+    let page = store.list(&query(|q| q.limit = 4)).await.unwrap();
+    store.delete(&"s5".into()).await.unwrap();
+    let after = page.last().map(lariat_core::archive::SessionSummary::cursor);
+    assert_eq!(names(&*store, &query(|q| (q.after, q.limit) = (after, 2))).await, ["s4", "s3"]);
 }
 
 /// Words, in any order and case, of titles and of both sides.
