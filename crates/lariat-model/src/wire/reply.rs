@@ -49,7 +49,8 @@ enum Arguments {
 }
 
 impl Reply {
-    /// The service accepted the request. Later calls change nothing.
+    /// The service accepted the request. Later calls change nothing, nor does one after content arrived: a start is the
+    /// first event, or there is none.
     pub fn start(&mut self, model: &str) {
         if !std::mem::replace(&mut self.started, true) {
             self.emit(StreamEvent::Start { model: model.to_owned() });
@@ -302,6 +303,7 @@ impl Reply {
     }
 
     fn emit(&mut self, event: StreamEvent) {
+        self.started = true;
         self.progress += 1;
         self.ready.push_back(event);
     }

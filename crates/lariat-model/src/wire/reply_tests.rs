@@ -175,3 +175,12 @@ fn it_starts_and_ends_once() {
     assert_eq!(events.len(), 3);
     assert_eq!(events[0], StreamEvent::Start { model: "m".into() });
 }
+
+#[test]
+fn a_start_that_comes_after_content_is_passed_over() {
+    let mut reply = Reply::default();
+    reply.block(0, Content::RedactedThinking { data: "x".into() }).unwrap();
+    reply.start("m");
+    reply.text(1, "hello".into()).unwrap();
+    assert!(!events(&mut reply).iter().any(|event| matches!(event, StreamEvent::Start { .. })));
+}
