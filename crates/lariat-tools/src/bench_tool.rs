@@ -1,4 +1,4 @@
-//! What the tools that wait have in common: one table, one future.
+//! What all tools have in common: one table, one future.
 //!
 //! Owns the way from [`AgentTool`] to that future: arguments are checked, a cancelled call does not begin. Work that
 //! blocks is done on a thread that may, and learns when nobody waits for it any more.
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::Workbench;
 use crate::arguments::{self, Field};
 
-/// A tool that stands on a bench and may take its time.
+/// A tool that stands on a bench.
 pub(crate) trait BenchTool: Send + Sync + 'static {
     /// What a call says.
     type Arguments: DeserializeOwned + Send + 'static;

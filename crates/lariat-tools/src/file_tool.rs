@@ -1,7 +1,8 @@
 //! What the file tools have in common: one table, one blocking function.
 //!
-//! Owns the way from [`AgentTool`] to that function: arguments are checked, small work is done at once on the caller's
-//! thread (a thread change costs more than reading 10 KB), large or durable work on one that may block.
+//! Owns on which thread that function runs: small work is done at once on the caller's (a change of threads costs more
+//! than reading 10 KB), large or durable work on one that may block; and what is kept for undo around it. The way from
+//! [`AgentTool`] is that of all tools on a bench.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use lariat_core::BoxFuture;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::{FileError, Sync as Durability};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::Workbench;
-use crate::arguments::{self, Field};
+use crate::arguments::Field;
+use crate::bench_tool::{self, BenchTool};
 use crate::kept::Kept;
 
 /// Bytes of a file from which on work with it leaves the caller's thread.
@@ -41,15 +42,12 @@ pub(crate) trait FileTool: Send + Sync + 'static {
     fn run(bench: &Workbench, arguments: Self::Arguments) -> Result<ToolResult, ToolError>;
 }
 
-/// A file tool on a bench.
-pub(crate) struct OnBench<T> {
-    bench: Workbench,
-    tool: PhantomData<T>,
-}
+/// A file tool as one of the tools that stand on a bench.
+struct OnFiles<T>(PhantomData<T>);
 
 /// A file tool, ready for an agent.
 pub(crate) fn tool<T: FileTool>(bench: &Workbench) -> Arc<dyn AgentTool> {
-    Arc::new(OnBench::<T> { bench: bench.clone(), tool: PhantomData })
+    bench_tool::tool::<OnFiles<T>>(bench)
 }
 
 /// A refusal of the host, as the model reads it.
@@ -57,58 +55,40 @@ pub(crate) fn failed(error: FileError) -> ToolError {
     ToolError::Failed(error.to_string())
 }
 
-impl<T: FileTool> OnBench<T> {
-    fn is_heavy(&self, arguments: &T::Arguments) -> bool {
-        let durable = self.bench.workspace().sync() == Durability::Durable;
-        match T::subject(arguments) {
-            _ if (durable || self.bench.undo().is_some()) && T::EFFECTS.contains(ToolEffects::WRITES) => true,
-            None => true,
-            Some(path) => self.bench.workspace().stamp(path).is_ok_and(|stamp| stamp.size() > LARGE),
-        }
-    }
-}
+impl<T: FileTool> BenchTool for OnFiles<T> {
+    type Arguments = T::Arguments;
+    const NAME: &'static str = T::NAME;
+    const LABEL: &'static str = T::LABEL;
+    const DESCRIPTION: &'static str = T::DESCRIPTION;
+    const FIELDS: &'static [Field] = T::FIELDS;
+    const EFFECTS: ToolEffects = T::EFFECTS;
 
-impl<T: FileTool> AgentTool for OnBench<T> {
-    fn name(&self) -> &str {
-        T::NAME
-    }
-
-    fn label(&self) -> &str {
-        T::LABEL
-    }
-
-    fn description(&self) -> &str {
-        T::DESCRIPTION
-    }
-
-    fn parameters_schema(&self) -> Value {
-        arguments::schema(T::FIELDS)
-    }
-
-    fn effects(&self) -> ToolEffects {
-        T::EFFECTS
-    }
-
-    fn execute<'a>(
-        &'a self,
-        params: Value,
+    fn run(
+        bench: &Workbench,
+        arguments: T::Arguments,
         context: ToolContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let arguments: T::Arguments = arguments::read(T::FIELDS, params)?;
-            if context.cancel.is_cancelled() {
-                return Err(ToolError::Cancelled);
-            }
             match tokio::runtime::Handle::try_current() {
-                Ok(runtime) if self.is_heavy(&arguments) => {
-                    let bench = self.bench.clone();
+                Ok(runtime) if is_heavy::<T>(bench, &arguments) => {
+                    let bench = bench.clone();
                     let call = context.tool_call_id.to_string();
                     let work = runtime.spawn_blocking(move || run::<T>(&bench, &call, arguments));
                     work.await.unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string())))
                 }
-                _ => run::<T>(&self.bench, context.tool_call_id.as_str(), arguments),
+                _ => run::<T>(bench, context.tool_call_id.as_str(), arguments),
             }
         })
+    }
+}
+
+/// Whether a call may take longer than a change of threads.
+fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments) -> bool {
+    let waits = bench.workspace().sync() == Durability::Durable || bench.undo().is_some();
+    match T::subject(arguments) {
+        _ if waits && T::EFFECTS.contains(ToolEffects::WRITES) => true,
+        None => true,
+        Some(path) => bench.workspace().stamp(path).is_ok_and(|stamp| stamp.size() > LARGE),
     }
 }
 

@@ -11,5 +11,4 @@ mod fetching;
 mod finding;
 mod ground;
 mod scenarios;
-mod speed;
 mod talking;
