@@ -12,6 +12,7 @@ pub mod model;
 pub mod policy;
 pub mod postgres;
 pub mod power_loss;
+pub mod proof;
 pub mod random;
 #[cfg(feature = "wire")]
 pub mod server;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use ground::Ground;
 use lariat_host::files::Workspace;
+use lariat_testkit::proof::ended;
 
 const USAGE: &str = "\
 usage: escape [--operations N]   hostile paths, legitimate paths, and N operations against a racer (1,000,000)
@@ -41,14 +42,7 @@ fn main() -> ExitCode {
         ["--planted"] => planted(),
         _ => Err("what?".to_owned()),
     };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("{message}\n\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    ended(ran, USAGE)
 }
 
 /// What one part found wrong, and one line about what it did.

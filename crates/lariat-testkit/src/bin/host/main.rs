@@ -12,6 +12,8 @@ mod sandbox;
 
 use std::process::ExitCode;
 
+use lariat_testkit::proof::{ended, number, option};
+
 const USAGE: &str = "\
 usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    hostile programs, on each backend and as each user
        host processes [--runs N] [--seed N] [--gigabytes N]         programs that do not want to end
@@ -28,33 +30,12 @@ fn main() -> ExitCode {
         Some((&"supervise", options)) => processes::supervise(options),
         _ => Err("which proof?".to_owned()),
     };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("{message}\n\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    ended(ran, USAGE)
 }
 
 /// A runtime of two threads.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(words_of)
-}
-
-/// The value of `--name VALUE` among options.
-fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
-    let at = options.iter().position(|option| *option == name)?;
-    options.get(at + 1).copied()
-}
-
-/// The number of `--name N` among options.
-fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
-    match option(options, name) {
-        None => Ok(default),
-        Some(text) => text.replace('_', "").parse().map_err(|_| format!("{name}: `{text}` is not a number")),
-    }
 }
 
 fn words_of(error: impl std::fmt::Display) -> String {

@@ -16,6 +16,8 @@ mod writers;
 
 use std::process::ExitCode;
 
+use lariat_testkit::proof::{ended, number, option};
+
 const USAGE: &str = "\
 usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kill a run at its writes and at random times
        store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
@@ -36,26 +38,5 @@ fn main() -> ExitCode {
         Some((&"writers", options)) => writers::run(options),
         _ => Err("which proof?".to_owned()),
     };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("{message}\n\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// The value of `--name VALUE` among options.
-fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
-    let at = options.iter().position(|option| *option == name)?;
-    options.get(at + 1).copied()
-}
-
-/// The number of `--name N` among options.
-fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
-    match option(options, name) {
-        None => Ok(default),
-        Some(text) => text.replace('_', "").parse().map_err(|_| format!("{name}: `{text}` is not a number")),
-    }
+    ended(ran, USAGE)
 }

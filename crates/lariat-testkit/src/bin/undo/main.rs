@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use lariat_host::undo::Undo;
+use lariat_testkit::proof::ended;
 use sequence::{Open, Tally};
 use world::World;
 
@@ -43,14 +44,7 @@ fn main() -> ExitCode {
         ["--planted"] => planted(),
         _ => Err("what?".to_owned()),
     };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("{message}\n\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    ended(ran, USAGE)
 }
 
 /// Runs sequences until one fails; its seed and what is wrong.

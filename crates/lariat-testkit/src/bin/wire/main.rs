@@ -14,6 +14,8 @@ mod talk;
 
 use std::process::ExitCode;
 
+use lariat_testkit::proof::ended;
+
 const USAGE: &str = "\
 usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent under every fault, at every position
        wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
@@ -32,14 +34,7 @@ fn main() -> ExitCode {
         Some((&"talk", options)) => talk::run(options),
         _ => Err("which proof?".to_owned()),
     };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("{message}\n\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    ended(ran, USAGE)
 }
 
 /// The numbers of `--name N` options, in the order of `names`.
