@@ -3,4 +3,5 @@
 //! A call is judged from its words alone: a shell command is read by [`shell`], never executed to find out. What cannot
 //! be judged is asked, never allowed.
 
+pub mod display;
 pub mod shell;
