@@ -4,4 +4,5 @@
 //! be judged is asked, never allowed.
 
 pub mod display;
+pub mod redact;
 pub mod shell;

@@ -1,0 +1,194 @@
+//! Secrets, kept out of everything that is written, shown or sent.
+//!
+//! Owns what counts as a secret: values that are known to be one, in every form that they travel in, and texts that are
+//! one by their looks. A redaction says what it replaced, so that a model or a person does not take it for content.
+//! Invariant: debug output of a [`Redactor`] shows no value.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+/// A known value that is shorter is not looked for: it would be found everywhere.
+const SHORTEST: usize = 8;
+
+/// Replaces secrets. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// What a found form is named, by the number of its pattern.
+    names: Vec<String>,
+    forms: Option<AhoCorasick>,
+}
+
+impl Redactor {
+    /// Knows these secrets, each a name and a value, besides those that are told by their looks.
+    pub fn new<N: Into<String>, V: AsRef<str>>(secrets: impl IntoIterator<Item = (N, V)>) -> Self {
+        let (mut names, mut forms) = (Vec::new(), Vec::new());
+        for (name, value) in secrets {
+            let (name, value) = (name.into(), value.as_ref().trim());
+            if value.len() < SHORTEST {
+                continue;
+            }
+            for form in forms_of(value) {
+                forms.push(form);
+                names.push(name.clone());
+            }
+        }
+        let matcher = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok();
+        Self(Arc::new(Known { names, forms: matcher.filter(|_| !forms.is_empty()) }))
+    }
+
+    /// The text without secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.known(text) {
+            Cow::Borrowed(text) => by_looks(text),
+            Cow::Owned(text) => match by_looks(&text) {
+                Cow::Borrowed(_) => Cow::Owned(text),
+                Cow::Owned(text) => Cow::Owned(text),
+            },
+        }
+    }
+
+    /// Removes secrets from every text of a value, names of fields included.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => {
+                fields.iter_mut().for_each(|(_, field)| self.value(field));
+                if fields.keys().any(|name| matches!(self.text(name), Cow::Owned(_))) {
+                    let clean = |(name, field): (String, Value)| (self.text(&name).into_owned(), field);
+                    *fields = std::mem::take(fields).into_iter().map(clean).collect();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(forms) = self.0.forms.as_ref().filter(|forms| forms.is_match(text)) else {
+            return Cow::Borrowed(text);
+        };
+        let mut clean = String::with_capacity(text.len());
+        forms.replace_all_with(text, &mut clean, |found, _, clean| {
+            let name = self.0.names.get(found.pattern().as_usize()).map_or("secret", String::as_str);
+            clean.push_str(&mark(name));
+            true
+        });
+        Cow::Owned(clean)
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("forms", &self.0.names.len()).finish_non_exhaustive()
+    }
+}
+
+fn mark(name: &str) -> String {
+    format!("[redacted: {name}]")
+}
+
+/// A value as it is, and as it is carried in JSON, in URLs and in base64.
+fn forms_of(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    let json = Value::from(value).to_string();
+    forms.extend(json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).map(str::to_owned));
+    let percent = |letter: u8| match letter {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(letter).to_string(),
+        letter => format!("%{letter:02X}"),
+    };
+    forms.push(value.bytes().map(percent).collect());
+    // Inside of a longer text, base64 has one of three forms; the letters that depend on the neighbours are left off.
+    for shift in 0..3 {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, shift).chain(value.bytes()).collect();
+        let end = bytes.len() / 3 * 4;
+        let start = [0, 2, 3].get(shift).copied().unwrap_or_default();
+        let coded = base64(&bytes);
+        let Some(inner) = coded.get(start..end).filter(|inner| inner.len() >= SHORTEST) else { continue };
+        forms.push(inner.to_owned());
+        forms.push(inner.replace('+', "-").replace('/', "_"));
+    }
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let letter = |bits: u32| LETTERS.get((bits & 63) as usize).copied().map_or('=', char::from);
+    bytes
+        .chunks(3)
+        .flat_map(|chunk| {
+            let part = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+            let bits = part(0) << 16 | part(1) << 8 | part(2);
+            [letter(bits >> 18), letter(bits >> 12), letter(bits >> 6), letter(bits)]
+        })
+        .collect()
+}
+
+/// Secrets that their issuers marked as such. The part named `s` is the secret.
+const LOOKS: &[(&str, &str)] = &[
+    ("Anthropic key", r"\b(?<s>sk-ant-[A-Za-z0-9_-]{20,})"),
+    ("OpenAI key", r"\b(?<s>sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,})"),
+    ("API key", r"\b(?<s>sk-(?:or-v1-)?[A-Za-z0-9]{32,})\b"),
+    ("GitHub token", r"\b(?<s>gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
+    ("GitLab token", r"\b(?<s>glpat-[A-Za-z0-9_-]{20,})"),
+    ("AWS key id", r"\b(?<s>(?:AKIA|ASIA)[A-Z2-7]{16})\b"),
+    ("Google key", r"\b(?<s>AIza[A-Za-z0-9_-]{35})"),
+    ("Slack token", r"\b(?<s>xox[abposr]-[A-Za-z0-9-]{10,})"),
+    ("npm token", r"\b(?<s>npm_[A-Za-z0-9]{36})\b"),
+    ("PyPI token", r"\b(?<s>pypi-AgE[A-Za-z0-9_-]{50,})"),
+    ("Hugging Face token", r"\b(?<s>hf_[A-Za-z0-9]{34,})\b"),
+    ("Groq key", r"\b(?<s>gsk_[A-Za-z0-9]{40,})\b"),
+    ("xAI key", r"\b(?<s>xai-[A-Za-z0-9]{40,})\b"),
+    ("Stripe key", r"\b(?<s>[sr]k_live_[A-Za-z0-9]{20,})"),
+    ("signed token", r"\b(?<s>eyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"),
+    (
+        "private key",
+        r"(?<s>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?s:.)*?(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY-----|\z))",
+    ),
+    ("bearer token", r"(?i:\bauthorization\b[^\w\n]{1,8}(?:bearer|basic)\s+)(?<s>[A-Za-z0-9._~+/=-]{16,})"),
+    ("password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\x22]{1,100}:(?<s>[^\s/@'\x22]{4,200})@"),
+];
+
+/// One expression for all looks: a text is walked once. `None` cannot happen with the list above; a test says so.
+static BY_LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let part = |(at, (_, look)): (usize, &(&str, &str))| {
+        look.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
+    };
+    let parts: Vec<String> = LOOKS.iter().enumerate().map(part).collect();
+    Regex::new(&parts.join("|")).ok()
+});
+
+fn by_looks(text: &str) -> Cow<'_, str> {
+    let Some(looks) = &*BY_LOOKS else { return Cow::Borrowed(text) };
+    looks.replace_all(text, |found: &Captures<'_>| {
+        let whole = found.get(0).map_or("", |whole| whole.as_str());
+        let secret =
+            LOOKS.iter().enumerate().find_map(|(at, (name, _))| Some((name, found.name(&format!("s{at}"))?)));
+        let start = found.get(0).map_or(0, |whole| whole.start());
+        match secret {
+            Some((name, secret)) => {
+                let before = whole.get(..secret.start().saturating_sub(start)).unwrap_or_default();
+                let after = whole.get(secret.end().saturating_sub(start)..).unwrap_or_default();
+                format!("{before}{}{after}", mark(name))
+            }
+            None => mark("secret"),
+        }
+    })
+}
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;
