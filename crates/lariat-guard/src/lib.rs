@@ -4,5 +4,9 @@
 //! be judged is asked, never allowed.
 
 pub mod display;
+mod kept;
 pub mod redact;
 pub mod shell;
+pub mod trust;
+
+pub use kept::KeptError;

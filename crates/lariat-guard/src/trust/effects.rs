@@ -1,0 +1,123 @@
+//! What a workspace's files would do, in words for a person who is asked to trust them.
+//!
+//! Told from the beginning of each file. What is not understood is told as a file that counts as a whole.
+
+use serde_json::Value;
+
+/// One thing that would take effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Brought {
+    /// The file that says so.
+    pub file: String,
+    /// Of which kind it is.
+    pub kind: BroughtKind,
+    /// Exactly what: a command, a rule, a name.
+    pub what: String,
+}
+
+/// Kinds of things that take effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BroughtKind {
+    /// A command that is started on an event.
+    Hook,
+    /// A tool server that is started or reached.
+    Server,
+    /// A variable of the environment.
+    Variable,
+    /// A rule that allows without asking.
+    AllowRule,
+    /// Another setting.
+    Setting,
+    /// A file that is obeyed or executed as a whole.
+    File,
+}
+
+impl Brought {
+    /// Files of the workspace that a command seems to name.
+    pub(super) fn paths(&self) -> Vec<String> {
+        if !matches!(self.kind, BroughtKind::Hook | BroughtKind::Server) {
+            return Vec::new();
+        }
+        let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$".contains(letter);
+        let words = self.what.split(is_separator);
+        let strip = |word: &str| {
+            let word = ["{CLAUDE_PROJECT_DIR}/", "CLAUDE_PROJECT_DIR/", "./"]
+                .iter()
+                .find_map(|prefix| word.strip_prefix(prefix))
+                .unwrap_or(word);
+            word.to_owned()
+        };
+        let is_path = |word: &String| {
+            !word.is_empty()
+                && !word.starts_with(['/', '-', '~'])
+                && !word.split('/').any(|part| part == "..")
+        };
+        words.map(strip).filter(is_path).collect()
+    }
+}
+
+/// What one file would do.
+pub(super) fn of(path: &str, text: &str) -> Vec<Brought> {
+    let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
+    let value: Option<Value> = path.ends_with(".json").then(|| serde_json::from_str(text).ok()).flatten();
+    let Some(Value::Object(fields)) = value else {
+        return vec![brought(BroughtKind::File, path.to_owned())];
+    };
+    let mut found = Vec::new();
+    for (name, value) in &fields {
+        match name.as_str() {
+            "hooks" => {
+                commands(value, "command", &mut |command| found.push(brought(BroughtKind::Hook, command)))
+            }
+            "mcpServers" => {
+                for (server, entry) in value.as_object().into_iter().flatten() {
+                    found.push(brought(BroughtKind::Server, format!("{server}: {}", command_line(entry))));
+                }
+            }
+            "env" => {
+                for (variable, value) in value.as_object().into_iter().flatten() {
+                    found.push(brought(BroughtKind::Variable, format!("{variable}={}", bare(value))));
+                }
+            }
+            "permissions" => {
+                for rule in value.get("allow").and_then(Value::as_array).into_iter().flatten() {
+                    found.push(brought(BroughtKind::AllowRule, bare(rule)));
+                }
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    // Rules that forbid or ask count anyway.
+                    if !matches!(name.as_str(), "allow" | "deny" | "ask") {
+                        found.push(brought(BroughtKind::Setting, format!("permissions.{name} = {value}")));
+                    }
+                }
+            }
+            _ => found.push(brought(BroughtKind::Setting, format!("{name} = {value}"))),
+        }
+    }
+    found
+}
+
+/// The command of a hook or server on one line, with its arguments, or its address.
+fn command_line(entry: &Value) -> String {
+    let text = |name: &str| entry.get(name).map(bare);
+    let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten().map(bare);
+    text("command").into_iter().chain(arguments).chain(text("url")).collect::<Vec<_>>().join(" ")
+}
+
+fn commands(value: &Value, name: &str, found: &mut impl FnMut(String)) {
+    match value {
+        Value::Object(fields) => {
+            if fields.contains_key(name) || fields.contains_key("url") {
+                found(command_line(value));
+            }
+            fields.values().for_each(|field| commands(field, name, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| commands(item, name, found)),
+        _ => {}
+    }
+}
+
+fn bare(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

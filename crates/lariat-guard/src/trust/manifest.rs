@@ -1,0 +1,201 @@
+//! What a workspace brings: every file that could execute or raise privilege, by its bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::effects::{self, Brought};
+
+/// Files of a workspace, as the guard needs to see them. The host implements it beneath the workspace's own handle, so
+/// that no link leads out of it.
+pub trait Look {
+    /// The entries of a directory; none when it does not exist.
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, String>;
+
+    /// The bytes of a file, at most `limit`; `None` when it does not exist.
+    fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String>;
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A directory of this name.
+    Folder(String),
+    /// A file of this name.
+    File(String),
+    /// A link of this name, and what it says it leads to.
+    Link(String, String),
+    /// Something else: a socket, a device.
+    Other(String),
+}
+
+/// Directories that count with everything in them.
+const FOLDERS: &[&str] = &[".claude", ".lariat", ".agents"];
+/// Files that count.
+const FILES: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml"];
+/// Below [`FOLDERS`], checkouts of other branches: each is a workspace of its own.
+const WORKTREES: &str = ".claude/worktrees";
+
+const MOST_FILES: usize = 2_000;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+const DEEPEST: usize = 16;
+/// Of each file, so much is kept to show what changed.
+const SHOWN: usize = 16 * 1024;
+
+/// What a workspace brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    files: BTreeMap<String, Brings>,
+    /// Told from whole files, so not from a manifest that was kept.
+    #[serde(skip)]
+    brought: Vec<Brought>,
+}
+
+/// One file, by its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Brings {
+    /// Hash of all of it.
+    pub hash: String,
+    /// Its beginning, to show what changed.
+    pub text: String,
+}
+
+/// Why what a workspace brings cannot be told, so that it cannot be trusted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// More files or bytes than a person could have looked at.
+    #[error("the workspace brings more than {MOST_FILES} files or {MOST_BYTES} bytes of configuration")]
+    TooMuch,
+    /// A file is there and cannot be read.
+    #[error("{path} cannot be read: {problem}")]
+    Unreadable {
+        /// Its path in the workspace.
+        path: String,
+        /// What happened.
+        problem: String,
+    },
+    /// A file that could take effect is not a file.
+    #[error("{path} is neither a file nor a directory")]
+    Odd {
+        /// Its path in the workspace.
+        path: String,
+    },
+}
+
+impl Manifest {
+    /// Looks at a workspace.
+    pub fn of(look: &dyn Look) -> Result<Self, ManifestError> {
+        let mut walk = Walk { look, manifest: Self::default(), bytes: 0 };
+        for folder in FOLDERS {
+            walk.folder(folder, 0)?;
+        }
+        for file in FILES {
+            walk.file(file)?;
+        }
+        // A command names scripts elsewhere in the workspace; whoever trusts the command trusts them.
+        let named: Vec<String> = walk.manifest.brought.iter().flat_map(Brought::paths).collect();
+        for path in named {
+            walk.file(&path)?;
+        }
+        Ok(walk.manifest)
+    }
+
+    /// True when nothing of it could take effect.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Its files, by their paths in the workspace.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &Brings)> {
+        self.files.iter().map(|(path, brings)| (path.as_str(), brings))
+    }
+
+    /// What would take effect, in words for a person.
+    pub fn brought(&self) -> &[Brought] {
+        &self.brought
+    }
+
+    /// What this brings that another one did not, or brought otherwise.
+    pub(super) fn since(&self, before: &Self) -> Vec<super::Difference> {
+        let paths: std::collections::BTreeSet<&String> =
+            before.files.keys().chain(self.files.keys()).collect();
+        let differs = |path: &&String| {
+            before.files.get(*path).map(|file| &file.hash) != self.files.get(*path).map(|file| &file.hash)
+        };
+        let text = |manifest: &Self, path: &String| manifest.files.get(path).map(|file| file.text.clone());
+        paths
+            .into_iter()
+            .filter(differs)
+            .map(|path| super::Difference {
+                path: path.clone(),
+                before: text(before, path),
+                now: text(self, path),
+            })
+            .collect()
+    }
+}
+
+struct Walk<'a> {
+    look: &'a dyn Look,
+    manifest: Manifest,
+    bytes: usize,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
+        if depth > DEEPEST {
+            return Err(ManifestError::TooMuch);
+        }
+        if folder == WORKTREES {
+            return Ok(());
+        }
+        let entries = self.look.entries(folder).map_err(|problem| unreadable(folder, problem))?;
+        for entry in entries {
+            match entry {
+                Entry::Folder(name) => self.folder(&format!("{folder}/{name}"), depth + 1)?,
+                Entry::File(name) => self.file(&format!("{folder}/{name}"))?,
+                Entry::Link(name, target) => {
+                    // What it leads to counts by itself where it lies in the workspace, and is not followed elsewhere.
+                    let path = format!("{folder}/{name}");
+                    let _ = self.file(&path);
+                    let followed =
+                        self.manifest.files.remove(&path).map(|file| file.hash).unwrap_or_default();
+                    self.add(path, format!("link to {target}\n{followed}").as_bytes())?;
+                }
+                Entry::Other(name) => return Err(ManifestError::Odd { path: format!("{folder}/{name}") }),
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str) -> Result<(), ManifestError> {
+        if self.manifest.files.contains_key(path) {
+            return Ok(());
+        }
+        let room = MOST_BYTES.saturating_sub(self.bytes) + 1;
+        match self.look.read(path, room).map_err(|problem| unreadable(path, problem))? {
+            Some(bytes) => self.add(path.to_owned(), &bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MOST_BYTES || self.manifest.files.len() >= MOST_FILES {
+            return Err(ManifestError::TooMuch);
+        }
+        let text = String::from_utf8_lossy(bytes);
+        self.manifest.brought.extend(effects::of(&path, &text));
+        let shown = text.chars().take(SHOWN).collect();
+        self.manifest
+            .files
+            .insert(path, Brings { hash: blake3::hash(bytes).to_hex().to_string(), text: shown });
+        Ok(())
+    }
+}
+
+fn unreadable(path: &str, problem: String) -> ManifestError {
+    ManifestError::Unreadable { path: path.to_owned(), problem }
+}

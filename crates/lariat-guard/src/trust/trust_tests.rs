@@ -1,0 +1,243 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// Files by path; a directory exists when a file below it does.
+#[derive(Clone, Default)]
+struct Files(BTreeMap<String, String>);
+
+impl Files {
+    fn with(mut self, path: &str, text: &str) -> Self {
+        self.0.insert(path.to_owned(), text.to_owned());
+        self
+    }
+}
+
+impl Look for Files {
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
+        let below = self.0.keys().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
+        let mut entries: Vec<Entry> = below
+            .map(|rest| match rest.split_once('/') {
+                Some((name, _)) => Entry::Folder(name.to_owned()),
+                None => Entry::File(rest.to_owned()),
+            })
+            .collect();
+        entries.dedup();
+        Ok(entries)
+    }
+
+    fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String> {
+        Ok(self.0.get(path).map(|text| text.bytes().take(limit).collect()))
+    }
+}
+
+fn repository() -> Files {
+    Files::default()
+        .with("README.md", "hello")
+        .with(".claude/settings.json", r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"bash tools/check.sh -x"}]}]},"permissions":{"allow":["Bash(npm *)"],"deny":["Read(.env)"]},"env":{"A":"1"}}"#)
+        .with(".mcp.json", r#"{"mcpServers":{"db":{"command":"node","args":["server/db.js"]}}}"#)
+        .with("tools/check.sh", "exit 0")
+        .with("server/db.js", "1")
+        .with("server/other.js", "2")
+}
+
+fn identity() -> Identity {
+    Identity { path: "/work/repo".into(), device: 1, inode: 2 }
+}
+
+fn book() -> (tempdir::Folder, TrustBook) {
+    let folder = tempdir::Folder::new();
+    let book = TrustBook::new(folder.0.join("state/trust.json"));
+    (folder, book)
+}
+
+/// A directory of a test's own.
+#[expect(clippy::disallowed_methods, reason = "a test's own directory")]
+mod tempdir {
+    pub(super) struct Folder(pub(super) std::path::PathBuf);
+    impl Folder {
+        pub(super) fn new() -> Self {
+            use std::sync::atomic::{AtomicU32, Ordering};
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let name =
+                format!("lariat-guard-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+#[test]
+fn a_workspace_that_brings_nothing_is_harmless() {
+    let manifest =
+        Manifest::of(&Files::default().with("src/main.rs", "x").with("AGENTS.md", "be nice")).unwrap();
+    let (_folder, book) = book();
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Harmless);
+}
+
+#[test]
+fn nothing_is_trusted_before_a_person_says_so() {
+    let manifest = Manifest::of(&repository()).unwrap();
+    let (_folder, book) = book();
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Unknown);
+    book.trust(&identity(), &manifest).unwrap();
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Trusted);
+    assert!(book.revoke("/work/repo").unwrap());
+    assert!(!book.revoke("/work/repo").unwrap());
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Unknown);
+}
+
+#[test]
+fn what_would_take_effect_is_told() {
+    let manifest = Manifest::of(&repository()).unwrap();
+    let brought = manifest.brought();
+    let told: Vec<_> = brought.iter().map(|brought| (brought.kind, brought.what.as_str())).collect();
+    for expected in [
+        (BroughtKind::Hook, "bash tools/check.sh -x"),
+        (BroughtKind::Server, "db: node server/db.js"),
+        (BroughtKind::AllowRule, "Bash(npm *)"),
+        (BroughtKind::Variable, "A=1"),
+    ] {
+        assert!(told.contains(&expected), "{expected:?} in {told:?}");
+    }
+}
+
+#[test]
+fn every_changed_byte_of_what_counts_is_asked_about_again() {
+    let repository = repository();
+    let (_folder, book) = book();
+    book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
+    let mut flips = 0;
+    for (path, text) in &repository.0 {
+        for at in 0..text.len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 1;
+            let changed = repository.clone().with(path, &String::from_utf8(bytes).unwrap());
+            let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
+            let counts = !matches!(path.as_str(), "README.md" | "server/other.js");
+            match standing {
+                Standing::Changed(differences) if counts => {
+                    assert!(differences.iter().any(|one| one.path == *path))
+                }
+                Standing::Trusted if !counts => {}
+                other => panic!("{path} at {at}: {other:?}"),
+            }
+            flips += 1;
+        }
+    }
+    assert!(flips > 250, "{flips}");
+}
+
+#[test]
+fn a_script_counts_however_long_the_file_is_that_names_it() {
+    let long = format!(
+        r#"{{"x":"{}","hooks":{{"Stop":[{{"hooks":[{{"command":"./late.sh"}}]}}]}}}}"#,
+        "x".repeat(100_000)
+    );
+    let repository = Files::default().with(".claude/settings.json", &long).with("late.sh", "1");
+    let (_folder, book) = book();
+    book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
+    assert_eq!(book.standing(&identity(), &Manifest::of(&repository).unwrap()).unwrap(), Standing::Trusted);
+    let changed = Manifest::of(&repository.with("late.sh", "2")).unwrap();
+    assert!(matches!(book.standing(&identity(), &changed).unwrap(), Standing::Changed(_)));
+}
+
+#[test]
+fn a_difference_shows_both_sides() {
+    let (_folder, book) = book();
+    book.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
+    let mut changed = repository().with(".claude/agents/new.md", "new").with("tools/check.sh", "exit 1");
+    changed.0.remove(".mcp.json");
+    let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
+    let Standing::Changed(differences) = standing else { panic!("{standing:?}") };
+    let told: Vec<_> =
+        differences.iter().map(|one| (one.path.as_str(), one.before.is_some(), one.now.is_some())).collect();
+    assert_eq!(
+        told,
+        [
+            (".claude/agents/new.md", false, true),
+            (".mcp.json", true, false),
+            ("server/db.js", true, false),
+            ("tools/check.sh", true, true),
+        ]
+    );
+}
+
+#[test]
+fn another_directory_borrows_no_trust() {
+    let manifest = Manifest::of(&repository()).unwrap();
+    let (_folder, book) = book();
+    book.trust(&identity(), &manifest).unwrap();
+    for other in [
+        Identity { path: "/work/copy".into(), ..identity() },
+        Identity { inode: 3, ..identity() },
+        Identity { device: 9, ..identity() },
+    ] {
+        assert_eq!(book.standing(&other, &manifest).unwrap(), Standing::Unknown);
+    }
+}
+
+#[test]
+fn a_damaged_book_trusts_nothing_and_is_left_alone() {
+    let manifest = Manifest::of(&repository()).unwrap();
+    let (folder, book) = book();
+    book.trust(&identity(), &manifest).unwrap();
+    let file = folder.0.join("state/trust.json");
+    write(&file, "[{");
+    assert!(book.standing(&identity(), &manifest).is_err());
+    assert!(book.trust(&identity(), &manifest).is_err());
+    assert_eq!(read(&file), "[{");
+}
+
+#[test]
+fn too_much_to_look_at_cannot_be_trusted() {
+    let mut files = Files::default();
+    for number in 0..2_001 {
+        files = files.with(&format!(".claude/x{number}"), "");
+    }
+    assert!(matches!(Manifest::of(&files), Err(ManifestError::TooMuch)));
+    let large = Files::default().with(".lariat/x", &"x".repeat(17 * 1024 * 1024));
+    assert!(matches!(Manifest::of(&large), Err(ManifestError::TooMuch)));
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_user_can_read_the_book() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, book) = book();
+    book.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
+    let mode = folder.0.join("state/trust.json").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn programs_that_trust_at_once_lose_nothing() {
+    let (folder, _) = book();
+    let manifest = Manifest::of(&repository()).unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let (book, manifest) = (TrustBook::new(folder.0.join("state/trust.json")), &manifest);
+            scope.spawn(move || {
+                book.trust(&Identity { path: format!("/w/{number}"), device: 1, inode: number }, manifest)
+                    .unwrap()
+            });
+        }
+    });
+    assert_eq!(TrustBook::new(folder.0.join("state/trust.json")).list().unwrap().len(), 16);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test's own directory")]
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test's own directory")]
+fn read(path: &std::path::Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
