@@ -4,6 +4,7 @@
 //! be judged is asked, never allowed.
 
 pub mod display;
+pub mod hooks;
 mod kept;
 pub mod redact;
 pub mod shell;

@@ -1,0 +1,170 @@
+//! The hooks that are configured: `hooks → Event → [{matcher, hooks: [handler]}]`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{HookEvent, Matcher};
+
+/// All configured hooks, in the order in which they were read.
+#[derive(Clone, Debug, Default)]
+pub struct HookBook {
+    entries: Vec<(HookEvent, Matcher, Handler)>,
+}
+
+/// One handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Handler {
+    /// What is started or reached.
+    pub way: Way,
+    /// Only for calls that this permission rule matches.
+    pub condition: Option<String>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What its failure means on an event that it may block.
+    pub on_failure: OnFailure,
+    /// What a person reads while it runs.
+    pub status: Option<String>,
+    /// The file that configures it.
+    pub origin: String,
+}
+
+/// How a handler is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A text for the shell.
+    Shell(String),
+    /// A program with arguments; no shell reads them.
+    Program(String, Vec<String>),
+    /// An address that is posted to.
+    Post {
+        /// Where.
+        url: String,
+        /// Headers; `$NAME` and `${NAME}` of allowed variables are filled in by the runner.
+        headers: Vec<(String, String)>,
+        /// Variables that headers may name.
+        variables: Vec<String>,
+    },
+}
+
+/// What a failure or a timeout of a handler means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It blocks.
+    #[default]
+    Block,
+    /// As if there were no such handler.
+    Proceed,
+}
+
+/// A part of a configuration that cannot be used. A hook that should have blocked must not be missing in silence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookProblem {
+    /// The file.
+    pub origin: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl HookBook {
+    /// Adds the `hooks` of one configuration file.
+    pub fn add(&mut self, origin: &str, hooks: &Value) -> Vec<HookProblem> {
+        let mut problems = Vec::new();
+        let mut problem = |problem: String| problems.push(HookProblem { origin: origin.to_owned(), problem });
+        let Value::Object(events) = hooks else {
+            if !hooks.is_null() {
+                problem("`hooks` is not an object".to_owned());
+            }
+            return problems;
+        };
+        for (name, groups) in events {
+            let Some(event) = HookEvent::ALL.into_iter().find(|event| event.name() == name) else {
+                problem(format!("the event `{name}` is not known here; its hooks never run"));
+                continue;
+            };
+            for group in groups.as_array().into_iter().flatten() {
+                let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
+                let matcher = match Matcher::parse(matcher) {
+                    Ok(matcher) => matcher,
+                    Err(why) => {
+                        problem(format!("the matcher `{matcher}` of {name} cannot be read: {why}"));
+                        continue;
+                    }
+                };
+                for handler in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
+                    match Handler::read(event, handler, origin) {
+                        Ok(handler) => self.entries.push((event, matcher.clone(), handler)),
+                        Err(why) => problem(format!("a handler of {name}: {why}")),
+                    }
+                }
+            }
+        }
+        problems
+    }
+
+    /// The handlers of an event about something of these names, each once.
+    pub fn matching<'a>(&'a self, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
+        let mut found: Vec<&Handler> = Vec::new();
+        for (on, matcher, handler) in &self.entries {
+            let same = |other: &&Handler| other.way == handler.way && other.condition == handler.condition;
+            if *on == event && matcher.matches(names) && !found.iter().any(same) {
+                found.push(handler);
+            }
+        }
+        found
+    }
+
+    /// True when nothing is configured for an event.
+    pub fn is_empty(&self, event: HookEvent) -> bool {
+        !self.entries.iter().any(|(on, _, _)| *on == event)
+    }
+}
+
+impl Handler {
+    fn read(event: HookEvent, entry: &Value, origin: &str) -> Result<Self, String> {
+        let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+        let texts = |name: &str| {
+            let items = entry.get(name).and_then(Value::as_array).into_iter().flatten();
+            items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let needed = |name: &str| text(name).ok_or_else(|| format!("`{name}` is missing"));
+        let way = match text("type").as_deref() {
+            Some("command") | None if entry.get("args").is_some() => {
+                Way::Program(needed("command")?, texts("args"))
+            }
+            Some("command") | None => Way::Shell(needed("command")?),
+            Some("http") => {
+                let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
+                let header =
+                    |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+                let headers = headers.filter_map(header).collect();
+                Way::Post { url: needed("url")?, headers, variables: texts("allowedEnvVars") }
+            }
+            Some(other) => return Err(format!("handlers of the type `{other}` are not supported")),
+        };
+        let on_failure = match text("on_failure").as_deref() {
+            Some("proceed") => OnFailure::Proceed,
+            Some("block") | None => OnFailure::Block,
+            Some(other) => return Err(format!("`on_failure` is `block` or `proceed`, not `{other}`")),
+        };
+        let seconds = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
+        let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        Ok(Self {
+            way,
+            condition: text("if"),
+            timeout: timeout.unwrap_or_else(|| default_timeout(event)),
+            on_failure,
+            status: text("statusMessage"),
+            origin: origin.to_owned(),
+        })
+    }
+}
+
+fn default_timeout(event: HookEvent) -> Duration {
+    match event {
+        HookEvent::UserPromptSubmit => Duration::from_secs(30),
+        HookEvent::SessionEnd => Duration::from_millis(1_500),
+        _ => Duration::from_secs(600),
+    }
+}
