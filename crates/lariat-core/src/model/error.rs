@@ -127,6 +127,21 @@ impl ProviderError {
         }
     }
 
+    /// What is known about the failure, to be cleaned before it is told.
+    pub const fn detail_mut(&mut self) -> Option<&mut ErrorDetail> {
+        match self {
+            Self::RateLimited(detail)
+            | Self::Network(detail)
+            | Self::Auth(detail)
+            | Self::Api(detail)
+            | Self::ContextOverflow(detail)
+            | Self::InvalidReply(detail)
+            | Self::EmptyReply(detail)
+            | Self::Other(detail) => Some(detail),
+            Self::Cancelled => None,
+        }
+    }
+
     /// How long the server asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.detail().and_then(|detail| detail.retry_after)

@@ -11,11 +11,14 @@ use lariat_core::context::{CompactionStrategy, TieredCompaction};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
-use lariat_core::model::{CacheConfig, ModelConfig, OutputSchema, StreamProvider, ThinkingLevel, ToolChoice};
+use lariat_core::model::{
+    ApiKey, CacheConfig, ModelConfig, OutputSchema, StreamProvider, ThinkingLevel, ToolChoice,
+};
 use lariat_core::permission::{Approver, AskBeforeEffects, PermissionPolicy};
 use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
 use lariat_core::tool::AgentTool;
+use lariat_guard::redact::Redactor;
 
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
@@ -35,6 +38,7 @@ pub struct AgentBuilder {
     tools: Vec<Arc<dyn AgentTool>>,
     policy: Arc<dyn PermissionPolicy>,
     approver: Option<Arc<dyn Approver>>,
+    secrets: Vec<(String, ApiKey)>,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
     compaction: Arc<dyn CompactionStrategy>,
@@ -61,6 +65,7 @@ impl Default for AgentBuilder {
             tools: Vec::new(),
             policy: Arc::new(AskBeforeEffects),
             approver: None,
+            secrets: Vec::new(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
             compaction: Arc::new(TieredCompaction),
@@ -297,17 +302,27 @@ impl AgentBuilder {
         self
     }
 
+    /// A value that nobody may read: it is replaced by its name in prompts, in what tools say and in what services
+    /// say about failures, before that is recorded, shown or sent. Keys and headers of the models are known already,
+    /// and so are the looks of common keys.
+    pub fn secret(mut self, name: impl Into<String>, value: impl Into<Arc<str>>) -> Self {
+        self.secrets.push((name.into(), ApiKey::new(value)));
+        self
+    }
+
     /// The agent.
     ///
     /// # Errors
     /// When no model was given.
     pub fn build(self) -> Result<Agent, BuildError> {
+        let redactor = redactor(&self.request, &self.secrets);
         let ports = Ports {
             model: self.model.ok_or(BuildError::NoModel)?,
             request: self.request,
             tools: ToolSet::new(self.tools),
             policy: self.policy,
             approver: self.approver,
+            redactor,
             hooks: self.hooks,
             filters: self.filters,
             compaction: self.compaction,
@@ -325,4 +340,14 @@ impl AgentBuilder {
             broadcast: self.broadcast,
         }))
     }
+}
+
+/// Knows the keys and headers of every model besides the given secrets.
+fn redactor(request: &RequestTemplate, secrets: &[(String, ApiKey)]) -> Redactor {
+    let models = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+    let keys = models().filter_map(|model| Some(("API key".to_owned(), model.api_key.expose()?)));
+    let headers = models().flat_map(|model| &model.headers);
+    let headers = headers.map(|(name, value)| (format!("header {name}"), value.as_str()));
+    let given = secrets.iter().filter_map(|(name, value)| Some((name.clone(), value.expose()?)));
+    Redactor::new(given.chain(keys).chain(headers))
 }

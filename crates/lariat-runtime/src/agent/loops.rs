@@ -12,7 +12,7 @@ use super::context::{AgentContext, AgentLoopConfig, Journaled};
 use super::error::AgentError;
 use super::output::AgentOutput;
 use super::pump::{EventSender, Over, pump};
-use crate::drive::{Driver, RunHandle};
+use crate::drive::{Driver, RunHandle, redaction};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
 
 /// Runs a loop on new prompts. The context holds the conversation before and after.
@@ -83,13 +83,14 @@ async fn observed<T>(
 }
 
 pub(super) async fn begin_and_drive(
-    prompts: Vec<AgentMessage>,
+    mut prompts: Vec<AgentMessage>,
     kind: Option<ContinuationKind>,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
     cancel: CancellationToken,
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<AgentOutput, AgentError> {
+    prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
     let run = context.begin(config, prompts, kind).await?;
     drive(run, context, config, cancel, started).await
 }

@@ -17,6 +17,7 @@ use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
 use lariat_core::time::Stamp;
 use lariat_core::tool::{AgentTool, ToolDefinition};
 use lariat_core::transcript::Window;
+use lariat_guard::redact::Redactor;
 
 /// Time a cancelled tool gets to end by itself before it is dropped.
 pub const TOOL_GRACE: Duration = Duration::from_secs(2);
@@ -34,6 +35,8 @@ pub struct Ports {
     pub policy: Arc<dyn PermissionPolicy>,
     /// Asks a person; without one, answers come through the run's handle.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Takes secrets out of what comes from the world.
+    pub redactor: Redactor,
     /// In-process hooks.
     pub hooks: Arc<dyn Hooks>,
     /// Input filters.

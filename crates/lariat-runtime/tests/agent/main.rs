@@ -16,6 +16,7 @@ mod panics;
 mod permission;
 mod recovery;
 mod running;
+mod secrets;
 mod sessions;
 mod stateless;
 mod store_faults;

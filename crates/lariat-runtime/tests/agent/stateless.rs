@@ -10,6 +10,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::model::ModelConfig;
 use lariat_core::permission::AllowAll;
 use lariat_core::run::{RunConfig, StartError};
+use lariat_guard::redact::Redactor;
 use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use lariat_runtime::system::SystemEntropy;
 use lariat_runtime::{
@@ -26,6 +27,7 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
         tools: ToolSet::new([Arc::new(world.tool("write", act)) as Arc<_>]),
         policy: Arc::new(AllowAll),
         approver: None,
+        redactor: Redactor::default(),
         hooks: Arc::new(lariat_core::hooks::NoHooks),
         filters: Vec::new(),
         compaction: Arc::new(lariat_core::context::TieredCompaction),

@@ -20,6 +20,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_core::usage::Usage;
+use lariat_guard::redact::Redactor;
 use lariat_runtime::drive::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use serde_json::json;
 
@@ -61,6 +62,7 @@ impl World {
             tools: tools(seed, &clock, &ledger, &watch, &store, &session_id),
             policy: Arc::new(policy(seed, &clock)),
             approver: if random.chance(70) { Some(Arc::new(approver(seed, &clock))) } else { None },
+            redactor: Redactor::default(),
             hooks: watch.clone(),
             filters: if random.chance(20) { vec![Arc::new(SeededFilter(random.bits()))] } else { Vec::new() },
             compaction: Arc::new(TieredCompaction),

@@ -35,6 +35,7 @@ use super::journal::Journal;
 use super::mailbox::Letter;
 use super::model_call::ModelCall;
 use super::ports::Ports;
+use super::redaction;
 use super::timers::Timers;
 use super::tool_call::{self, ToolLeash};
 
@@ -195,7 +196,8 @@ impl Driver {
         }
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, mut input: Input) {
+        redaction::input(&self.ports.redactor, &mut input);
         if let Input::ToolFinished { call, .. } = &input {
             self.leashes.retain(|leash| leash.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
@@ -407,8 +409,12 @@ impl Driver {
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
-            Letter::Update { call, partial } => self.on_update(call, partial),
-            Letter::Progress { call, text } => {
+            Letter::Update { call, mut partial } => {
+                redaction::result(&self.ports.redactor, &mut partial);
+                self.on_update(call, partial);
+            }
+            Letter::Progress { call, mut text } => {
+                redaction::text(&self.ports.redactor, &mut text);
                 let tool_name = self.tool_name(&call);
                 if let Some(tool_name) = tool_name {
                     self.record_live(AgentEvent::ProgressMessage { tool_call_id: call, tool_name, text });

@@ -20,6 +20,7 @@ use lariat_core::permission::AllowAll;
 use lariat_core::run::RunConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::tool::{AgentTool, ToolEffects};
+use lariat_guard::redact::Redactor;
 use lariat_model::http::HttpProvider;
 use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use lariat_runtime::{AgentContext, AgentLoopConfig, AgentOutput, MemoryStore, agent_loop};
@@ -149,6 +150,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
         tools: ToolSet::new([Arc::new(tool) as Arc<dyn AgentTool>]),
         policy: Arc::new(AllowAll),
         approver: None,
+        redactor: Redactor::default(),
         hooks: Arc::new(NoHooks),
         filters: Vec::new(),
         compaction: Arc::new(TieredCompaction),

@@ -1,0 +1,65 @@
+//! Secrets are taken out of what comes from the world before the machine sees it: what the machine does not know it can
+//! neither record nor show nor send.
+//!
+//! Owns where: prompts, what tools say and leave, and what services say about failures.
+
+use std::borrow::Cow;
+
+use lariat_core::content::Content;
+use lariat_core::message::AgentMessage;
+use lariat_core::model::ProviderError;
+use lariat_core::run::{Input, ModelSignal};
+use lariat_core::tool::{ToolError, ToolResult};
+use lariat_guard::redact::Redactor;
+
+/// Cleans what happened.
+pub(super) fn input(redactor: &Redactor, input: &mut Input) {
+    match input {
+        Input::ToolFinished { result: Ok(done), .. } => result(redactor, done),
+        Input::ToolFinished { result: Err(error), .. } => match error {
+            ToolError::Failed(why)
+            | ToolError::NotFound(why)
+            | ToolError::InvalidArgs(why)
+            | ToolError::Interrupted(why) => text(redactor, why),
+            _ => {}
+        },
+        Input::Queued { message: said, .. } => message(redactor, said),
+        Input::Model { signal: ModelSignal::Failed(error), .. } => failure(redactor, error),
+        _ => {}
+    }
+}
+
+/// Cleans a message of a user.
+pub(crate) fn message(redactor: &Redactor, message: &mut AgentMessage) {
+    match message {
+        AgentMessage::Llm(message) => content(redactor, message.message.content_mut()),
+        AgentMessage::Extension(message) => redactor.value(&mut message.data),
+    }
+}
+
+/// Cleans what a tool gave.
+pub(super) fn result(redactor: &Redactor, result: &mut ToolResult) {
+    content(redactor, &mut result.content);
+    redactor.value(&mut result.details);
+}
+
+/// Cleans one text.
+pub(super) fn text(redactor: &Redactor, text: &mut String) {
+    if let Cow::Owned(clean) = redactor.text(text) {
+        *text = clean;
+    }
+}
+
+fn content(redactor: &Redactor, blocks: &mut [Content]) {
+    for block in blocks {
+        if let Content::Text { text: words } = block {
+            text(redactor, words);
+        }
+    }
+}
+
+fn failure(redactor: &Redactor, error: &mut ProviderError) {
+    if let Some(detail) = error.detail_mut() {
+        text(redactor, &mut detail.message);
+    }
+}
