@@ -4,7 +4,29 @@
 //! why that list may be short. Two parsers must agree on the commands; where they do not, and wherever a word decides
 //! that is not known before it runs, there is a [`Doubt`]. A script with a doubt is never allowed by a rule.
 
+mod arithmetic;
+mod flaw;
+mod meaning;
+mod names;
+mod parameter;
+mod plain;
+mod reading;
+mod runner;
+mod second;
+mod state;
+mod tree;
+mod word;
+mod wrapper;
+
 use std::ops::Range;
+
+#[cfg(feature = "planted")]
+pub use flaw::Flaw;
+
+/// A longer text is not looked at, in bytes.
+const LONGEST: usize = 1 << 20;
+/// A longer text is listed, but never without a doubt, in characters.
+const LONG: usize = 10_000;
 
 /// A shell command, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,3 +97,116 @@ pub enum Doubt {
     /// The program is not known before it runs: `$X`, `$(...)`, `eval`.
     HiddenProgram(String),
 }
+
+/// Takes a command apart.
+///
+/// ```
+/// let script = lariat_guard::shell::analyse("timeout 5 rm -rf \"a b\" && echo done > log");
+/// let words: Vec<&str> = script.commands[0].words.iter().map(|word| word.text.as_str()).collect();
+/// assert_eq!(words, ["rm", "-rf", "a b"]);
+/// assert!(script.files[0].is_written);
+/// assert!(script.doubts.is_empty());
+/// assert!(!lariat_guard::shell::analyse("$X -rf .").doubts.is_empty());
+/// ```
+pub fn analyse(command: &str) -> Script {
+    analyse_at(command, 0, None)
+}
+
+/// The same, with a mistake made on purpose.
+#[cfg(feature = "planted")]
+pub fn analyse_with(command: &str, flaw: Flaw) -> Script {
+    analyse_at(command, 0, Some(flaw))
+}
+
+fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
+    let mut meaning = meaning::Meaning { script: Script::default(), depth, flaw };
+    if text.len() > LONG && text.chars().count() > LONG {
+        meaning.doubt(Doubt::TooLong);
+        if text.len() > LONGEST {
+            return meaning.script;
+        }
+    }
+    if let Some(doubt) = odd_character(text) {
+        meaning.doubt(doubt);
+    }
+    let mut reading = plain::read(text).unwrap_or_else(|| read_twice(text, &meaning.script.doubts, flaw));
+    if flaw == Some(flaw::Flaw::SkipsSubstitutions) {
+        let places: Vec<Range<usize>> =
+            reading.commands.iter().map(|command| command.place.clone()).collect();
+        let holds = |outer: &Range<usize>, inner: &Range<usize>| {
+            outer != inner && outer.start <= inner.start && inner.end <= outer.end
+        };
+        reading.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
+    }
+    for doubt in &reading.doubts {
+        let is_trusted =
+            flaw == Some(flaw::Flaw::TrustsArithmetic) && format!("{doubt:?}").contains("evaluate");
+        if !is_trusted {
+            meaning.doubt(doubt.clone());
+        }
+    }
+    reading.commands.iter().for_each(|command| meaning.command(command));
+    reading.files.iter().for_each(|file| meaning.file(file));
+    if flaw == Some(flaw::Flaw::ForgetsFiles) {
+        meaning.script.files.retain(|file| !file.is_written);
+    }
+    meaning.script
+}
+
+/// Both parsers must list the same. Where they do not, everything that one of them lists is listed, with a doubt.
+fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> reading::Reading<'a> {
+    let mut first = tree::read(text);
+    if flaw == Some(flaw::Flaw::TrustsOneReader) {
+        return first;
+    }
+    // With a doubt it is asked anyway; and the second reader is not built for texts without end.
+    if !doubts.is_empty() || !first.doubts.is_empty() {
+        return first;
+    }
+    let second = second::read(text);
+    let (ours, theirs) = (first.lines(), second.lines());
+    if ours != theirs {
+        let odd = ours
+            .iter()
+            .find(|line| !theirs.contains(line))
+            .or_else(|| theirs.iter().find(|line| !ours.contains(line)));
+        let odd = odd.map(|line| line.replace('\u{1}', " ")).unwrap_or_default();
+        first.doubt(Doubt::Disagreement(odd));
+        first.commands.extend(second.commands);
+        first.files.extend(second.files);
+    }
+    second.doubts.into_iter().for_each(|doubt| first.doubt(doubt));
+    first
+}
+
+/// What bash takes for a letter and a person for a blank, or for nothing.
+fn odd_character(text: &str) -> Option<Doubt> {
+    let is_odd = |c: char| match c {
+        '\t' | '\n' | ' '..='~' => false,
+        _ => c.is_control() || c.is_whitespace() || INVISIBLE.iter().any(|range| range.contains(&c)),
+    };
+    let c = text.chars().find(|c| is_odd(*c))?;
+    let doubt = if c == '\0' { Doubt::Unreadable } else { Doubt::Unknown };
+    Some(doubt(format!("the character U+{:04X}", u32::from(c))))
+}
+
+/// Characters that show nothing, or turn around what is shown.
+const INVISIBLE: &[std::ops::RangeInclusive<char>] = &[
+    '\u{AD}'..='\u{AD}',
+    '\u{115F}'..='\u{1160}',
+    '\u{17B4}'..='\u{17B5}',
+    '\u{180B}'..='\u{180F}',
+    '\u{200B}'..='\u{200F}',
+    '\u{202A}'..='\u{202E}',
+    '\u{2060}'..='\u{206F}',
+    '\u{2800}'..='\u{2800}',
+    '\u{3164}'..='\u{3164}',
+    '\u{FEFF}'..='\u{FEFF}',
+    '\u{FFA0}'..='\u{FFA0}',
+    '\u{FFF9}'..='\u{FFFB}',
+    '\u{E0000}'..='\u{E01EF}',
+];
+
+#[cfg(test)]
+#[path = "shell_tests.rs"]
+mod tests;

@@ -1,0 +1,267 @@
+//! The one line that every call passes: deny, ask, doubt, critical, mode, allow.
+//!
+//! Owns the order and nothing else. A rule that denies or asks needs one part of a call; to run, every part must be let
+//! through by the mode or by a rule. What nothing decides is asked, or denied where nobody is there to be asked.
+
+use std::sync::Arc;
+
+use lariat_core::permission::DangerLevel;
+use lariat_core::tool::ToolEffects;
+use serde_json::{Value, json};
+
+use crate::ground::Ground;
+use crate::judgement::{Cause, Decision, Judgement, Reason};
+use crate::mode::{Confinement, Mode, Stance};
+use crate::part::{Access, Call, Part, Touch};
+use crate::place::{Places, Resolver};
+use crate::rule::{Effect, Rule, Warning};
+use crate::rulebook::Rulebook;
+use crate::settings::Settings;
+use crate::shell::Doubt;
+use crate::tool_name::{About, about, alias_of};
+
+/// A call that is to be judged.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Query<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// Its arguments.
+    pub arguments: &'a Value,
+    /// What the tool declares it does.
+    pub effects: ToolEffects,
+    /// The mode of the session.
+    pub mode: Mode,
+    /// Whether a command would run in a sandbox.
+    pub confinement: Confinement,
+}
+
+impl<'a> Query<'a> {
+    /// A call in the default mode, without a sandbox.
+    pub const fn new(tool: &'a str, arguments: &'a Value, effects: ToolEffects) -> Self {
+        Self { tool, arguments, effects, mode: Mode::Default, confinement: Confinement::Open }
+    }
+
+    /// Sets the mode.
+    pub const fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets whether a command would run in a sandbox.
+    pub const fn with_confinement(mut self, confinement: Confinement) -> Self {
+        self.confinement = confinement;
+        self
+    }
+}
+
+/// Decides about calls by rules and modes.
+pub struct Guard {
+    settings: Settings,
+    ground: Ground,
+    rulebook: Rulebook,
+    warnings: Vec<Warning>,
+}
+
+impl Guard {
+    /// A guard for a session.
+    pub fn new(settings: Settings, places: Places, resolver: Arc<dyn Resolver>) -> Self {
+        let ground = Ground::new(&settings, places, resolver);
+        let (rulebook, broken) = Rulebook::new(settings.rules.clone(), &ground);
+        let mut warnings = settings.warnings.clone();
+        warnings.extend(broken);
+        Self { settings, ground, rulebook, warnings }
+    }
+
+    /// The settings it was made from.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What in the settings has no effect, and why.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The rule by which a tool is not even shown to a model, if there is one.
+    pub fn removed(&self, tool: &str) -> Option<&Rule> {
+        self.rulebook.removing(tool)
+    }
+
+    /// Whether a file may not be read. Tools that walk over many files leave these out.
+    pub fn hides(&self, path: &str) -> bool {
+        self.rulebook.hides(&Touch { target: self.ground.target(path), access: Access::Read })
+    }
+
+    /// Judges a call.
+    pub fn judge(&self, query: &Query<'_>) -> Judgement {
+        let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
+        let danger = danger(&call);
+        let decide = |verdict, because| Judgement::new(verdict, danger, because);
+        let mode = self.settings.permitted(query.mode);
+        let asked = if mode == Mode::DontAsk { Decision::Deny } else { Decision::Ask };
+
+        let denied = self.restricting(Effect::Deny, query, &call);
+        if !denied.is_empty() {
+            return decide(Decision::Deny, denied);
+        }
+        if mode == Mode::Plan {
+            let refused = refused(&call, query);
+            if !refused.is_empty() {
+                return decide(Decision::Deny, refused);
+            }
+        }
+        let ask = self.restricting(Effect::Ask, query, &call);
+        if !ask.is_empty() {
+            return decide(asked, ask);
+        }
+        let grave = self.grave(&call, mode, query.confinement);
+        if !grave.is_empty() {
+            return decide(asked, grave);
+        }
+        let mut passed = Vec::with_capacity(call.parts.len());
+        let mut open = Vec::new();
+        for part in &call.parts {
+            match self.passes(part, &call, query, mode) {
+                Ok(reason) => passed.push(reason),
+                Err(reason) => open.push(reason),
+            }
+        }
+        if open.is_empty() { decide(Decision::Allow, passed) } else { decide(asked, open) }
+    }
+
+    /// The rules of one effect that fit, with the parts they fit.
+    fn restricting(&self, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
+        let whole = self.rulebook.of_call(effect, query.tool, query.arguments);
+        let text = || {
+            let has_text = !call.text.is_empty();
+            has_text.then(|| self.rulebook.of_text(effect, &call.text)).flatten()
+        };
+        if let Some(rule) = whole.or_else(text) {
+            return vec![Reason::rule(shown(call, query), rule)];
+        }
+        let fitting = call.parts.iter().filter_map(|part| {
+            let rule = self.rulebook.restricting(effect, query.tool, part, call)?;
+            Some(Reason::rule(&part.shown, rule))
+        });
+        fitting.collect()
+    }
+
+    /// What no rule and hardly a mode may let through.
+    fn grave(&self, call: &Call, mode: Mode, confinement: Confinement) -> Vec<Reason> {
+        let critical = call
+            .parts
+            .iter()
+            .filter_map(|part| Some(Reason::new(&part.shown, Cause::Critical(part.critical.clone()?))));
+        let mut grave: Vec<Reason> = critical.collect();
+        // A mode that lets everything run lets doubts run, unless a rule could be hidden in one.
+        let held = mode == Mode::Bypass || (mode == Mode::Auto && confinement == Confinement::Sandboxed);
+        let lenient = held && !self.rulebook.restricts_commands() && !call.is_unreadable();
+        if !lenient {
+            let doubts = call.script.doubts.iter();
+            grave.extend(doubts.map(|doubt| Reason::new(call.text.trim(), Cause::Doubt(words(doubt)))));
+        }
+        grave
+    }
+
+    /// Why a part may run, or why it may not.
+    fn passes(&self, part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Result<Reason, Reason> {
+        let reason = |cause| Reason::new(&part.shown, cause);
+        let bypassed = mode == Mode::Bypass;
+        if self.rulebook.may_restrict(part) {
+            let why = "a rule may fit what is known only when it runs".to_owned();
+            return Err(reason(Cause::Doubt(why)));
+        }
+        if stance(part, call, query, mode) == Stance::Run && (bypassed || part.protected.is_none()) {
+            return Ok(reason(Cause::Mode(mode)));
+        }
+        if let Some(name) = &part.protected {
+            return Err(reason(Cause::Protected(name.clone())));
+        }
+        match self.rulebook.covering(query.tool, part, call) {
+            Some(rule) => Ok(Reason::rule(&part.shown, rule)),
+            None => Err(reason(Cause::NoRule)),
+        }
+    }
+
+    /// Judges what a rule would name, such as `Bash(git push)` or `Read(.env)`.
+    ///
+    /// `None` when the text is not of that form.
+    pub fn dry_run(&self, text: &str, mode: Mode) -> Option<Judgement> {
+        let (name, inner) = match text.trim().split_once('(') {
+            Some((name, rest)) => (name, Some(rest.strip_suffix(')')?)),
+            None => (text.trim(), None),
+        };
+        let tool = alias_of(name).and_then(|alias| alias.tools.first()).copied().unwrap_or(name);
+        let arguments = match (about(tool), inner) {
+            (_, None) => json!({}),
+            (About::Command, Some(command)) => json!({ "command": command }),
+            (About::Input, Some(text)) => json!({ "text": text }),
+            (About::Read | About::Write | About::Directory, Some(path)) => json!({ "path": path }),
+            (About::Patch, Some(patch)) => json!({ "patch": patch }),
+            (About::Address, Some(url)) => match url.strip_prefix("domain:") {
+                Some(host) => json!({ "url": format!("https://{host}/") }),
+                None => json!({ "url": url }),
+            },
+            (About::Agent, Some(name)) => json!({ "agent": name }),
+            (About::Skill, Some(text)) => {
+                let (name, arguments) = text.split_once(' ').unwrap_or((text, ""));
+                json!({ "skill": name, "args": arguments })
+            }
+            (About::Nothing, Some(_)) => json!({}),
+        };
+        let effects = ToolEffects::ALL;
+        Some(self.judge(&Query::new(tool, &arguments, effects).with_mode(mode)))
+    }
+
+    pub(crate) const fn ground(&self) -> &Ground {
+        &self.ground
+    }
+}
+
+fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {
+    // Only commands run in a sandbox, and only what they do there is held by it.
+    let held = call.command(part).is_some()
+        || (about(query.tool) == About::Command && part.danger != DangerLevel::Critical);
+    let confinement = if held { query.confinement } else { Confinement::Open };
+    match mode {
+        Mode::Plan if !part.changes => Mode::Default.stance(part.danger, confinement),
+        mode => mode.stance(part.danger, confinement),
+    }
+}
+
+/// What the plan mode does not let happen.
+fn refused(call: &Call, query: &Query<'_>) -> Vec<Reason> {
+    let parts = call.parts.iter().filter(|part| stance(part, call, query, Mode::Plan) == Stance::Refuse);
+    parts.map(|part| Reason::new(&part.shown, Cause::Mode(Mode::Plan))).collect()
+}
+
+/// The level of the worst part. What cannot be read may be anything.
+fn danger(call: &Call) -> DangerLevel {
+    let worst = call.parts.iter().map(|part| part.danger).max().unwrap_or(DangerLevel::Dangerous);
+    if call.script.doubts.is_empty() { worst } else { worst.max(DangerLevel::Dangerous) }
+}
+
+fn shown<'a>(call: &'a Call, query: &Query<'a>) -> &'a str {
+    match call.parts.as_slice() {
+        _ if !call.text.is_empty() => call.text.trim(),
+        [only] if !only.shown.is_empty() => &only.shown,
+        _ => query.tool,
+    }
+}
+
+fn words(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::Unreadable(why) => format!("it is not bash: {why}"),
+        Doubt::TooLong => "it is too long".to_owned(),
+        Doubt::Disagreement(why) => format!("two readers disagree: {why}"),
+        Doubt::Unknown(what) => format!("{what} is not looked into"),
+        Doubt::HiddenProgram(what) => format!("`{what}` is known only when it runs"),
+        #[expect(unreachable_patterns, reason = "the list of doubts may grow")]
+        _ => "it is not clear what it would do".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+use std::sync::Arc;
+
+use lariat_core::permission::DangerLevel;
+use lariat_core::tool::ToolEffects;
+use serde_json::json;
+
+use super::{Guard, Query};
+use crate::judgement::{Cause, Decision};
+use crate::mode::Mode;
+use crate::origin::{Level, Origin};
+use crate::place::{NoLinks, Places};
+use crate::rule::Effect;
+use crate::settings::{Layer, Settings, Trust};
+
+fn guard(rules: &[(Effect, &str)]) -> Guard {
+    let origin = Origin::file(Level::Project, "/home/u/p/.claude/settings.json");
+    let layer = rules.iter().fold(Layer::new(origin), |layer, (effect, text)| layer.with_rule(*effect, text));
+    let settings = Settings::merge([layer], Trust::Trusted);
+    Guard::new(settings, Places::new("/home/u/p", "/home/u"), Arc::new(NoLinks))
+}
+
+#[test]
+fn an_explanation_names_the_part_the_rule_and_its_file() {
+    let guard = guard(&[(Effect::Deny, "Bash(rm *)"), (Effect::Allow, "Bash(make *)")]);
+    let denied = guard.dry_run("Bash(make && rm x)", Mode::Default).unwrap();
+    assert_eq!(
+        denied.explain(),
+        "Denied:\n- `rm x`: the rule deny `Bash(rm *)` of project settings /home/u/p/.claude/settings.json fits."
+    );
+    let asked = guard.dry_run("Bash(make && cargo build)", Mode::Default).unwrap();
+    assert_eq!(asked.explain(), "Asked:\n- `cargo build`: no rule allows it.");
+    let allowed = guard.dry_run("Bash(make && ls)", Mode::Default).unwrap();
+    assert_eq!(
+        allowed.explain(),
+        "Allowed:\n- `make`: the rule allow `Bash(make *)` of project settings /home/u/p/.claude/settings.json fits.\n\
+         - `ls`: the mode default decides."
+    );
+}
+
+#[test]
+fn each_cause_is_told_in_its_own_words() {
+    let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Allow, "Edit")]);
+    for (text, words) in [
+        ("Edit(.git/config)", "`.git` is protected"),
+        ("Edit(.mcp.json)", "decides what is allowed"),
+        ("Bash(rm -rf /)", "it is critical, `/` is a root"),
+        ("Bash($X y)", "it cannot be judged by its words"),
+    ] {
+        let judgement = guard.dry_run(text, Mode::Default).unwrap();
+        assert_eq!(judgement.verdict, Decision::Ask, "{text}");
+        assert!(judgement.explain().contains(words), "{}", judgement.explain());
+    }
+}
+
+#[test]
+fn a_dry_run_reads_what_a_rule_would_name() {
+    let guard = guard(&[
+        (Effect::Deny, "Read(.env)"),
+        (Effect::Deny, "WebFetch(domain:evil.org)"),
+        (Effect::Deny, "Skill(deploy *)"),
+        (Effect::Deny, "Agent(x)"),
+        (Effect::Deny, "mcp__a"),
+    ]);
+    for text in [
+        "Read(.env)",
+        "WebFetch(domain:evil.org)",
+        "WebFetch(https://evil.org/x)",
+        "Skill(deploy now)",
+        "Agent(x)",
+        "mcp__a__b",
+    ] {
+        let judgement = guard.dry_run(text, Mode::Bypass).unwrap();
+        assert_eq!(judgement.verdict, Decision::Deny, "{text}");
+    }
+    assert!(guard.dry_run("Bash(git push", Mode::Default).is_none());
+}
+
+#[test]
+fn a_command_of_more_than_10_000_characters_is_always_asked_and_can_be_denied() {
+    let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Deny, "Bash(rm *)")]);
+    let long = format!("echo {}", "x".repeat(10_000));
+    for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
+        let arguments = json!({ "command": long });
+        let judgement = guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL).with_mode(mode));
+        assert_eq!(judgement.verdict, Decision::Ask, "{mode}");
+        assert!(judgement.because.iter().any(|reason| matches!(reason.cause, Cause::Doubt(_))));
+        let arguments = json!({ "command": format!("{long}; rm x") });
+        let judgement = guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL).with_mode(mode));
+        assert_eq!(judgement.verdict, Decision::Deny, "{mode}");
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit_a_tool_are_never_allowed_to_write_or_run() {
+    let guard = guard(&[]);
+    for arguments in [json!({}), json!(null), json!({ "command": 3 }), json!({ "path": [] })] {
+        for tool in ["bash", "write_file", "edit_file", "apply_patch", "fetch"] {
+            let judgement = guard.judge(&Query::new(tool, &arguments, ToolEffects::ALL));
+            assert_eq!(judgement.verdict, Decision::Ask, "{tool} {arguments}");
+            assert_eq!(judgement.danger, DangerLevel::Dangerous, "{tool} {arguments}");
+        }
+    }
+}
+
+#[test]
+fn a_bare_deny_removes_a_tool_and_a_scoped_one_does_not() {
+    let guard = guard(&[(Effect::Deny, "WebFetch"), (Effect::Deny, "Bash(rm *)"), (Effect::Deny, "mcp__a")]);
+    assert!(guard.removed("fetch").is_some());
+    assert!(guard.removed("mcp__a__b").is_some());
+    assert!(guard.removed("bash").is_none());
+}
+
+#[test]
+fn files_that_may_not_be_read_are_hidden_from_tools_that_walk() {
+    let guard = guard(&[(Effect::Deny, "Read(secrets/**)")]);
+    assert!(guard.hides("secrets/a") && guard.hides("x/secrets/a"));
+    assert!(!guard.hides("src/a"));
+}

@@ -1,0 +1,276 @@
+//! A call as a list of parts, each of which must be allowed.
+//!
+//! Owns what a call would do, without any rule: the commands of its script, the files it reads and writes, the host it
+//! reaches. A rule that denies or asks needs one part; to allow, every part must be covered.
+
+use lariat_core::permission::DangerLevel;
+use lariat_core::tool::ToolEffects;
+use serde_json::Value;
+
+use crate::ground::Ground;
+use crate::place::Target;
+use crate::protected::{policy, protected};
+use crate::shell::{self, Command, Doubt, Script};
+use crate::tool_name::{About, MCP, about};
+
+/// What a file is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    /// To work in it.
+    Enter,
+}
+
+/// A file that a part uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Touch {
+    pub(crate) target: Target,
+    pub(crate) access: Access,
+}
+
+/// What a part is.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// A command of the script, by its number.
+    Command(usize),
+    /// The file of `touches`.
+    File,
+    /// An address; without a host when it cannot be read for sure.
+    Address(Option<String>),
+    /// An agent or a skill.
+    Name(String),
+    /// A tool of which nothing more is known.
+    Tool,
+}
+
+/// One thing that a call would do.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) what: What,
+    /// For a person.
+    pub(crate) shown: String,
+    pub(crate) danger: DangerLevel,
+    /// False when it only looks, here or elsewhere.
+    pub(crate) changes: bool,
+    pub(crate) touches: Vec<Touch>,
+    /// Why it is critical.
+    pub(crate) critical: Option<String>,
+    /// The protected name that it would write.
+    pub(crate) protected: Option<String>,
+    /// A file that it uses is known only when it runs.
+    pub(crate) hides_files: bool,
+    /// It reads the content of files that are named by a pattern.
+    pub(crate) reads_by_pattern: bool,
+}
+
+impl Part {
+    pub(crate) fn new(what: What, shown: impl Into<String>, danger: DangerLevel) -> Self {
+        Self {
+            what,
+            shown: shown.into(),
+            danger,
+            changes: danger != DangerLevel::Safe,
+            touches: Vec::new(),
+            critical: None,
+            protected: None,
+            hides_files: false,
+            reads_by_pattern: false,
+        }
+    }
+
+    fn that_only_looks(mut self) -> Self {
+        self.changes = false;
+        self
+    }
+
+    /// A file that is used.
+    pub(crate) fn file(target: Target, access: Access, ground: &Ground) -> Self {
+        let inside = target.is_beneath(&ground.workspace);
+        let shown = target.named.display().to_string();
+        let danger = match access {
+            Access::Write if inside => DangerLevel::Moderate,
+            Access::Read | Access::Enter if inside => DangerLevel::Safe,
+            _ => DangerLevel::Dangerous,
+        };
+        let mut part = Self::new(What::File, shown, danger);
+        part.changes = access == Access::Write;
+        part.touches.push(Touch { target, access });
+        part.weigh(ground);
+        part
+    }
+
+    /// Looks for protected names among what is written.
+    pub(crate) fn weigh(&mut self, ground: &Ground) {
+        for touch in self.touches.iter().filter(|touch| touch.access == Access::Write) {
+            let device = touch.target.forms().any(crate::critical::is_device);
+            if self.critical.is_none() && policy(&touch.target, &ground.places) {
+                let path = touch.target.named.display();
+                self.critical = Some(format!("`{path}` decides what is allowed"));
+            } else if self.critical.is_none() && device {
+                self.critical = Some(format!("`{}` is a device", touch.target.named.display()));
+            }
+            if self.protected.is_none() {
+                self.protected = protected(&touch.target);
+            }
+        }
+        if self.critical.is_some() {
+            self.danger = DangerLevel::Critical;
+        } else if self.protected.is_some() {
+            self.danger = DangerLevel::Dangerous;
+        }
+    }
+}
+
+/// A call, taken apart.
+pub(crate) struct Call {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) script: Script,
+    /// The text of the script.
+    pub(crate) text: String,
+    /// True when the text is only typed into a program that runs already: rules can deny and ask by it, not allow.
+    pub(crate) is_typed: bool,
+}
+
+impl Call {
+    pub(crate) fn new(tool: &str, arguments: &Value, effects: ToolEffects, ground: &Ground) -> Self {
+        let mut call =
+            Self { parts: Vec::new(), script: Script::default(), text: String::new(), is_typed: false };
+        let text = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_str());
+        let about = about(tool);
+        match about {
+            About::Command | About::Input => {
+                call.is_typed = about == About::Input;
+                call.text = text(&["command", "text"]).unwrap_or_default().to_owned();
+                call.script = shell::analyse(&call.text);
+                call.commands(tool, ground);
+            }
+            About::Read | About::Directory => {
+                let path = text(&["path", "file_path", "notebook_path"]).unwrap_or(".");
+                let access = if about == About::Read { Access::Read } else { Access::Enter };
+                call.parts.push(Part::file(ground.target(path), access, ground));
+            }
+            About::Write => match text(&["path", "file_path", "notebook_path"]) {
+                Some(path) => call.parts.push(Part::file(ground.target(path), Access::Write, ground)),
+                None => call.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
+            },
+            About::Patch => {
+                let patch = text(&["patch"]).unwrap_or_default();
+                let paths = patched(patch);
+                if paths.is_empty() {
+                    call.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous));
+                }
+                let file = |path: &String| Part::file(ground.target(path), Access::Write, ground);
+                call.parts.extend(paths.iter().map(file));
+            }
+            About::Address => {
+                let address = text(&["url"]).unwrap_or_default();
+                let part = Part::new(What::Address(host(address)), address, DangerLevel::Dangerous);
+                call.parts.push(part.that_only_looks());
+            }
+            About::Agent => {
+                let name =
+                    text(&["agent", "subagent_type", "agent_type", "name", "type"]).unwrap_or_default();
+                call.parts.push(Part::new(What::Name(name.to_owned()), name, DangerLevel::Safe));
+            }
+            About::Skill => {
+                let name = text(&["skill", "name", "command"]).unwrap_or_default();
+                let words = text(&["args", "arguments"]).unwrap_or_default();
+                let whole = format!("{name} {words}").trim_end().to_owned();
+                call.parts.push(Part::new(What::Name(whole.clone()), whole, DangerLevel::Safe));
+            }
+            About::Nothing => call.parts.push(other(tool, effects)),
+        }
+        call
+    }
+
+    /// The parts of the script: its commands and the files that the shell opens.
+    fn commands(&mut self, tool: &str, ground: &Ground) {
+        let walk = crate::danger::Walk::new(&self.script, &self.text, ground);
+        self.parts = walk.parts();
+        if self.is_typed {
+            self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous));
+        } else if self.parts.is_empty() && self.script.doubts.is_empty() && !self.text.trim().is_empty() {
+            // A comment, or a redirection that opens nothing.
+            self.parts.push(Part::new(What::Tool, self.text.trim(), DangerLevel::Safe));
+        } else if self.parts.is_empty() {
+            self.parts.push(Part::new(What::Tool, self.text.trim(), DangerLevel::Dangerous));
+        }
+    }
+
+    pub(crate) fn command(&self, part: &Part) -> Option<&Command> {
+        match part.what {
+            What::Command(number) => self.script.commands.get(number),
+            _ => None,
+        }
+    }
+
+    /// Doubts about what there is to judge at all.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.script.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unreadable(_) | Doubt::TooLong))
+    }
+}
+
+/// Own tools that only look after what was allowed before, or change nothing.
+const HARMLESS: &[&str] = &["bash_output", "bash_stop", "todo", "ask_user", "recall"];
+
+fn other(tool: &str, effects: ToolEffects) -> Part {
+    let claimed = !tool.starts_with(MCP) && effects.is_read_only();
+    if claimed || HARMLESS.contains(&tool) {
+        return Part::new(What::Tool, tool, DangerLevel::Safe);
+    }
+    let changes = ToolEffects::WRITES.and(ToolEffects::EXECUTES);
+    let mut part = Part::new(What::Tool, tool, DangerLevel::Dangerous);
+    // What a server says about its tools is not believed.
+    let looks = !effects.contains(ToolEffects::WRITES) && !effects.contains(ToolEffects::EXECUTES);
+    part.changes = tool.starts_with(MCP) || !looks || effects.contains(changes);
+    part
+}
+
+/// Every path that a patch could name, in either form. Lines of content that look like a head are taken for one.
+fn patched(patch: &str) -> Vec<String> {
+    const HEADS: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    const UNIFIED: &[&str] = &["--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to "];
+    let sections = patch.lines().any(|line| line.trim() == "*** Begin Patch");
+    let heads = if sections { HEADS } else { UNIFIED };
+    let mut paths: Vec<String> = Vec::new();
+    for line in patch.lines() {
+        let Some(name) = heads.iter().find_map(|head| line.strip_prefix(head)) else { continue };
+        let name = name.split('\t').next().unwrap_or_default().trim().trim_matches('"');
+        let plain = if sections { name } else { unprefixed(name) };
+        if name != "/dev/null" && !plain.is_empty() && !paths.iter().any(|path| path == plain) {
+            paths.push(plain.to_owned());
+        }
+    }
+    paths
+}
+
+/// Without the `a/` or `b/` that git puts before a name.
+fn unprefixed(name: &str) -> &str {
+    name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name)
+}
+
+/// The host of an address, in small letters; `None` when two readers could disagree about it.
+pub(crate) fn host(address: &str) -> Option<String> {
+    if address.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return None;
+    }
+    let (scheme, rest) = address.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) => (host, port),
+        None => (authority, ""),
+    };
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_plain = !host.is_empty()
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_')
+        && port.chars().all(|c| c.is_ascii_digit());
+    is_plain.then_some(host)
+}
+
+#[cfg(test)]
+#[path = "part_tests.rs"]
+mod tests;

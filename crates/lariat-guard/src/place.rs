@@ -1,0 +1,101 @@
+//! Places: the directories that paths in rules and calls are relative to, and where a path really leads.
+//!
+//! Owns [`Places`], [`Target`] and the contract [`Resolver`]. Nothing here looks at files: the host does, behind the
+//! contract. A path is always kept in two forms, as it was named and where it leads; rules see both.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Says where a path really leads.
+pub trait Resolver: Send + Sync {
+    /// The path with every link in it followed, as the kernel would. What does not exist yet stays as it is named, below
+    /// what exists. `None` when it cannot be found out: then nothing allows it.
+    fn real(&self, path: &Path) -> Option<PathBuf>;
+}
+
+/// A world without links. For tests and dry runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLinks;
+
+impl Resolver for NoLinks {
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        Some(plain(path))
+    }
+}
+
+/// The directories of a session. All are absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Places {
+    /// Where the session works.
+    pub directory: PathBuf,
+    /// The root of the project: where its settings are.
+    pub project: PathBuf,
+    /// The person's home.
+    pub home: PathBuf,
+}
+
+impl Places {
+    /// A session that works at the root of its project.
+    pub fn new(directory: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        Self { project: directory.clone(), directory, home: home.into() }
+    }
+
+    /// Sets the root of the project.
+    pub fn with_project(mut self, project: impl Into<PathBuf>) -> Self {
+        self.project = project.into();
+        self
+    }
+}
+
+/// A file that a call names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// As it was named: absolute, without `.` and `..`.
+    pub(crate) named: PathBuf,
+    /// Where it leads; `None` when nobody knows.
+    pub(crate) real: Option<PathBuf>,
+}
+
+impl Target {
+    /// A path as a call names it, relative to a directory.
+    pub(crate) fn new(path: &str, directory: &Path, resolver: &dyn Resolver) -> Self {
+        let whole = directory.join(path);
+        Self { named: plain(&whole), real: resolver.real(&whole) }
+    }
+
+    /// Both forms, the second only when it differs.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = &Path> {
+        let real = self.real.as_deref().filter(|real| *real != self.named);
+        std::iter::once(self.named.as_path()).chain(real)
+    }
+
+    /// True when both forms lie in one of these directories.
+    pub(crate) fn is_beneath(&self, directories: &[PathBuf]) -> bool {
+        self.real.is_some()
+            && self.forms().all(|form| directories.iter().any(|directory| form.starts_with(directory)))
+    }
+}
+
+/// A path without `.` and `..`, by its words alone.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+/// `~` and `~/x` with the home directory in place.
+pub(crate) fn at_home(path: &str, home: &Path) -> Option<PathBuf> {
+    match path.strip_prefix('~')? {
+        "" => Some(home.to_owned()),
+        rest => rest.strip_prefix('/').map(|rest| home.join(rest.trim_start_matches('/'))),
+    }
+}

@@ -1,0 +1,300 @@
+//! What is known about programs by their names.
+//!
+//! Owns the tables that rules for commands need: what is looked through, what runs its arguments, what writes files,
+//! which variables are harmless. A program that is in none of them is only as known as its name.
+
+use crate::shell::Command;
+
+/// Wrappers that a rule which allows looks through.
+const TRANSPARENT: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"];
+
+/// Never allowed by a rule with `*`: what they run is somewhere in their arguments.
+const NEVER_BY_PATTERN: &[&str] = &["watch", "setsid", "ionice", "flock"];
+
+/// Actions of `find` that run or write something.
+const FIND_ACTIONS: &[&str] =
+    &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
+
+/// Programs of many trades: their name alone says little. With those that run their arguments, they are allowed by a rule
+/// with `*` only when it begins with their name.
+const BROAD: &[&str] = &[
+    // Tasks and packages.
+    "git",
+    "cargo",
+    "rustup",
+    "go",
+    "npm",
+    "pnpm",
+    "yarn",
+    "pip",
+    "pip3",
+    "uv",
+    "poetry",
+    "pipenv",
+    "conda",
+    "gem",
+    "bundle",
+    "brew",
+    "apt",
+    "apt-get",
+    "dnf",
+    "nix-env",
+    "task",
+    "rake",
+    "gradle",
+    "mvn",
+    "ant",
+    "cmake",
+    "ninja",
+    "bazel",
+    // Languages that can also be harmless.
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "sed",
+    "gsed",
+    "man",
+    // Other machines and places.
+    "docker",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "helm",
+    "terraform",
+    "vagrant",
+    "systemctl",
+    "rsync",
+    "scp",
+    "mosh",
+    "curl",
+    "wget",
+    "nc",
+    "ncat",
+    "telnet",
+    "ftp",
+    "gh",
+    "glab",
+    "aws",
+    "gcloud",
+    "az",
+    // They carry many files.
+    "tar",
+    "zip",
+    "unzip",
+    "cpio",
+    // Builtins that change what others mean.
+    "alias",
+    "enable",
+    "mapfile",
+    "readarray",
+    "coproc",
+    "env",
+];
+
+/// Of those, the ones whose usual subcommands are safe enough to be generalised. The rest is remembered word by word.
+const WITH_SUBCOMMANDS: &[(&str, &[&str])] = &[
+    (
+        "git",
+        &[
+            "add",
+            "commit",
+            "status",
+            "log",
+            "diff",
+            "show",
+            "fetch",
+            "pull",
+            "push",
+            "checkout",
+            "switch",
+            "branch",
+            "stash",
+            "merge",
+            "rebase",
+            "tag",
+            "restore",
+            "cherry-pick",
+            "revert",
+            "mv",
+            "rm",
+            "blame",
+            "reset",
+        ],
+    ),
+    (
+        "cargo",
+        &[
+            "test", "build", "check", "clippy", "fmt", "doc", "bench", "nextest", "tree", "metadata",
+            "update", "clean", "add", "remove",
+        ],
+    ),
+    ("go", &["test", "build", "vet", "fmt", "mod", "list", "doc"]),
+    ("npm", &["install", "ci", "ls", "outdated", "view", "audit"]),
+    ("pnpm", &["install", "ls", "outdated", "audit"]),
+    ("yarn", &["install", "list", "outdated", "audit"]),
+    ("uv", &["sync", "lock", "pip"]),
+    ("gh", &["pr", "issue", "repo", "release", "search"]),
+];
+
+/// Variables that a command may be given without changing what it means.
+const SAFE_VARIABLES: &[&str] = &[
+    "CARGO_TERM_COLOR",
+    "CGO_ENABLED",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "DEBUG",
+    "FORCE_COLOR",
+    "GO111MODULE",
+    "GOARCH",
+    "GOOS",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LINES",
+    "LOG_LEVEL",
+    "NODE_ENV",
+    "NO_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "RUST_TEST_THREADS",
+    "TERM",
+    "TZ",
+];
+
+/// Which operands of a program are files that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// All of them.
+    All,
+    /// The last; the others are read.
+    Last,
+    /// All, with one of these options; else they are read.
+    With(&'static [&'static str]),
+}
+
+/// Programs that write the files they are given.
+const WRITERS: &[(&str, Writes)] = &[
+    ("cp", Writes::Last),
+    ("install", Writes::Last),
+    ("ln", Writes::Last),
+    ("rsync", Writes::Last),
+    ("scp", Writes::Last),
+    ("mv", Writes::All),
+    ("rm", Writes::All),
+    ("rmdir", Writes::All),
+    ("unlink", Writes::All),
+    ("shred", Writes::All),
+    ("mkdir", Writes::All),
+    ("touch", Writes::All),
+    ("tee", Writes::All),
+    ("truncate", Writes::All),
+    ("chmod", Writes::All),
+    ("chown", Writes::All),
+    ("chgrp", Writes::All),
+    ("dd", Writes::All),
+    ("patch", Writes::All),
+    ("mkfifo", Writes::All),
+    ("mktemp", Writes::All),
+    ("sed", Writes::With(&["-i", "--in-place"])),
+    ("perl", Writes::With(&["-i", "-pi", "-p"])),
+    ("sort", Writes::With(&["-o", "--output"])),
+    ("curl", Writes::With(&["-o", "--output"])),
+    ("wget", Writes::With(&["-O", "--output-document"])),
+];
+
+/// Of those, what changes a workspace as an edit does: nothing is lost that an undo does not have.
+const EDITORS: &[&str] = &["mkdir", "touch", "cp", "mv", "tee", "rmdir"];
+
+/// Programs whose operands are words, not files.
+const WORDY: &[&str] =
+    &["echo", "printf", "expr", "seq", "sleep", "kill", "test", "[", "true", "false", ":", "git", "export"];
+
+/// A program's name without the directory.
+pub(crate) fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a rule that allows looks through a wrapper, given as it was written.
+pub(crate) fn is_transparent(wrapper: &str) -> bool {
+    let name = wrapper.split_whitespace().next().unwrap_or_default();
+    TRANSPARENT.contains(&name) || wrapper == "xargs"
+}
+
+/// Whether no rule with `*` allows it.
+pub(crate) fn is_never_by_pattern(program: &str) -> bool {
+    NEVER_BY_PATTERN.contains(&base(program))
+}
+
+/// Whether a word makes `find` run or write something.
+pub(crate) fn is_find_action(word: &str) -> bool {
+    FIND_ACTIONS.contains(&word)
+}
+
+/// Whether a command needs its program's name in a rule with `*`.
+pub(crate) fn is_broad(command: &Command) -> bool {
+    command.runs_its_arguments() || command.program().is_none_or(|program| BROAD.contains(&program))
+}
+
+/// The subcommands of a program that can be generalised.
+pub(crate) fn subcommands(program: &str) -> Option<&'static [&'static str]> {
+    WITH_SUBCOMMANDS.iter().find(|(name, _)| *name == program).map(|(_, names)| *names)
+}
+
+/// Whether a variable in front of a command leaves its meaning alone.
+pub(crate) fn is_safe_variable(name: &str) -> bool {
+    SAFE_VARIABLES.contains(&name)
+}
+
+/// What a program writes of its operands.
+pub(crate) fn writes(program: &str) -> Option<Writes> {
+    WRITERS.iter().find(|(name, _)| *name == base(program)).map(|(_, writes)| *writes)
+}
+
+/// Whether a program changes files as an edit does.
+pub(crate) fn is_editor(program: &str) -> bool {
+    EDITORS.contains(&program)
+}
+
+/// Whether a program's operands are words, not files.
+pub(crate) fn is_wordy(program: &str) -> bool {
+    WORDY.contains(&base(program))
+}
+
+/// Options of `git` before its subcommand that take a value.
+const GIT_VALUES: &[&str] =
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env"];
+
+/// How many words stand between a program and its subcommand.
+pub(crate) fn options_before_subcommand<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> usize {
+    let (values, prefixes): (&[&str], &[char]) = match base(program) {
+        "git" => (GIT_VALUES, &['-']),
+        "cargo" => (&["-C", "--config", "-Z", "--color"], &['-', '+']),
+        "npm" | "pnpm" | "yarn" => (&["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace"], &['-']),
+        "docker" | "podman" => {
+            (&["--context", "-c", "-H", "--host", "--config", "-l", "--log-level"], &['-'])
+        }
+        "kubectl" => (&["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user"], &['-']),
+        _ => return 0,
+    };
+    let mut count = 0;
+    let mut is_value = false;
+    for word in words {
+        if !is_value && !word.starts_with(prefixes) {
+            return count;
+        }
+        is_value = !is_value && values.contains(&word);
+        count += 1;
+    }
+    count
+}

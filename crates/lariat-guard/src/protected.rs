@@ -1,0 +1,136 @@
+//! Paths that others obey or execute later.
+//!
+//! Owns two tables. What is protected is never written without being asked, but in `bypass`; what is our own policy is
+//! asked even there, because whoever may write it may do everything. Names are compared without regard to case, to
+//! invisible characters and to final dots and spaces: file systems exist that drop each of them.
+
+use std::path::{Component, Path};
+
+use crate::place::{Places, Target};
+
+/// Names that protect everything beneath them, and files, anywhere in a path.
+const PROTECTED: &[&str] = &[
+    ".git",
+    "git~1",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".cargo",
+    ".devcontainer",
+    ".yarn",
+    ".mvn",
+    ".claude",
+    ".lariat",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".inputrc",
+    ".envrc",
+    ".gitconfig",
+    ".gitmodules",
+    ".gitattributes",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".pypirc",
+    ".gemrc",
+    ".netrc",
+    "bunfig.toml",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    ".pre-commit-hooks.yaml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".mcp.json",
+    ".claude.json",
+    "lariat.toml",
+    ".ssh",
+    ".gnupg",
+];
+
+/// Protected only below this name.
+const PROTECTED_PAIRS: &[(&str, &str)] = &[(".config", "git"), (".config", "fish"), (".config", "lariat")];
+
+/// Our own policy: files and directories, by name.
+const POLICY: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml", ".lariat"];
+
+/// Places of managed settings.
+const MANAGED: &[&str] = &["/etc/claude-code", "/etc/lariat", "/library/application support/claudecode"];
+
+/// What of a path is protected, in words for a person.
+pub(crate) fn protected(target: &Target) -> Option<String> {
+    target.forms().find_map(|form| {
+        let names = names(form);
+        let found = names.iter().enumerate().find(|(index, name)| {
+            let next = names.get(index + 1).map(String::as_str);
+            let worktree = *name == ".claude" && next == Some("worktrees");
+            (PROTECTED.contains(&name.as_str()) && !worktree)
+                || PROTECTED_PAIRS.iter().any(|(first, second)| name == first && next == Some(second))
+        });
+        found.map(|(_, name)| name.clone())
+    })
+}
+
+/// Whether writing a path would change what is allowed: settings, hooks, servers that are started.
+pub(crate) fn policy(target: &Target, places: &Places) -> bool {
+    target.forms().any(|form| {
+        let names = names(form);
+        let ours = names.iter().enumerate().any(|(index, name)| {
+            let rest = names.get(index + 1..).unwrap_or_default();
+            POLICY.contains(&name.as_str())
+                || (name == ".claude" && is_policy_of_claude(rest))
+                || (name == ".config" && rest.first().is_some_and(|next| next == "lariat"))
+        });
+        let whole = form.to_string_lossy().to_lowercase();
+        ours || MANAGED.iter().any(|place| Path::new(&whole).starts_with(place))
+            || form == places.home.join(".config")
+    })
+}
+
+/// What lies beneath `.claude`; the directory itself is meant by an empty list.
+fn is_policy_of_claude(rest: &[String]) -> bool {
+    match rest.first() {
+        None => true,
+        Some(name) => name == "hooks" || (name.starts_with("settings") && name.contains(".json")),
+    }
+}
+
+/// Whether a text, as a program's code, speaks of our policy.
+pub(crate) fn mentions_policy(text: &str) -> bool {
+    let text = text.to_lowercase();
+    [".claude/settings", ".claude/hooks", ".claude.json", ".mcp.json", "lariat.toml", ".lariat/"]
+        .iter()
+        .any(|name| text.contains(name))
+}
+
+fn names(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(folded(&name.to_string_lossy())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A name as the most forgiving file system would compare it.
+fn folded(name: &str) -> String {
+    let visible: String = name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect();
+    let visible = visible.split("::").next().unwrap_or_default();
+    visible.trim_end_matches(['.', ' ']).to_owned()
+}
+
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{00ad}')
+}

@@ -1,0 +1,275 @@
+//! The rules of a session, ready to be compared with calls.
+//!
+//! Owns which rules are looked at for which part. Path patterns are compiled once, with the places of the session.
+
+use serde_json::Value;
+
+use crate::ground::Ground;
+use crate::part::{Access, Call, Part, Touch, What};
+use crate::path_rule::PathRules;
+use crate::rule::{Effect, Parameter, Rule, Specifier, Tools, Warning};
+use crate::shell_rule::{Covering, spellings};
+use crate::tool_name::{About, alias_of};
+
+/// The rules of a session.
+pub(crate) struct Rulebook {
+    rules: Vec<Rule>,
+    deny: List,
+    ask: List,
+    allow: List,
+}
+
+/// The rules of one effect, by what they speak of. Numbers are those of rules.
+struct List {
+    /// For every call of a tool, or by a parameter.
+    calls: Vec<usize>,
+    commands: Vec<usize>,
+    names: Vec<usize>,
+    domains: Vec<usize>,
+    read: PathRules,
+    edit: PathRules,
+    enter: PathRules,
+    /// For one tool by its own name.
+    own: Vec<(String, PathRules)>,
+}
+
+/// Which files a rule speaks of.
+fn class(rule: &Rule) -> Option<About> {
+    let Tools::Named(tools) = rule.tools else { return None };
+    ["Read", "Edit", "Cd"]
+        .into_iter()
+        .filter_map(alias_of)
+        .find(|alias| std::ptr::eq(alias.tools, tools) || alias.tools == tools)
+        .map(|alias| alias.about)
+}
+
+impl List {
+    fn new(effect: Effect, rules: &[Rule], ground: &Ground, broken: &mut Vec<usize>) -> Self {
+        let numbered = || rules.iter().enumerate().filter(|(_, rule)| rule.effect == effect);
+        let of = |fits: fn(&Specifier) -> bool| -> Vec<usize> {
+            numbered().filter(|(_, rule)| fits(&rule.specifier)).map(|(number, _)| number).collect()
+        };
+        let mut paths = |fits: &dyn Fn(&Rule) -> bool| {
+            let patterns = numbered().filter(|(_, rule)| fits(rule)).filter_map(|(number, rule)| match &rule
+                .specifier
+            {
+                Specifier::Path(pattern) => Some((number, pattern.as_str(), rule.origin.as_ref())),
+                Specifier::Any => Some((number, "//", rule.origin.as_ref())),
+                _ => None,
+            });
+            let (paths, bad) = PathRules::new(effect, patterns, &ground.places, ground.resolver.as_ref());
+            broken.extend(bad);
+            paths
+        };
+        let mut own: Vec<String> = numbered()
+            .filter(|(_, rule)| matches!(rule.specifier, Specifier::Path(_)))
+            .filter_map(|(_, rule)| match &rule.tools {
+                Tools::One(name) => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        own.sort();
+        own.dedup();
+        Self {
+            calls: of(|specifier| matches!(specifier, Specifier::Any | Specifier::Parameter(_))),
+            commands: of(|specifier| matches!(specifier, Specifier::Command(..))),
+            names: of(|specifier| matches!(specifier, Specifier::Name(..))),
+            domains: of(|specifier| matches!(specifier, Specifier::Domain(_))),
+            read: paths(&|rule| class(rule) == Some(About::Read)),
+            edit: paths(&|rule| class(rule) == Some(About::Write)),
+            enter: paths(&|rule| class(rule) == Some(About::Directory)),
+            own: own
+                .into_iter()
+                .map(|name| {
+                    let rules = paths(&|rule| rule.tools == Tools::One(name.clone()) && rule.is_scoped());
+                    (name, rules)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Rulebook {
+    /// Compiles rules; those whose patterns cannot be are told.
+    pub(crate) fn new(rules: Vec<Rule>, ground: &Ground) -> (Self, Vec<Warning>) {
+        let mut broken = Vec::new();
+        let deny = List::new(Effect::Deny, &rules, ground, &mut broken);
+        let ask = List::new(Effect::Ask, &rules, ground, &mut broken);
+        let allow = List::new(Effect::Allow, &rules, ground, &mut broken);
+        broken.sort_unstable();
+        broken.dedup();
+        let warnings = broken.iter().filter_map(|number| rules.get(*number)).map(|rule| Warning {
+            subject: rule.text.clone(),
+            reason: "has a pattern that cannot be read; it fits no file.".to_owned(),
+            origin: rule.origin.clone(),
+        });
+        let warnings = warnings.collect();
+        (Self { rules, deny, ask, allow }, warnings)
+    }
+
+    const fn list(&self, effect: Effect) -> &List {
+        match effect {
+            Effect::Deny => &self.deny,
+            Effect::Ask => &self.ask,
+            Effect::Allow => &self.allow,
+        }
+    }
+
+    fn rules_of(&self, numbers: &[usize]) -> impl Iterator<Item = &Rule> {
+        numbers.iter().filter_map(|number| self.rules.get(*number))
+    }
+
+    /// A rule for every call of a tool, or for its parameters.
+    pub(crate) fn of_call(&self, effect: Effect, tool: &str, arguments: &Value) -> Option<&Rule> {
+        let list = self.list(effect);
+        let whole = self.rules_of(&list.calls).find(|rule| {
+            let speaks = rule.tools.contain(tool)
+                || (effect == Effect::Deny && class(rule) == Some(About::Read) && is_writer(tool));
+            speaks && fits_parameter(&rule.specifier, arguments)
+        });
+        whole.or_else(|| {
+            let scoped = self.rules_of(&list.commands).chain(self.rules_of(&list.names));
+            let mut scoped = scoped.filter(|rule| rule.tools.contain(tool));
+            scoped.find(|rule| match &rule.specifier {
+                Specifier::Command(_, Some(parameter)) | Specifier::Name(_, Some(parameter)) => {
+                    has(parameter, arguments)
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// A rule that denies or asks because of a part.
+    pub(crate) fn restricting(&self, effect: Effect, tool: &str, part: &Part, call: &Call) -> Option<&Rule> {
+        let list = self.list(effect);
+        if let Some(command) = call.command(part)
+            && !list.commands.is_empty()
+        {
+            let spellings = spellings(command, &call.text);
+            let found = self.rules_of(&list.commands).find(|rule| match &rule.specifier {
+                Specifier::Command(pattern, _) => spellings.iter().any(|text| pattern.matches(text)),
+                _ => false,
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        let file = part.touches.iter().find_map(|touch| self.of_file(effect, tool, touch));
+        file.or_else(|| self.of_name(list, tool, &part.what))
+    }
+
+    /// A rule for commands that fits the text as a whole.
+    pub(crate) fn of_text(&self, effect: Effect, text: &str) -> Option<&Rule> {
+        let mut rules = self.rules_of(&self.list(effect).commands);
+        rules.find(
+            |rule| matches!(&rule.specifier, Specifier::Command(pattern, _) if pattern.matches(text.trim())),
+        )
+    }
+
+    /// A rule that allows a part. `None` also when only something else than a rule could.
+    pub(crate) fn covering(&self, tool: &str, part: &Part, call: &Call) -> Option<&Rule> {
+        let list = &self.allow;
+        if let Some(command) = call.command(part) {
+            let whole = self.rules_of(&list.calls).find(|rule| rule.tools.contain(tool));
+            if whole.is_some() {
+                return whole;
+            }
+            let covering = Covering::new(command, &call.text)?;
+            let by_command = self.rules_of(&list.commands).find(|rule| match &rule.specifier {
+                Specifier::Command(pattern, _) => rule.tools.contain(tool) && covering.is_covered_by(pattern),
+                _ => false,
+            });
+            // `cd` alone is also allowed by the directory it goes to.
+            let entered = || {
+                let mut touches = part.touches.iter();
+                let enters = !part.touches.is_empty() && touches.all(|touch| touch.access == Access::Enter);
+                let rule = part.touches.iter().map(|touch| self.of_file(Effect::Allow, tool, touch));
+                if enters { rule.collect::<Option<Vec<_>>>()?.pop() } else { None }
+            };
+            return by_command.or_else(entered);
+        }
+        if let Some(touch) = part.touches.first() {
+            touch.target.real.as_ref()?;
+            let whole = || self.rules_of(&list.calls).find(|rule| tool != "bash" && rule.tools.contain(tool));
+            return self.of_file(Effect::Allow, tool, touch).or_else(whole);
+        }
+        let whole = self.rules_of(&list.calls).find(|rule| rule.tools.contain(tool));
+        whole.or_else(|| self.of_name(list, tool, &part.what))
+    }
+
+    fn of_file(&self, effect: Effect, tool: &str, touch: &Touch) -> Option<&Rule> {
+        let list = self.list(effect);
+        let find = |rules: &PathRules| rules.find(&touch.target);
+        let number = match touch.access {
+            Access::Read => find(&list.read),
+            // Whoever may not see a file may not write it either.
+            Access::Write if effect == Effect::Deny => find(&list.edit).or_else(|| find(&list.read)),
+            Access::Write => find(&list.edit),
+            Access::Enter => find(&list.enter),
+        };
+        let own = || list.own.iter().find(|(name, _)| name == tool).and_then(|(_, rules)| find(rules));
+        number.or_else(own).and_then(|number| self.rules.get(number))
+    }
+
+    fn of_name(&self, list: &List, tool: &str, what: &What) -> Option<&Rule> {
+        match what {
+            What::Name(name) => self.rules_of(&list.names).find(|rule| match &rule.specifier {
+                Specifier::Name(pattern, _) => rule.tools.contain(tool) && pattern.matches(name),
+                _ => false,
+            }),
+            What::Address(Some(host)) => self.rules_of(&list.domains).find(|rule| match &rule.specifier {
+                Specifier::Domain(domain) => rule.tools.contain(tool) && domain.contains(host),
+                _ => false,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether a rule denies or asks by what a part hides: then it cannot be said that none fits.
+    pub(crate) fn may_restrict(&self, part: &Part) -> bool {
+        let lists = [&self.deny, &self.ask];
+        match &part.what {
+            What::Address(None) => lists.iter().any(|list| !list.domains.is_empty()),
+            _ if part.reads_by_pattern => lists.iter().any(|list| !list.read.is_empty()),
+            _ if part.hides_files => lists.iter().any(|list| !list.read.is_empty() || !list.edit.is_empty()),
+            _ => false,
+        }
+    }
+
+    /// Whether a rule denies or asks some commands.
+    pub(crate) fn restricts_commands(&self) -> bool {
+        !self.deny.commands.is_empty() || !self.ask.commands.is_empty()
+    }
+
+    /// Whether a file may not be read. For tools that walk over many.
+    pub(crate) fn hides(&self, touch: &Touch) -> bool {
+        self.of_file(Effect::Deny, "", touch).is_some()
+    }
+
+    /// A rule that denies every call of a tool.
+    pub(crate) fn removing(&self, tool: &str) -> Option<&Rule> {
+        let mut rules = self.rules_of(&self.deny.calls);
+        rules.find(|rule| rule.specifier == Specifier::Any && rule.tools.contain(tool))
+    }
+}
+
+fn is_writer(tool: &str) -> bool {
+    alias_of("Edit").is_some_and(|alias| alias.tools.contains(&tool))
+}
+
+fn fits_parameter(specifier: &Specifier, arguments: &Value) -> bool {
+    match specifier {
+        Specifier::Any => true,
+        Specifier::Parameter(parameter) => has(parameter, arguments),
+        _ => false,
+    }
+}
+
+/// Whether a top-level parameter has a value that fits.
+fn has(parameter: &Parameter, arguments: &Value) -> bool {
+    match arguments.get(&parameter.name) {
+        Some(Value::String(text)) => parameter.value.matches(text),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => parameter.value.matches(&value.to_string()),
+        _ => false,
+    }
+}

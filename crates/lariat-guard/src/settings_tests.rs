@@ -1,0 +1,97 @@
+use super::{Layer, Settings, SettingsError, Trust};
+use crate::mode::Mode;
+use crate::origin::{Level, Origin};
+use crate::rule::Effect;
+
+fn origin() -> Origin {
+    Origin::file(Level::User, "/home/u/.claude/settings.json")
+}
+
+fn texts(layer: &Layer, effect: Effect) -> Vec<&str> {
+    layer.rules.iter().filter(|rule| rule.effect == effect).map(|rule| rule.text.as_str()).collect()
+}
+
+#[test]
+fn claude_settings_are_read_and_unknown_keys_left_alone() {
+    let text = r#"{
+        "model": "x", "hooks": { "PreToolUse": [] },
+        "permissions": {
+            "allow": ["Bash(npm run *)", "Edit(src/**)"], "ask": ["Bash(git push *)"], "deny": ["Read(.env)"],
+            "additionalDirectories": ["../docs"], "defaultMode": "acceptEdits",
+            "disableBypassPermissionsMode": "disable", "somethingNew": { "a": 1 }
+        }
+    }"#;
+    let layer = Layer::claude(text, origin()).unwrap();
+    assert_eq!(texts(&layer, Effect::Allow), ["Bash(npm run *)", "Edit(src/**)"]);
+    assert_eq!(texts(&layer, Effect::Ask), ["Bash(git push *)"]);
+    assert_eq!(texts(&layer, Effect::Deny), ["Read(.env)"]);
+    assert_eq!(layer.additional_directories, ["../docs"]);
+    assert_eq!(layer.default_mode, Some(Mode::AcceptEdits));
+    assert!(layer.disables_bypass && !layer.disables_auto);
+    assert!(layer.warnings.is_empty(), "{:?}", layer.warnings);
+}
+
+#[test]
+fn lariat_toml_has_the_same_keys_in_either_spelling() {
+    let text = "title = 'x'\n[permissions]\nallow = ['Bash(make *)']\ndeny = ['Read(.env)']\ndefault_mode = 'plan'\n\
+        additional_directories = ['/srv']\ndisableAutoMode = true\n[other]\nwhen = 2026-01-01\n";
+    let layer = Layer::lariat(text, origin()).unwrap();
+    assert_eq!(texts(&layer, Effect::Allow), ["Bash(make *)"]);
+    assert_eq!(texts(&layer, Effect::Deny), ["Read(.env)"]);
+    assert_eq!(layer.default_mode, Some(Mode::Plan));
+    assert_eq!(layer.additional_directories, ["/srv"]);
+    assert!(layer.disables_auto && !layer.disables_bypass);
+}
+
+#[test]
+fn empty_files_and_files_without_permissions_say_nothing() {
+    for text in ["", "  \n", "{}", "null", r#"{"permissions": null}"#, "\u{feff}{}"] {
+        let layer = Layer::claude(text, origin()).unwrap();
+        assert!(layer.rules.is_empty() && layer.warnings.is_empty(), "{text}");
+    }
+    assert!(Layer::lariat("", origin()).unwrap().rules.is_empty());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
+    for result in [
+        Layer::claude("{", origin()),
+        Layer::claude(r#"{"permissions": []}"#, origin()),
+        Layer::lariat("[permissions", origin()),
+        Layer::lariat("permissions = 3", origin()),
+    ] {
+        let Err(error @ SettingsError::Malformed { .. }) = result else { panic!("{result:?}") };
+        assert!(error.to_string().contains("/home/u/.claude/settings.json"), "{error}");
+    }
+}
+
+#[test]
+fn entries_of_a_wrong_kind_are_told_and_the_others_count() {
+    let text = r#"{"permissions": {"deny": ["Read(.env)", 3, null], "allow": "Bash(make *)", "defaultMode": "yolo",
+        "disableBypassPermissionsMode": "perhaps"}}"#;
+    let layer = Layer::claude(text, origin()).unwrap();
+    assert_eq!(texts(&layer, Effect::Deny), ["Read(.env)"]);
+    assert_eq!(texts(&layer, Effect::Allow), ["Bash(make *)"]);
+    assert_eq!(layer.default_mode, None);
+    assert!(layer.disables_bypass, "what only restricts counts when in doubt");
+    let subjects: Vec<&str> = layer.warnings.iter().map(|warning| warning.subject.as_str()).collect();
+    assert_eq!(subjects, ["deny", "deny", "defaultMode", "disableBypassPermissionsMode"]);
+}
+
+#[test]
+fn no_key_of_an_untrusted_workspace_raises_anything() {
+    let text =
+        r#"{"permissions": {"allow": ["Bash"], "additionalDirectories": ["/"], "defaultMode": "MODE"}}"#;
+    for level in [Level::Project, Level::Local] {
+        for mode in Mode::ALL {
+            let text = text.replace("MODE", mode.name());
+            let layer = Layer::claude(&text, Origin::file(level, "x")).unwrap();
+            let settings = Settings::merge([layer], Trust::Untrusted);
+            assert!(
+                settings.rules.is_empty() && settings.additional_directories.is_empty(),
+                "{level} {mode}"
+            );
+            assert!(matches!(settings.mode, Mode::Default | Mode::Plan), "{level} {mode}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Which arithmetic is harmless.
+//!
+//! Bash evaluates the *value* of a variable in arithmetic as an expression, and an expression may hold an array's index
+//! with a substitution in it: `x='a[$(rm y)]'; echo $((x))` runs `rm`. So arithmetic is looked through only when it is
+//! over numbers, and over variables that the script itself sets to numbers only.
+
+use super::Doubt;
+use super::reading::RawCommand;
+
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    used: Vec<&'a str>,
+    /// Set to something else than a number, or by someone else.
+    spoiled: Vec<&'a str>,
+    /// Set to a number inside of arithmetic.
+    numbers: Vec<&'a str>,
+}
+
+/// Builtins that set variables to what is not known.
+const SETTERS: &[&str] = &[
+    "read",
+    "mapfile",
+    "readarray",
+    "printf",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "getopts",
+    "let",
+    "eval",
+];
+
+impl<'a> Names<'a> {
+    /// A name, or what follows a `$`, in arithmetic.
+    pub(super) fn used(&mut self, name: &'a str) {
+        let is_special = matches!(name, "?" | "#" | "$" | "!");
+        if !is_special && !is_number(name) {
+            self.used.push(name);
+        }
+    }
+
+    pub(super) fn spoiled(&mut self, name: &'a str) {
+        self.spoiled.push(name);
+    }
+
+    /// An assignment inside of arithmetic.
+    pub(super) fn assigned(&mut self, assignment: &'a str) {
+        match assignment.split_once('=') {
+            Some((name, value)) if is_number(value.trim()) => self.numbers.push(name.trim()),
+            Some((name, _)) => self.spoiled.push(name.trim()),
+            None => self.spoiled.push(assignment),
+        }
+    }
+
+    /// Whether arithmetic is over a variable that may be more than a number.
+    pub(super) fn doubt(&self, commands: &[RawCommand<'_>]) -> Option<Doubt> {
+        let has_setter = || {
+            commands.iter().any(|command| command.words.iter().any(|word| SETTERS.contains(&word.as_ref())))
+        };
+        let is_spoiled = |name: &&&str| {
+            let mut values = commands
+                .iter()
+                .flat_map(|command| &command.assignments)
+                .filter_map(|assignment| assignment.strip_prefix(**name)?.strip_prefix('='))
+                .peekable();
+            let is_set = values.peek().is_some() || self.numbers.contains(*name);
+            let is_number_always = is_set && values.all(|value| is_number(value) || is_computed(value));
+            let is_appended = commands
+                .iter()
+                .flat_map(|command| &command.assignments)
+                .any(|assignment| assignment.starts_with(&format!("{name}+=")));
+            !is_number_always || is_appended || self.spoiled.contains(*name) || has_setter()
+        };
+        let name = self.used.iter().find(is_spoiled)?;
+        Some(Doubt::Unknown(format!("arithmetic over `{name}`, whose value is evaluated")))
+    }
+}
+
+/// A number without a base.
+pub(super) fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `$((...))` and nothing around it.
+fn is_computed(text: &str) -> bool {
+    text.strip_prefix("$((")
+        .and_then(|rest| rest.strip_suffix("))"))
+        .is_some_and(|inside| !inside.contains("))"))
+}
+
+/// `name[3]`, `name[@]` or `name[*]`.
+pub(super) fn is_plain_subscript(text: &str) -> bool {
+    let index = text.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']'));
+    index.is_some_and(|index| matches!(index, "@" | "*") || is_number(index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_indexes_are_plain() {
+        for text in ["a[0]", "a[@]", "a[*]", "a[-1]"] {
+            assert!(is_plain_subscript(text), "{text}");
+        }
+        for text in ["a[i]", "a[$(x)]", "a[$i]", "a[", "a"] {
+            assert!(!is_plain_subscript(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Mistakes made on purpose, to prove that the checks notice them.
+
+/// A mistake made on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[cfg_attr(
+    not(feature = "planted"),
+    expect(unreachable_pub, reason = "seen only with the feature `planted`")
+)]
+pub enum Flaw {
+    /// Commands in substitutions are not listed.
+    SkipsSubstitutions,
+    /// What the parsers say is not compared.
+    TrustsOneReader,
+    /// The text that is handed to a shell is not read.
+    IgnoresTexts,
+    /// Files that are written are not listed.
+    ForgetsFiles,
+    /// A program that is not known is taken for a known one.
+    TrustsVariables,
+    /// Variables that other programs obey are taken for any others.
+    TrustsNames,
+    /// Arithmetic is taken to be over numbers.
+    TrustsArithmetic,
+}
+
+impl Flaw {
+    /// Every mistake.
+    #[cfg(feature = "planted")]
+    pub const ALL: &[Self] = &[
+        Self::SkipsSubstitutions,
+        Self::TrustsOneReader,
+        Self::IgnoresTexts,
+        Self::ForgetsFiles,
+        Self::TrustsVariables,
+        Self::TrustsNames,
+        Self::TrustsArithmetic,
+    ];
+}

@@ -1,0 +1,215 @@
+//! From words as they were written to commands that can be judged.
+//!
+//! Owns the order: quotes off, wrappers looked through, texts of inner shells read, builtins weighed. Invariant: every
+//! command of a reading ends up in the script, as it is or as what it runs, or there is a doubt.
+
+use std::ops::Range;
+
+use super::flaw::Flaw;
+use super::reading::RawCommand;
+use super::wrapper::{self, Inside, Text};
+use super::{Assignment, Command, Doubt, Opened, Script, Word, names, reading, state, word};
+
+/// Shells inside of shells that are looked into.
+const DEEPEST: usize = 6;
+
+pub(super) struct Meaning {
+    pub(super) script: Script,
+    pub(super) depth: usize,
+    pub(super) flaw: Option<Flaw>,
+}
+
+impl Meaning {
+    pub(super) fn doubt(&mut self, doubt: Doubt) {
+        if !self.script.doubts.contains(&doubt) {
+            self.script.doubts.push(doubt);
+        }
+    }
+
+    fn unknown(&mut self, what: impl Into<String>) {
+        self.doubt(Doubt::Unknown(what.into()));
+    }
+
+    fn unquoted(&mut self, raw: &str) -> Word {
+        word::unquoted(raw).unwrap_or_else(|_| {
+            self.doubt(Doubt::Unreadable(format!("`{raw}` is no word")));
+            Word::unknown(raw)
+        })
+    }
+
+    pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
+        let path = self.unquoted(&raw.target);
+        if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
+            self.unknown("a connection by redirection");
+        }
+        self.script.files.push(Opened { path, is_written: raw.is_written });
+    }
+
+    pub(super) fn command(&mut self, raw: &RawCommand<'_>) {
+        if raw.words.first().is_some_and(|word| names::RESERVED.contains(&word.as_ref())) {
+            self.unknown("a word of the grammar where a program stands");
+        }
+        let assignments = raw.assignments.iter().map(|raw| self.assignment(raw)).collect();
+        let words = raw.words.iter().map(|raw| self.unquoted(raw)).collect();
+        self.words(Command { words, assignments, wrappers: Vec::new(), place: raw.place.clone() });
+    }
+
+    fn assignment(&mut self, raw: &str) -> Assignment {
+        let (target, value) = raw.split_once('=').unwrap_or((raw, ""));
+        let name = target.strip_suffix('+').unwrap_or(target);
+        let name = name.split('[').next().unwrap_or(name);
+        let value = if value.starts_with('(') { Word::unknown(value) } else { self.unquoted(value) };
+        self.set(name, &value);
+        Assignment { name: name.to_owned(), value }
+    }
+
+    /// A variable is set to a value.
+    fn set(&mut self, name: &str, value: &Word) {
+        if names::is_dangerous_value(name, value.as_known()) && self.flaw != Some(Flaw::TrustsNames) {
+            self.unknown(format!("`{name}` is set, which other programs obey"));
+        }
+    }
+
+    /// Looks through wrappers, one after the other.
+    fn words(&mut self, mut command: Command) {
+        loop {
+            match wrapper::inside(&command.words) {
+                Inside::Nothing => break,
+                Inside::Hidden => {
+                    self.hidden(&command);
+                    break;
+                }
+                Inside::Program { at, sets } => {
+                    for (name, value) in sets {
+                        self.set(&name, &value);
+                        command.assignments.push(Assignment { name, value });
+                    }
+                    let rest = command.words.split_off(at);
+                    let wrapper = std::mem::replace(&mut command.words, rest);
+                    if wrapper.first().and_then(Word::as_known).map(wrapper::base) == Some("xargs") {
+                        fill_in(&mut command.words, &wrapper);
+                    }
+                    command.wrappers.push(joined(&wrapper));
+                }
+            }
+        }
+        self.program(command);
+    }
+
+    fn hidden(&mut self, command: &Command) {
+        if self.flaw != Some(Flaw::TrustsVariables) {
+            self.doubt(Doubt::HiddenProgram(joined(&command.words)));
+        }
+    }
+
+    /// A command without wrappers.
+    fn program(&mut self, command: Command) {
+        let Some(first) = command.words.first() else {
+            self.script.commands.push(command);
+            return;
+        };
+        let name = first.as_known().map(|name| wrapper::base(name).to_owned());
+        match wrapper::shell_text(&command.words) {
+            Text::Nothing => {}
+            Text::Hidden => self.hidden(&command),
+            Text::Known { text, is_ours } if self.flaw != Some(Flaw::IgnoresTexts) => {
+                if !is_ours {
+                    self.unknown("a shell with a language of its own");
+                }
+                let mut wrappers = command.wrappers.clone();
+                wrappers.push(format!("{} -c", first.text));
+                if self.inner(text, &wrappers) {
+                    return;
+                }
+            }
+            Text::Known { .. } => {}
+        }
+        match name.as_deref() {
+            None => self.hidden(&command),
+            Some("find") => self.found(&command),
+            Some("flock" | "watch" | "su" | "script" | "runuser") => {
+                self.unknown("a program that runs a text")
+            }
+            Some("eval" | "trap") => {
+                if let Some(text) = command.words.get(1..).map(joined) {
+                    self.inner(&text, &command.wrappers);
+                }
+            }
+            Some(_) => {}
+        }
+        if let Some(doubt) = state::doubt(&command.words)
+            && self.flaw != Some(Flaw::TrustsNames)
+        {
+            self.doubt(doubt);
+        }
+        self.script.commands.push(command);
+    }
+
+    /// Reads the text that an inner shell would; false when there is nothing in it.
+    fn inner(&mut self, text: &str, wrappers: &[String]) -> bool {
+        if self.depth >= DEEPEST {
+            self.unknown("shells inside of shells");
+            return false;
+        }
+        let inner = super::analyse_at(text, self.depth + 1, self.flaw);
+        let has_commands = !inner.commands.is_empty();
+        for mut command in inner.commands {
+            command.place = Range::default();
+            command.wrappers.splice(0..0, wrappers.iter().cloned());
+            self.script.commands.push(command);
+        }
+        self.script.files.extend(inner.files);
+        inner.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        has_commands
+    }
+
+    /// What `find` runs for each file.
+    fn found(&mut self, command: &Command) {
+        let mut rest = command.words.as_slice();
+        while let Some(at) =
+            rest.iter().position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+        {
+            rest = rest.get(at + 1..).unwrap_or_default();
+            let end =
+                rest.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(rest.len());
+            let (run, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+            rest = after;
+            let words = run
+                .iter()
+                .map(|word| if word.text.contains("{}") { Word::unknown(&word.text) } else { word.clone() });
+            let mut wrappers = command.wrappers.clone();
+            wrappers.push("find -exec".to_owned());
+            self.words(Command {
+                words: words.collect(),
+                assignments: Vec::new(),
+                wrappers,
+                place: Range::default(),
+            });
+        }
+    }
+}
+
+/// `xargs` adds words that are not known, in place of a mark or at the end.
+fn fill_in(words: &mut Vec<Word>, wrapper: &[Word]) {
+    let mut mark = None;
+    let mut options = wrapper.iter().filter_map(Word::as_known);
+    while let Some(option) = options.next() {
+        mark = match option.strip_prefix("-I") {
+            Some("") => options.next(),
+            Some(attached) => Some(attached),
+            None => option.strip_prefix("--replace=").or(mark),
+        };
+    }
+    match mark {
+        Some(mark) => {
+            for word in words.iter_mut().filter(|word| word.text.contains(mark)) {
+                word.is_known = false;
+            }
+        }
+        None => words.push(Word::unknown("")),
+    }
+}
+
+fn joined(words: &[Word]) -> String {
+    words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,157 @@
+//! A short way for commands that need no parser: words without anything special, joined by `&&`, `||`, `|` and `;`.
+//!
+//! Owns a scanner that gives up at the first character it is not sure of. Invariant: what it reads, the parsers read in
+//! the same way; a property test holds them against each other.
+
+use std::borrow::Cow;
+
+use super::names::RESERVED;
+use super::reading::{RawCommand, RawFile, Reading};
+
+/// Redirections that it knows, longest first: how each is written, and whether a file follows that is written, or read.
+const REDIRECTIONS: &[(&str, Option<bool>)] = &[
+    ("2>&1", None),
+    ("1>&2", None),
+    (">&2", None),
+    ("2>>", Some(true)),
+    ("&>>", Some(true)),
+    ("2>", Some(true)),
+    ("&>", Some(true)),
+    (">>", Some(true)),
+    (">", Some(true)),
+    ("<", Some(false)),
+];
+
+/// Reads a text, or leaves it to the parsers.
+pub(super) fn read(text: &str) -> Option<Reading<'_>> {
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        reading: Reading::default(),
+        command: RawCommand::default(),
+        is_redirected: false,
+    };
+    scanner.run()?;
+    Some(scanner.reading)
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    reading: Reading<'a>,
+    command: RawCommand<'a>,
+    is_redirected: bool,
+}
+
+impl<'a> Scanner<'a> {
+    fn run(&mut self) -> Option<()> {
+        let mut wants_more = false;
+        loop {
+            self.blanks();
+            let rest = self.text.get(self.at..)?;
+            if rest.is_empty() {
+                if !self.command.words.is_empty() {
+                    self.end()?;
+                } else if wants_more || self.reading.commands.is_empty() {
+                    return None;
+                }
+                return Some(());
+            }
+            let separator = ["&&", "||", "|", ";"].into_iter().find(|separator| rest.starts_with(separator));
+            if let Some(separator) = separator {
+                if rest.starts_with("|&") || rest.starts_with(";;") || rest.starts_with(";&") {
+                    return None;
+                }
+                self.at += separator.len();
+                self.end()?;
+                wants_more = separator != ";";
+                continue;
+            }
+            if self.command.words.is_empty() {
+                self.command.place.start = self.at;
+            } else if let Some((written, file)) =
+                REDIRECTIONS.iter().find(|(written, _)| rest.starts_with(written))
+            {
+                self.redirection(written, *file)?;
+                continue;
+            }
+            let word = self.word()?;
+            if self.command.words.is_empty() && !is_plain_program(word) {
+                return None;
+            }
+            self.command.words.push(Cow::Borrowed(word));
+            if !self.is_redirected {
+                self.command.place.end = self.at;
+            }
+            wants_more = false;
+        }
+    }
+
+    fn end(&mut self) -> Option<()> {
+        if self.command.words.is_empty() {
+            return None;
+        }
+        self.reading.commands.push(std::mem::take(&mut self.command));
+        self.is_redirected = false;
+        Some(())
+    }
+
+    fn redirection(&mut self, written: &str, file: Option<bool>) -> Option<()> {
+        self.at += written.len();
+        self.is_redirected = true;
+        let after = self.text.get(self.at..)?;
+        match file {
+            // Something after the descriptor would belong to it.
+            None if after.is_empty() || after.starts_with([' ', '\t', '|', ';']) => Some(()),
+            None => None,
+            Some(is_written) => {
+                self.blanks();
+                let target = Cow::Borrowed(self.word()?);
+                self.reading.files.push(RawFile { target, is_written });
+                Some(())
+            }
+        }
+    }
+
+    fn blanks(&mut self) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    }
+
+    /// A word of safe characters and simple quotes, ended by a blank, a separator or the end.
+    fn word(&mut self) -> Option<&'a str> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.at) {
+                None | Some(b' ' | b'\t' | b';' | b'|') => break,
+                Some(b'&') if bytes.get(self.at + 1) == Some(&b'&') => break,
+                Some(b'\'') => self.at += self.quoted(b'\'')?,
+                Some(b'"') => self.at += self.quoted(b'"')?,
+                Some(byte) if byte.is_ascii_alphanumeric() || b"_./:,@%+=^-".contains(byte) => self.at += 1,
+                Some(_) => return None,
+            }
+        }
+        (self.at > start).then(|| self.text.get(start..self.at)).flatten()
+    }
+
+    /// The length of a quoted text, with its quotes, that stands for itself.
+    fn quoted(&self, quote: u8) -> Option<usize> {
+        let inside = self.text.as_bytes().get(self.at + 1..)?;
+        let length = inside.iter().position(|byte| *byte == quote)?;
+        let is_plain =
+            |byte: &u8| matches!(byte, b' '..=b'~') && (quote == b'\'' || !b"$`\\!".contains(byte));
+        inside.get(..length)?.iter().all(is_plain).then_some(length + 2)
+    }
+}
+
+/// A program's name in which no parser sees a word of the grammar, or an assignment.
+fn is_plain_program(word: &str) -> bool {
+    let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
+    let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
+    is_plain && word.get(..end).is_some_and(|start| start != "time" && !RESERVED.contains(&start))
+}
+
+#[cfg(test)]
+#[path = "plain_tests.rs"]
+mod tests;

@@ -1,0 +1,75 @@
+use super::super::{second, tree};
+use super::read;
+
+#[test]
+fn what_it_reads_the_parsers_read_in_the_same_way() {
+    let texts = [
+        "ls",
+        "git status",
+        "cargo test -p foo -- --nocapture 2>&1 | tail -20",
+        "a && b || c | d ; e",
+        "a;b",
+        "a ;",
+        "a>f",
+        "a > f b",
+        "a 2>/dev/null",
+        "a &>f",
+        "echo 'a b' \"c d\"e",
+        "a <f",
+        "x 2>&1;y",
+        "a=b",
+        "echo a=b",
+        "1 2",
+        "a 2",
+        "a >f>g",
+        "- a",
+        "a ; ; b",
+        "a &&",
+        "&& a",
+        "a || | b",
+        "if x",
+        "time ls",
+        "a>&2",
+        "a >&2b",
+        "a 1>&2|b",
+        "a 12>f",
+        "a '' b",
+        "a \"\"",
+        "a &>>f",
+        "a&&b||c",
+    ];
+    for text in texts {
+        same(text);
+    }
+}
+
+/// Both readings, where there is a plain one.
+fn same(text: &str) {
+    let Some(plain) = read(text) else { return };
+    let careful = tree::read(text);
+    assert_eq!(careful.doubts, [], "{text:?}");
+    assert_eq!(plain.lines(), careful.lines(), "{text:?}");
+    assert_eq!(plain.commands, careful.commands, "{text:?}");
+    assert_eq!(plain.files, careful.files, "{text:?}");
+    let second = second::read(text);
+    assert_eq!(second.doubts, [], "{text:?}");
+    assert_eq!(plain.lines(), second.lines(), "{text:?}");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 4_000, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn random_texts_are_read_as_the_parsers_read_them(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "ls", "git", "a", "1", "2", "-x", "--y=z", "a=b", "'q r'", "\"s t\"", "''", " ", " ", " ", "\t", "&&", "||", "|", ";", ">",
+                ">>", "2>", "2>&1", "&>", "<", "1>&2", "if", "time", "do", "^", "%", ":", ",", "./x", "@", "+", "&", "test", "export", "unset",
+                "case", "in", "function", "-", "=", "\"a'b\"", "'a\"b'", "#", "!", "then", "declare", "select",
+            ]),
+            1..12,
+        )
+    ) {
+        same(&parts.concat());
+    }
+}

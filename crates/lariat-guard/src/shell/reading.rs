@@ -1,0 +1,78 @@
+//! What a parser found in a text, before anything is decided about it.
+//!
+//! Owns the shape in which parsers are compared: simple commands and the files of redirections, in words as they were
+//! written. Invariant: two readings are equal exactly when the same words would run, whatever their order.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::{Doubt, word};
+
+#[derive(Debug, Default)]
+pub(super) struct Reading<'a> {
+    pub(super) commands: Vec<RawCommand<'a>>,
+    pub(super) files: Vec<RawFile<'a>>,
+    pub(super) doubts: Vec<Doubt>,
+}
+
+/// A simple command, its words as they were written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RawCommand<'a> {
+    /// Each as `NAME=VALUE`.
+    pub(super) assignments: Vec<Cow<'a, str>>,
+    pub(super) words: Vec<Cow<'a, str>>,
+    pub(super) place: Range<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RawFile<'a> {
+    pub(super) target: Cow<'a, str>,
+    pub(super) is_written: bool,
+}
+
+impl Reading<'_> {
+    pub(super) fn doubt(&mut self, doubt: Doubt) {
+        if !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
+        }
+    }
+
+    /// Every command and file as one line, sorted.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let commands = self.commands.iter().filter(|command| !command.is_empty()).map(RawCommand::line);
+        let files = self.files.iter().map(RawFile::line);
+        let mut lines: Vec<String> = commands.chain(files).collect();
+        lines.sort();
+        lines
+    }
+}
+
+impl RawCommand<'_> {
+    fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.assignments.is_empty()
+    }
+
+    fn line(&self) -> String {
+        // `time` is a word of the grammar to one parser and a program to the other.
+        let timed = usize::from(self.words.first().is_some_and(|word| word == "time"));
+        let options =
+            self.words.iter().skip(timed).take_while(|word| timed == 1 && (*word == "-p" || *word == "--"));
+        let skipped = timed + options.count();
+        let words = self.assignments.iter().chain(self.words.iter().skip(skipped));
+        words.map(|raw| spelling(raw)).collect::<Vec<_>>().join("\u{1}")
+    }
+}
+
+impl RawFile<'_> {
+    fn line(&self) -> String {
+        format!("\u{2}{}{}", if self.is_written { '>' } else { '<' }, spelling(&self.target))
+    }
+}
+
+fn spelling(raw: &str) -> String {
+    match raw.get(..2) {
+        // What is inside is compared as commands.
+        Some(start @ ("<(" | ">(")) => format!("{start})"),
+        _ => word::normal(raw),
+    }
+}

@@ -1,0 +1,314 @@
+//! The second reader: brush's parser, which shares no code with the first.
+//!
+//! Owns nothing but the walk over its tree. Invariant: it lists by itself everything that the first reader lists, so that
+//! a construct that one of them misreads is noticed.
+
+use std::borrow::Cow;
+use std::io::Cursor;
+
+use brush_parser::ast::{
+    AndOr, AssignmentValue, BinaryPredicate, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
+    CompoundList, ExtendedTestExpr, IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect,
+    Pipeline, SimpleCommand, UnaryPredicate,
+};
+use brush_parser::word::{ParameterExpr, WordPiece, WordPieceWithSource};
+use brush_parser::{Parser, ParserOptions};
+
+use super::reading::{RawCommand, RawFile, Reading};
+use super::{Doubt, arithmetic, names};
+
+/// Substitutions inside of substitutions that are looked into.
+const DEEPEST: usize = 24;
+
+/// Reads a text.
+pub(super) fn read(text: &str) -> Reading<'static> {
+    let mut reader = Reader {
+        options: ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() },
+        reading: Reading::default(),
+        depth: 0,
+    };
+    reader.text(text);
+    reader.reading
+}
+
+struct Reader {
+    options: ParserOptions,
+    reading: Reading<'static>,
+    depth: usize,
+}
+
+impl Reader {
+    fn text(&mut self, text: &str) {
+        if self.depth >= DEEPEST {
+            self.reading.doubt(Doubt::Unknown("it is nested too deep".to_owned()));
+            return;
+        }
+        self.depth += 1;
+        match Parser::new(Cursor::new(text), &self.options).parse_program() {
+            Ok(program) => program.complete_commands.iter().for_each(|list| self.list(list)),
+            Err(error) => self.reading.doubt(Doubt::Unreadable(error.to_string())),
+        }
+        self.depth -= 1;
+    }
+
+    fn list(&mut self, list: &CompoundList) {
+        for item in &list.0 {
+            self.pipeline(&item.0.first);
+            for AndOr::And(pipeline) | AndOr::Or(pipeline) in &item.0.additional {
+                self.pipeline(pipeline);
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        pipeline.seq.iter().for_each(|command| self.command(command));
+    }
+
+    fn command(&mut self, command: &Command) {
+        let redirects = match command {
+            Command::Simple(simple) => {
+                self.simple(simple);
+                &None
+            }
+            Command::Compound(compound, redirects) => {
+                self.compound(compound);
+                redirects
+            }
+            Command::Function(function) => {
+                self.compound(&function.body.0);
+                &function.body.1
+            }
+            Command::ExtendedTest(test, redirects) => {
+                self.test(&test.expr);
+                redirects
+            }
+        };
+        for redirect in redirects.iter().flat_map(|list| &list.0) {
+            self.redirect(redirect);
+        }
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) {
+        match compound {
+            // The first reader looks at arithmetic.
+            CompoundCommand::Arithmetic(_) => {}
+            CompoundCommand::ArithmeticForClause(clause) => self.list(&clause.body.list),
+            CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            CompoundCommand::Subshell(shell) => self.list(&shell.list),
+            CompoundCommand::ForClause(clause) => {
+                clause.values.iter().flatten().for_each(|word| self.word(&word.value));
+                self.list(&clause.body.list);
+            }
+            CompoundCommand::CaseClause(clause) => {
+                self.word(&clause.value.value);
+                for case in &clause.cases {
+                    case.patterns.iter().for_each(|word| self.word(&word.value));
+                    case.cmd.iter().for_each(|list| self.list(list));
+                }
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition);
+                self.list(&clause.then);
+                for other in clause.elses.iter().flatten() {
+                    other.condition.iter().for_each(|list| self.list(list));
+                    self.list(&other.body);
+                }
+            }
+            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.list(&clause.0);
+                self.list(&clause.1.list);
+            }
+            CompoundCommand::Coprocess(process) => {
+                self.reading.doubt(Doubt::Unknown("a coprocess".to_owned()));
+                self.command(&process.body);
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &SimpleCommand) {
+        let mut raw = RawCommand::default();
+        let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
+        let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
+        for item in prefix {
+            if let Item::AssignmentWord(_, word) = item {
+                raw.assignments.push(Cow::Owned(word.value.clone()));
+            }
+            self.item(item);
+        }
+        if let Some(name) = &simple.word_or_name {
+            raw.words.push(Cow::Owned(name.value.clone()));
+            self.word(&name.value);
+        }
+        for item in suffix {
+            match item {
+                Item::AssignmentWord(_, word) | Item::Word(word) => {
+                    raw.words.push(Cow::Owned(word.value.clone()))
+                }
+                Item::ProcessSubstitution(kind, _) => raw.words.push(Cow::Owned(format!("{kind}()"))),
+                Item::IoRedirect(_) => {}
+            }
+            self.item(item);
+        }
+        self.reading.commands.push(raw);
+    }
+
+    fn item(&mut self, item: &Item) {
+        match item {
+            Item::IoRedirect(redirect) => self.redirect(redirect),
+            Item::Word(word) => self.word(&word.value),
+            Item::AssignmentWord(assignment, _) => match &assignment.value {
+                AssignmentValue::Scalar(word) => self.word(&word.value),
+                AssignmentValue::Array(elements) => {
+                    for (key, value) in elements {
+                        key.iter().for_each(|key| self.word(&key.value));
+                        self.word(&value.value);
+                    }
+                }
+            },
+            Item::ProcessSubstitution(_, shell) => self.list(&shell.list),
+        }
+    }
+
+    fn redirect(&mut self, redirect: &IoRedirect) {
+        match redirect {
+            IoRedirect::File(_, kind, target) => self.file(kind, target),
+            IoRedirect::OutputAndError(word, _) => self.opened(&word.value, true),
+            IoRedirect::HereString(_, word) => self.word(&word.value),
+            IoRedirect::HereDocument(_, document) => {
+                if !document.requires_expansion {
+                    return;
+                }
+                match brush_parser::word::parse_heredoc(&document.doc.value, &self.options) {
+                    Ok(pieces) => self.pieces(&pieces),
+                    Err(error) => self.reading.doubt(Doubt::Unreadable(error.to_string())),
+                }
+            }
+        }
+    }
+
+    fn file(&mut self, kind: &Kind, target: &Target) {
+        match (kind, target) {
+            (_, Target::Fd(_)) => {}
+            (_, Target::ProcessSubstitution(direction, shell)) => {
+                let is_written = !matches!(kind, Kind::Read);
+                self.reading.files.push(RawFile { target: Cow::Owned(format!("{direction}()")), is_written });
+                self.list(&shell.list);
+            }
+            (
+                Kind::DuplicateInput | Kind::DuplicateOutput,
+                Target::Duplicate(word) | Target::Filename(word),
+            ) => {
+                let is_number = word.value == "-"
+                    || word.value.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+                if !is_number {
+                    self.opened(&word.value, matches!(kind, Kind::DuplicateOutput));
+                }
+            }
+            (_, Target::Filename(word) | Target::Duplicate(word)) => {
+                self.opened(&word.value, !matches!(kind, Kind::Read))
+            }
+        }
+    }
+
+    fn opened(&mut self, raw: &str, is_written: bool) {
+        self.reading.files.push(RawFile { target: Cow::Owned(raw.to_owned()), is_written });
+        self.word(raw);
+    }
+
+    fn test(&mut self, test: &ExtendedTestExpr) {
+        match test {
+            ExtendedTestExpr::And(one, other) | ExtendedTestExpr::Or(one, other) => {
+                self.test(one);
+                self.test(other);
+            }
+            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
+            ExtendedTestExpr::UnaryTest(predicate, word) => {
+                let is_variable = matches!(
+                    predicate,
+                    UnaryPredicate::ShellVariableIsSetAndAssigned
+                        | UnaryPredicate::ShellVariableIsSetAndNameRef
+                );
+                if is_variable && !names::is_name(&word.value) {
+                    self.reading
+                        .doubt(Doubt::Unknown("a test of a variable whose index is evaluated".to_owned()));
+                }
+                self.word(&word.value);
+            }
+            ExtendedTestExpr::BinaryTest(predicate, left, right) => {
+                let is_known = |raw: &str| {
+                    arithmetic::is_number(raw) || matches!(raw, "$?" | "$#" | "$$" | "\"$?\"" | "\"$#\"")
+                };
+                if is_arithmetic(predicate) && !(is_known(&left.value) && is_known(&right.value)) {
+                    self.reading.doubt(Doubt::Unknown("a comparison that evaluates its operands".to_owned()));
+                }
+                self.word(&left.value);
+                self.word(&right.value);
+            }
+        }
+    }
+
+    fn word(&mut self, raw: &str) {
+        if !raw.contains(['$', '`']) {
+            return;
+        }
+        match brush_parser::word::parse(raw, &self.options) {
+            Ok(pieces) => self.pieces(&pieces),
+            Err(error) => self.reading.doubt(Doubt::Unreadable(error.to_string())),
+        }
+    }
+
+    fn pieces(&mut self, pieces: &[WordPieceWithSource]) {
+        for piece in pieces {
+            match &piece.piece {
+                WordPiece::DoubleQuotedSequence(inner) | WordPiece::GettextDoubleQuotedSequence(inner) => {
+                    self.pieces(inner)
+                }
+                WordPiece::CommandSubstitution(text) | WordPiece::BackquotedCommandSubstitution(text) => {
+                    self.text(text)
+                }
+                WordPiece::ParameterExpansion(expansion) => self.expansion(expansion),
+                // The first reader looks at arithmetic; the others hold no commands.
+                _ => {}
+            }
+        }
+    }
+
+    fn expansion(&mut self, expansion: &ParameterExpr) {
+        use ParameterExpr as E;
+        match expansion {
+            E::UseDefaultValues { default_value: text, .. }
+            | E::AssignDefaultValues { default_value: text, .. }
+            | E::IndicateErrorIfNullOrUnset { error_message: text, .. }
+            | E::UseAlternativeValue { alternative_value: text, .. }
+            | E::RemoveSmallestSuffixPattern { pattern: text, .. }
+            | E::RemoveLargestSuffixPattern { pattern: text, .. }
+            | E::RemoveSmallestPrefixPattern { pattern: text, .. }
+            | E::RemoveLargestPrefixPattern { pattern: text, .. }
+            | E::UppercaseFirstChar { pattern: text, .. }
+            | E::UppercasePattern { pattern: text, .. }
+            | E::LowercaseFirstChar { pattern: text, .. }
+            | E::LowercasePattern { pattern: text, .. } => text.iter().for_each(|text| self.word(text)),
+            E::ReplaceSubstring { pattern, replacement, .. } => {
+                self.word(pattern);
+                replacement.iter().for_each(|text| self.word(text));
+            }
+            E::Parameter { .. } | E::ParameterLength { .. } | E::Substring { .. } => {}
+            E::Transform { .. } | E::VariableNames { .. } | E::MemberKeys { .. } => {
+                self.reading.doubt(Doubt::Unknown("an expansion that evaluates its value".to_owned()));
+            }
+        }
+    }
+}
+
+fn is_arithmetic(predicate: &BinaryPredicate) -> bool {
+    use BinaryPredicate as B;
+    matches!(
+        predicate,
+        B::ArithmeticEqualTo
+            | B::ArithmeticNotEqualTo
+            | B::ArithmeticLessThan
+            | B::ArithmeticLessThanOrEqualTo
+            | B::ArithmeticGreaterThan
+            | B::ArithmeticGreaterThanOrEqualTo
+    )
+}

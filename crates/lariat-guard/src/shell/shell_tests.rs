@@ -1,0 +1,143 @@
+use super::*;
+
+/// Every command, its words joined by a blank.
+fn seen(text: &str) -> Vec<String> {
+    let words =
+        |command: &Command| command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    analyse(text).commands.iter().map(words).collect()
+}
+
+#[test]
+fn every_simple_command_is_listed() {
+    let cases: &[(&str, &[&str])] = &[
+        ("a && b || c; d | e & f", &["a", "b", "c", "d", "e", "f"]),
+        ("a\nb", &["a", "b"]),
+        ("echo $(a $(b)) \"$(c)\" `d`", &["echo $(a $(b)) \"$(c)\" `d`", "a $(b)", "b", "c", "d"]),
+        ("x <(a) > >(b)", &["x <(a)", "a", "b"]),
+        ("cat <<E\n$(a)\nE", &["cat", "a"]),
+        ("cat <<'E'\n$(a) `b`\nE", &["cat"]),
+        ("cat <<E | b > f\nx\nE\nc", &["cat", "b", "c"]),
+        ("cat <<< $(a)", &["cat", "a"]),
+        ("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]),
+        ("for i in $(a); do b; done", &["a", "b"]),
+        ("while a; do b; done < f", &["a", "b"]),
+        ("case $(a) in x) b;; *) c;; esac", &["a", "b", "c"]),
+        ("(a; b); { c; }", &["a", "b", "c"]),
+        ("! a", &["a"]),
+        ("[[ -f $(a) ]] && b", &["a", "b"]),
+        ("x=$(a) b", &["b", "a"]),
+        ("echo ${x:-$(a)}", &["echo ${x:-$(a)}", "a"]),
+        ("export X=$(a)", &["export X=$(a)", "a"]),
+        ("x=(1 $(a))", &["", "a"]),
+        ("[ -f a ] && b", &["[ -f a ]", "b"]),
+        ("a \\\n b", &["a b"]),
+        ("a # b; c", &["a"]),
+        ("a b#c", &["a b#c"]),
+        ("for ((i=0; i<3; i++)); do a; done", &["a"]),
+        ("a < f b", &["a b"]),
+        ("< f a", &["a"]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(seen(text), *expected, "{text}");
+        assert_eq!(analyse(text).doubts, [], "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_is_a_doubt() {
+    let cases = [
+        "$X",
+        "$(a)",
+        "`a` b",
+        "\"$X\" a",
+        "~/a",
+        "/bin/r?",
+        "{rm,x}",
+        "eval a",
+        "coproc a",
+        "time -p { a; }",
+        "f() { a; }; f",
+        "function f { a; }",
+        "a 'b",
+        "a $(b",
+        "a && ",
+        "echo ${!x}",
+        "echo ${x@P}",
+        "echo $((x))",
+        "((x))",
+        "x='a[$(b)]'; echo $((x))",
+        "[[ $x -eq 1 ]]",
+        "[[ -v a[$(b)] ]]",
+        "echo ${a[$(b)]}",
+        "a[$(b)]=1",
+        "a\rb",
+        "a\u{a0}b",
+        "a\u{200b}b",
+        "a\0b",
+        "a \u{202e}b",
+        "cat <<E\n`a`\nE",
+        "echo `a \\`b\\``",
+        "echo hi > /dev/tcp/1.2.3.4/80",
+        "a <<E\nb",
+        "((i++))",
+        "echo ${x:i}",
+    ];
+    for text in cases {
+        assert!(!analyse(text).doubts.is_empty(), "{text:?}");
+    }
+}
+
+#[test]
+fn files_of_redirections_are_listed() {
+    let files = |text: &str| -> Vec<(String, bool)> {
+        let script = analyse(text);
+        assert_eq!(script.doubts, [], "{text}");
+        script.files.into_iter().map(|file| (file.path.text, file.is_written)).collect()
+    };
+    for operator in [">", ">>", ">|", "&>", "&>>", "2>", ">&"] {
+        assert_eq!(files(&format!("a {operator} f")), [("f".to_owned(), true)], "{operator}");
+    }
+    assert_eq!(files("a < f"), [("f".to_owned(), false)]);
+    assert_eq!(files("a 2>&1 >&2 <&3 2>&-"), []);
+    assert_eq!(files("echo $(< f)").len(), 1);
+    assert_eq!(files("{ a; } > f"), [("f".to_owned(), true)]);
+    assert_eq!(files("> f"), [("f".to_owned(), true)]);
+    assert_eq!(files("a > 'b c'"), [("b c".to_owned(), true)]);
+}
+
+#[test]
+fn a_long_chain_is_listed_and_doubted() {
+    let text = vec!["echo a"; 10_000].join(" && ");
+    let script = analyse(&text);
+    assert_eq!(script.commands.len(), 10_000);
+    assert_eq!(script.doubts, [Doubt::TooLong]);
+    let text = vec!["echo $a"; 3_000].join(" && ");
+    assert_eq!(analyse(&text).commands.len(), 3_000);
+    let text = "a;".repeat(LONGEST);
+    assert_eq!(analyse(&text).doubts, [Doubt::TooLong]);
+}
+
+#[test]
+fn nested_texts_do_not_overflow() {
+    for piece in [
+        "(",
+        "{ ",
+        "$(",
+        "\"$(",
+        "`",
+        "${x:-",
+        "if ",
+        "! ",
+        "[[ ( ",
+        "case x in x) ",
+        "<(",
+        "((",
+        "while ",
+        "time ",
+        "a=(",
+        "f() { ",
+    ] {
+        let text = piece.repeat(LONG / piece.len());
+        assert!(!analyse(&text).doubts.is_empty(), "{piece}");
+    }
+}

@@ -1,0 +1,200 @@
+//! Which builtins change what later commands mean.
+//!
+//! Owns the table of builtins that set variables, options or meanings, and what of that is harmless. A variable that other
+//! programs obey, an option that is not on a short list, a new meaning of a name: each is a doubt.
+
+use super::{Doubt, Word, names};
+
+/// What of a builtin is harmless.
+enum Harmless {
+    /// Nothing.
+    Never,
+    /// Words that are plain names, or set one, and options without these letters.
+    Names { except: &'static str },
+    /// Options that take a value, and names: `read -p TEXT name`.
+    Reading { with_value: &'static str, except: &'static str },
+    /// Only without this option.
+    Without(&'static [&'static str]),
+    /// Only with all words from this list.
+    Only(&'static [&'static str]),
+}
+
+const BUILTINS: &[(&str, Harmless)] = &[
+    ("alias", Harmless::Never),
+    ("bind", Harmless::Never),
+    ("compgen", Harmless::Never),
+    ("complete", Harmless::Never),
+    ("compopt", Harmless::Never),
+    ("coproc", Harmless::Never),
+    ("enable", Harmless::Never),
+    ("eval", Harmless::Never),
+    ("fc", Harmless::Never),
+    ("history", Harmless::Never),
+    ("let", Harmless::Never),
+    ("unalias", Harmless::Never),
+    (
+        "trap",
+        Harmless::Only(&[
+            "-", "", "--", "-p", "-l", "EXIT", "INT", "TERM", "HUP", "ERR", "PIPE", "QUIT", "DEBUG", "RETURN",
+        ]),
+    ),
+    (
+        "shopt",
+        Harmless::Only(&[
+            "-s",
+            "-u",
+            "-q",
+            "-p",
+            "nullglob",
+            "failglob",
+            "globstar",
+            "dotglob",
+            "nocaseglob",
+        ]),
+    ),
+    (
+        "set",
+        Harmless::Only(&[
+            "-e",
+            "-u",
+            "-x",
+            "-v",
+            "-f",
+            "-o",
+            "+e",
+            "+u",
+            "+x",
+            "+v",
+            "+f",
+            "+o",
+            "-eu",
+            "-ex",
+            "-eux",
+            "-euo",
+            "-exo",
+            "-euxo",
+            "-eo",
+            "-uo",
+            "-xe",
+            "-ue",
+            "-xeuo",
+            "pipefail",
+            "errexit",
+            "nounset",
+            "xtrace",
+            "noglob",
+            "verbose",
+            "noclobber",
+            "-C",
+        ]),
+    ),
+    ("export", Harmless::Names { except: "fn" }),
+    ("declare", Harmless::Names { except: "nifF" }),
+    ("typeset", Harmless::Names { except: "nifF" }),
+    ("local", Harmless::Names { except: "nif" }),
+    ("readonly", Harmless::Names { except: "f" }),
+    ("unset", Harmless::Names { except: "fn" }),
+    ("read", Harmless::Reading { with_value: "dinNptu", except: "" }),
+    ("mapfile", Harmless::Reading { with_value: "dnOsuCc", except: "Cc" }),
+    ("readarray", Harmless::Reading { with_value: "dnOsuCc", except: "Cc" }),
+    ("getopts", Harmless::Never),
+    ("hash", Harmless::Without(&["-p"])),
+    ("printf", Harmless::Without(&["-v"])),
+    ("test", Harmless::Without(&["-v", "-R"])),
+    ("[", Harmless::Without(&["-v", "-R"])),
+    ("wait", Harmless::Without(&["-p"])),
+    ("exec", Harmless::Without(&[])),
+];
+
+/// Why a command is a doubt for those after it. The words begin with the program.
+pub(super) fn doubt(words: &[Word]) -> Option<Doubt> {
+    let (program, arguments) = words.split_first()?;
+    let name = program.as_known()?;
+    let (_, harmless) = BUILTINS.iter().find(|(builtin, _)| *builtin == name)?;
+    let is_harmless = match harmless {
+        Harmless::Never => false,
+        Harmless::Only(list) => {
+            arguments.iter().all(|word| word.as_known().is_some_and(|text| list.contains(&text)))
+        }
+        // An option may come out of an expansion.
+        Harmless::Without(options) => match name {
+            "[" | "test" => {
+                !arguments.iter().any(|word| word.as_known().is_some_and(|text| options.contains(&text)))
+                    && first_is_known(arguments, name)
+            }
+            _ => {
+                first_is_known(arguments, name)
+                    && !arguments
+                        .iter()
+                        .any(|word| options.iter().any(|option| word.text.starts_with(option)))
+            }
+        },
+        Harmless::Names { except } => arguments.iter().all(|word| is_harmless_declaration(word, except)),
+        Harmless::Reading { with_value, except } => reads_harmlessly(arguments, with_value, except),
+    };
+    if is_harmless {
+        return None;
+    }
+    let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    Some(if name == "eval" {
+        Doubt::HiddenProgram(text)
+    } else {
+        Doubt::Unknown(format!("`{text}` changes what follows"))
+    })
+}
+
+/// `[ $x ]` may hold any number of words, and so any option; `printf "$x"` may be `-v`.
+fn first_is_known(arguments: &[Word], name: &str) -> bool {
+    let Some(first) = arguments.first() else { return true };
+    match name {
+        "[" | "test" => arguments.iter().all(|word| word.is_known || is_quoted_whole(word)),
+        _ => first.is_known || is_quoted_whole(first) && !first.text.starts_with("\"$"),
+    }
+}
+
+/// `"...$x..."`: not known, but one word for certain.
+fn is_quoted_whole(word: &Word) -> bool {
+    let inside = word.text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.is_some_and(|inside| !inside.contains(['"', '@', '*']))
+}
+
+fn is_harmless_declaration(word: &Word, except: &str) -> bool {
+    let text = word.text.as_str();
+    if let Some(letters) = text.strip_prefix(['-', '+']) {
+        return word.is_known && letters.chars().all(|c| c.is_ascii_alphabetic() && !except.contains(c));
+    }
+    match text.split_once('=') {
+        // The name stands before anything that is expanded.
+        Some((name, value)) => {
+            let name = name.strip_suffix('+').unwrap_or(name);
+            names::is_name(name) && !names::is_dangerous_value(name, word.is_known.then_some(value))
+        }
+        None => word.is_known && names::is_name(text) && !names::is_dangerous(text),
+    }
+}
+
+fn reads_harmlessly(arguments: &[Word], with_value: &str, except: &str) -> bool {
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        let Some(text) = word.as_known() else { return false };
+        let Some(letters) = text.strip_prefix('-') else {
+            if !names::is_name(text) || names::is_dangerous(text) {
+                return false;
+            }
+            continue;
+        };
+        if letters.chars().any(|c| except.contains(c)) {
+            return false;
+        }
+        let takes = letters.find(|c| with_value.contains(c));
+        if takes.is_some_and(|at| at + 1 == letters.len()) && rest.next().is_none_or(|value| !value.is_known)
+        {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -1,0 +1,481 @@
+//! The first reader: tree-sitter's grammar of bash.
+//!
+//! Owns the list of constructs that are looked into; anything else is a doubt. The tree is walked flat, in the order of
+//! the text, because a chain of ten thousand parts is a tree of ten thousand levels.
+//! Invariant: every byte of the text is a blank or part of a node that was looked at.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use tree_sitter::{Node, Parser, Tree};
+
+use super::Doubt;
+use super::reading::{RawCommand, RawFile, Reading};
+use super::{arithmetic, names, parameter};
+
+/// Levels of nesting that are looked into, not counting the parts of a chain.
+const DEEPEST: usize = 80;
+
+/// What the node around the present one wants of its children.
+#[derive(Clone, Copy, Debug)]
+enum Frame {
+    Other,
+    /// Children are words and assignments of this command.
+    Command(usize),
+    /// All children are words of this command, operators as well.
+    Words(usize),
+    /// A statement with redirections; which command it is, once that is known.
+    Redirected(Option<usize>),
+    /// A redirection to a file: its command, whether it writes, whether the file was named.
+    Redirect {
+        of: Option<usize>,
+        writes: Option<Operator>,
+        is_named: bool,
+    },
+    Heredoc(Option<usize>),
+    Arithmetic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Read,
+    Write,
+    /// `>&`: a file unless the word is a number or `-`.
+    WriteOrDuplicate,
+    Duplicate,
+    Close,
+}
+
+/// Places of words; they become text at the end.
+#[derive(Default)]
+struct Spans {
+    assignments: Vec<Range<usize>>,
+    words: Vec<Range<usize>>,
+    place: Range<usize>,
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    commands: Vec<Spans>,
+    files: Vec<(Range<usize>, Operator)>,
+    reading: Reading<'a>,
+    /// Up to here the text is accounted for.
+    covered: usize,
+    /// Up to here text between nodes is content.
+    free_until: usize,
+    arithmetic: arithmetic::Names<'a>,
+}
+
+/// Reads a text.
+pub(super) fn read(text: &str) -> Reading<'_> {
+    let Some(tree) = parse(text) else {
+        let doubts = vec![Doubt::Unreadable("the grammar could not be loaded".to_owned())];
+        return Reading { doubts, ..Reading::default() };
+    };
+    let mut walk = Walk {
+        text,
+        commands: Vec::new(),
+        files: Vec::new(),
+        reading: Reading::default(),
+        covered: 0,
+        free_until: 0,
+        arithmetic: arithmetic::Names::default(),
+    };
+    if tree.root_node().has_error() {
+        walk.reading.doubt(Doubt::Unreadable("a syntax error".to_owned()));
+    }
+    walk.run(&tree);
+    walk.finish()
+}
+
+fn parse(text: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser.parse(text, None)
+}
+
+impl<'a> Walk<'a> {
+    fn run(&mut self, tree: &Tree) {
+        let mut cursor = tree.walk();
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut depth = 0_usize;
+        loop {
+            let node = cursor.node();
+            let frame = self.visit(node, cursor.field_name(), frames.last_mut());
+            let is_level = node.kind() != "list";
+            if cursor.goto_first_child() {
+                frames.push(frame);
+                depth += usize::from(is_level);
+                if depth > DEEPEST {
+                    self.unknown("it is nested too deep");
+                    break;
+                }
+                continue;
+            }
+            self.leaf(node);
+            while !cursor.goto_next_sibling() {
+                frames.pop();
+                if !cursor.goto_parent() {
+                    self.gap(self.text.len());
+                    return;
+                }
+                depth = depth.saturating_sub(usize::from(cursor.node().kind() != "list"));
+            }
+        }
+    }
+
+    fn unknown(&mut self, what: &str) {
+        self.reading.doubt(Doubt::Unknown(what.to_owned()));
+    }
+
+    fn slice(&self, range: Range<usize>) -> &'a str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    fn leaf(&mut self, node: Node<'_>) {
+        self.gap(node.start_byte());
+        self.covered = self.covered.max(node.end_byte());
+    }
+
+    /// Text up to here belongs to no node: it must be blank.
+    fn gap(&mut self, until: usize) {
+        if until <= self.covered {
+            return;
+        }
+        let gap = self.slice(self.covered..until);
+        let is_content = until <= self.free_until;
+        if !is_content && !gap.replace("\\\n", "").bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
+            self.unknown("text that belongs to nothing");
+        }
+    }
+
+    fn visit(&mut self, node: Node<'_>, field: Option<&str>, parent: Option<&mut Frame>) -> Frame {
+        let kind = node.kind();
+        if node.is_named() && !KINDS.contains(&kind) {
+            self.reading.doubt(Doubt::Unknown(kind.to_owned()));
+        }
+        let mut outer = Frame::Other;
+        let parent = parent.unwrap_or(&mut outer);
+        match *parent {
+            Frame::Command(index) => self.child_of_command(node, index),
+            Frame::Words(index) => {
+                if EXPRESSIONS.contains(&kind) {
+                    return Frame::Words(index);
+                }
+                self.add_word(index, node.byte_range());
+            }
+            Frame::Heredoc(Some(index)) if field == Some("argument") => {
+                self.add_word(index, node.byte_range())
+            }
+            Frame::Redirect { of, writes, is_named } => {
+                *parent = self.child_of_redirect(node, of, writes, is_named);
+            }
+            Frame::Arithmetic => self.child_of_arithmetic(node),
+            _ => {}
+        }
+        let of = match *parent {
+            Frame::Command(index) | Frame::Redirected(Some(index)) | Frame::Heredoc(Some(index)) => {
+                Some(index)
+            }
+            _ => None,
+        };
+        let is_arithmetic = matches!(*parent, Frame::Arithmetic);
+        match kind {
+            "command" => Frame::Command(self.begin(node, parent)),
+            "declaration_command" | "unset_command" => Frame::Words(self.begin(node, parent)),
+            "variable_assignments" => Frame::Command(self.begin(node, parent)),
+            "test_command" if self.slice(node.byte_range()).starts_with("((") => Frame::Arithmetic,
+            "test_command" if !self.slice(node.byte_range()).starts_with("[[") => {
+                Frame::Words(self.begin(node, parent))
+            }
+            "variable_assignment" => {
+                if !is_arithmetic && !matches!(*parent, Frame::Command(_) | Frame::Words(_)) {
+                    let index = self.begin(node, parent);
+                    if let Some(command) = self.commands.get_mut(index) {
+                        command.assignments.push(node.byte_range());
+                    }
+                }
+                if is_arithmetic {
+                    self.arithmetic.assigned(self.slice(node.byte_range()));
+                    return Frame::Arithmetic;
+                }
+                Frame::Other
+            }
+            "redirected_statement" => Frame::Redirected(None),
+            "file_redirect" => Frame::Redirect { of, writes: None, is_named: false },
+            "heredoc_redirect" => {
+                self.heredoc(node);
+                Frame::Heredoc(of)
+            }
+            "heredoc_body" => {
+                self.free_until = self.free_until.max(node.end_byte());
+                Frame::Other
+            }
+            "arithmetic_expansion" | "c_style_for_statement" => Frame::Arithmetic,
+            "compound_statement" if self.slice(node.byte_range()).starts_with("((") => Frame::Arithmetic,
+            "do_group" => Frame::Other,
+            "function_definition" => {
+                self.unknown("a function is defined");
+                Frame::Other
+            }
+            "for_statement" => {
+                self.loop_variable(node);
+                Frame::Other
+            }
+            "command_substitution" => {
+                let inside = self.slice(node.byte_range());
+                if inside.starts_with('`') && inside.contains('\\') {
+                    self.unknown("a backslash between backquotes");
+                }
+                Frame::Other
+            }
+            "expansion" => {
+                if let Some(what) = parameter::doubt(self.slice(node.byte_range())) {
+                    self.unknown(what);
+                }
+                Frame::Other
+            }
+            "subscript" => {
+                if !arithmetic::is_plain_subscript(self.slice(node.byte_range())) {
+                    self.unknown("an array's index that is computed");
+                }
+                Frame::Other
+            }
+            _ if is_arithmetic && !is_substitution(kind) => Frame::Arithmetic,
+            _ => Frame::Other,
+        }
+    }
+
+    /// A new command; the statement around it learns which it is.
+    fn begin(&mut self, node: Node<'_>, parent: &mut Frame) -> usize {
+        let index = self.commands.len();
+        self.commands.push(Spans { place: node.byte_range(), ..Spans::default() });
+        if let Frame::Redirected(of @ None) = parent {
+            *of = Some(index);
+        }
+        index
+    }
+
+    fn child_of_command(&mut self, node: Node<'_>, index: usize) {
+        match node.kind() {
+            "variable_assignment" => {
+                let Some(command) = self.commands.get_mut(index) else { return };
+                if command.words.is_empty() {
+                    command.assignments.push(node.byte_range());
+                } else {
+                    command.words.push(node.byte_range());
+                }
+            }
+            "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {}
+            _ => self.add_word(index, node.byte_range()),
+        }
+    }
+
+    fn add_word(&mut self, index: usize, range: Range<usize>) {
+        let Some(command) = self.commands.get_mut(index) else { return };
+        match command.words.last_mut() {
+            // The grammar splits some words; only a blank does.
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => command.words.push(range),
+        }
+    }
+
+    fn child_of_redirect(
+        &mut self,
+        node: Node<'_>,
+        of: Option<usize>,
+        writes: Option<Operator>,
+        is_named: bool,
+    ) -> Frame {
+        let Some(operator) = writes else {
+            let operator = match node.kind() {
+                "<" => Some(Operator::Read),
+                ">" | ">>" | ">|" | "&>" | "&>>" | "<>" => Some(Operator::Write),
+                ">&" => Some(Operator::WriteOrDuplicate),
+                "<&" => Some(Operator::Duplicate),
+                "<&-" | ">&-" => Some(Operator::Close),
+                _ => None,
+            };
+            if node.kind() != "file_descriptor" && operator.is_none() {
+                self.unknown("a redirection");
+            }
+            return Frame::Redirect { of, writes: operator, is_named };
+        };
+        if !is_named && operator != Operator::Close {
+            self.files.push((node.byte_range(), operator));
+        } else {
+            match (of, self.files.last_mut()) {
+                (_, Some((range, _))) if operator != Operator::Close && range.end == node.start_byte() => {
+                    range.end = node.end_byte();
+                }
+                (Some(index), _) => self.add_word(index, node.byte_range()),
+                (None, _) => self.unknown("a word after a redirection"),
+            }
+        }
+        Frame::Redirect { of, writes, is_named: true }
+    }
+
+    fn child_of_arithmetic(&mut self, node: Node<'_>) {
+        let text = self.slice(node.byte_range());
+        match node.kind() {
+            "variable_name" | "word" => self.arithmetic.used(text),
+            "simple_expansion" => self.arithmetic.used(text.trim_start_matches('$')),
+            "expansion" if text.starts_with("${#") => {}
+            "expansion"
+            | "command_substitution"
+            | "string"
+            | "raw_string"
+            | "concatenation"
+            | "ansi_c_string"
+            | "subscript" => {
+                self.unknown("arithmetic over what is not known");
+            }
+            _ => {}
+        }
+    }
+
+    fn loop_variable(&mut self, node: Node<'_>) {
+        let name = node
+            .child_by_field_name("variable")
+            .map(|name| self.slice(name.byte_range()))
+            .unwrap_or_default();
+        self.arithmetic.spoiled(name);
+        if names::is_dangerous(name) {
+            self.unknown("a loop over a variable that other programs obey");
+        }
+    }
+
+    /// A here-document without quotes around its end is expanded; the grammar does not see backquotes in it.
+    fn heredoc(&mut self, node: Node<'_>) {
+        let mut cursor = node.walk();
+        let mut start = "";
+        for child in node.children(&mut cursor) {
+            let text = self.slice(child.byte_range());
+            match child.kind() {
+                "heredoc_start" => start = text,
+                "heredoc_body" if !start.contains(['\'', '"', '\\']) && text.contains('`') => {
+                    self.unknown("backquotes in a here-document");
+                }
+                "heredoc_end" => {
+                    let wanted = super::word::normal(start);
+                    if text.trim() != wanted || start.contains('$') {
+                        self.unknown("a here-document's end");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn finish(mut self) -> Reading<'a> {
+        let text = self.text;
+        let cut = |range: Range<usize>| Cow::Borrowed(text.get(range).unwrap_or_default());
+        self.reading.commands = std::mem::take(&mut self.commands)
+            .into_iter()
+            .map(|spans| RawCommand {
+                assignments: spans.assignments.into_iter().map(cut).collect(),
+                words: spans.words.into_iter().map(cut).collect(),
+                place: spans.place,
+            })
+            .collect();
+        for (range, operator) in std::mem::take(&mut self.files) {
+            let target = cut(range);
+            let is_number =
+                target == "-" || target.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            let is_written = match operator {
+                Operator::Read => false,
+                Operator::Write => true,
+                Operator::WriteOrDuplicate if !is_number => true,
+                Operator::Duplicate if !is_number => {
+                    self.unknown("a descriptor that is not known");
+                    continue;
+                }
+                _ => continue,
+            };
+            self.reading.files.push(RawFile { target, is_written });
+        }
+        if let Some(doubt) = self.arithmetic.doubt(&self.reading.commands) {
+            self.reading.doubt(doubt);
+        }
+        self.reading
+    }
+}
+
+fn is_substitution(kind: &str) -> bool {
+    matches!(
+        kind,
+        "command_substitution" | "process_substitution" | "string" | "expansion" | "simple_expansion"
+    )
+}
+
+/// Parts of `[ ... ]` that have words of their own.
+const EXPRESSIONS: &[&str] = &[
+    "binary_expression",
+    "unary_expression",
+    "parenthesized_expression",
+    "ternary_expression",
+    "postfix_expression",
+];
+
+/// Every construct that is looked into.
+const KINDS: &[&str] = &[
+    "ansi_c_string",
+    "arithmetic_expansion",
+    "array",
+    "binary_expression",
+    "brace_expression",
+    "c_style_for_statement",
+    "case_item",
+    "case_statement",
+    "command",
+    "command_name",
+    "command_substitution",
+    "comment",
+    "compound_statement",
+    "concatenation",
+    "declaration_command",
+    "do_group",
+    "elif_clause",
+    "else_clause",
+    "expansion",
+    "extglob_pattern",
+    "file_descriptor",
+    "file_redirect",
+    "for_statement",
+    "function_definition",
+    "heredoc_body",
+    "heredoc_content",
+    "heredoc_end",
+    "heredoc_redirect",
+    "heredoc_start",
+    "herestring_redirect",
+    "if_statement",
+    "list",
+    "negated_command",
+    "number",
+    "parenthesized_expression",
+    "pipeline",
+    "postfix_expression",
+    "process_substitution",
+    "program",
+    "raw_string",
+    "redirected_statement",
+    "regex",
+    "simple_expansion",
+    "special_variable_name",
+    "string",
+    "string_content",
+    "subscript",
+    "subshell",
+    "ternary_expression",
+    "test_command",
+    "test_operator",
+    "translated_string",
+    "unary_expression",
+    "unset_command",
+    "variable_assignment",
+    "variable_assignments",
+    "variable_name",
+    "while_statement",
+    "word",
+];

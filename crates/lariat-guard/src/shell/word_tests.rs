@@ -1,0 +1,51 @@
+use super::*;
+
+fn known(raw: &str) -> Option<String> {
+    unquoted(raw).unwrap().as_known().map(str::to_owned)
+}
+
+#[test]
+fn quotes_come_off_as_bash_takes_them_off() {
+    let cases = [
+        ("rm", "rm"),
+        (r"r\m", "rm"),
+        (r#"r"m""#, "rm"),
+        ("r''m", "rm"),
+        (r"$'\x72\155'", "rm"),
+        (r"$'\u0072m'", "rm"),
+        (r#"$"rm""#, "rm"),
+        ("r\\\nm", "rm"),
+        ("\"r\\\nm\"", "rm"),
+        (r#""a\b\"c\$""#, r#"a\b"c$"#),
+        ("'a\\'", "a\\"),
+        ("a$", "a$"),
+        (r#""a$""#, "a$"),
+        ("HEAD@{1}", "HEAD@{1}"),
+        ("{}", "{}"),
+        ("[", "["),
+        ("a=b", "a=b"),
+        (r"\$x", "$x"),
+    ];
+    for (raw, expected) in cases {
+        assert_eq!(known(raw).as_deref(), Some(expected), "{raw}");
+    }
+}
+
+#[test]
+fn what_bash_would_expand_is_not_known() {
+    let cases = [
+        "$x", "${x}", "$(x)", "`x`", "\"$x\"", "\"`x`\"", "*", "a?", "[ab]", "~", "~/x", "a=~/x", "{a,b}",
+        "{1..3}", "a{b,c}d", "$@", "$1", "$((1))", "$[1]", "<(x)", r"$'a\0b'", r"$'\xff'", "$-", "a=(1)",
+    ];
+    for raw in cases {
+        assert_eq!(known(raw), None, "{raw}");
+        assert_eq!(unquoted(raw).unwrap().text, raw);
+    }
+}
+
+#[test]
+fn what_is_no_word_is_told() {
+    for raw in ["a b", "a;b", "'a", "\"a", "$'a", "a|b", "a\nb", "a>b", "(a"] {
+        assert_eq!(unquoted(raw), Err(NoWord), "{raw}");
+    }
+}

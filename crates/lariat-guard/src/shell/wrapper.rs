@@ -1,0 +1,310 @@
+//! Programs that only run another program: which of their words is that program.
+//!
+//! Owns the table of wrappers and of their options. An option that is not in the table, or a word that is not known before
+//! the program, is a doubt: the program could be any later word.
+
+use super::Word;
+
+/// How the options of a wrapper are read.
+struct Wrapper {
+    name: &'static str,
+    /// Options that take a value.
+    values: &'static [&'static str],
+    /// Options that take none.
+    flags: &'static [&'static str],
+    /// Words before the program that are no options.
+    operands: usize,
+    /// Whether `NAME=VALUE` may stand before the program.
+    sets: bool,
+}
+
+const fn wrapper(
+    name: &'static str,
+    values: &'static [&'static str],
+    flags: &'static [&'static str],
+) -> Wrapper {
+    Wrapper { name, values, flags, operands: 0, sets: false }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper {
+        operands: 1,
+        ..wrapper(
+            "timeout",
+            &["-k", "-s", "--kill-after", "--signal"],
+            &["-v", "--verbose", "--foreground", "--preserve-status"],
+        )
+    },
+    wrapper("time", &[], &["-p", "-v", "-q"]),
+    wrapper("nice", &["-n", "--adjustment"], &["-0", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "-9"]),
+    wrapper("nohup", &[], &[]),
+    wrapper("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], &[]),
+    wrapper("command", &[], &["-p"]),
+    wrapper("builtin", &[], &[]),
+    wrapper("exec", &["-a"], &["-c", "-l"]),
+    wrapper("noglob", &[], &[]),
+    wrapper("nocorrect", &[], &[]),
+    Wrapper {
+        sets: true,
+        ..wrapper(
+            "env",
+            &["-u", "--unset", "-C", "--chdir"],
+            &["-", "-i", "-0", "-v", "--ignore-environment", "--null", "--debug"],
+        )
+    },
+    wrapper(
+        "xargs",
+        &[
+            "-I",
+            "-n",
+            "-P",
+            "-L",
+            "-s",
+            "-d",
+            "-E",
+            "-a",
+            "--replace",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--max-chars",
+            "--delimiter",
+            "--arg-file",
+        ],
+        &[
+            "-0",
+            "-r",
+            "-t",
+            "-p",
+            "-x",
+            "-o",
+            "--null",
+            "--no-run-if-empty",
+            "--verbose",
+            "--interactive",
+            "--exit",
+            "--open-tty",
+        ],
+    ),
+    Wrapper {
+        sets: true,
+        ..wrapper(
+            "sudo",
+            &[
+                "-u", "-g", "-p", "-C", "-T", "-r", "-t", "-h", "-D", "--user", "--group", "--prompt",
+                "--host", "--chdir",
+            ],
+            &[
+                "-n",
+                "-E",
+                "-H",
+                "-S",
+                "-k",
+                "-b",
+                "-A",
+                "-P",
+                "-B",
+                "--non-interactive",
+                "--preserve-env",
+                "--set-home",
+                "--stdin",
+            ],
+        )
+    },
+    wrapper("doas", &["-u", "-C", "-a"], &["-n", "-L"]),
+    wrapper("setsid", &[], &["-c", "-f", "-w", "--ctty", "--fork", "--wait"]),
+    wrapper("ionice", &["-c", "-n", "--class", "--classdata"], &["-t", "--ignore"]),
+    wrapper("chrt", &[], &[]),
+    Wrapper {
+        operands: 1,
+        ..wrapper(
+            "flock",
+            &["-w", "-E", "--timeout", "--wait", "--conflict-exit-code"],
+            &[
+                "-s",
+                "-x",
+                "-e",
+                "-n",
+                "-u",
+                "-o",
+                "-F",
+                "--shared",
+                "--exclusive",
+                "--nonblock",
+                "--nb",
+                "--unlock",
+                "--close",
+                "--no-fork",
+                "--verbose",
+            ],
+        )
+    },
+    wrapper(
+        "strace",
+        &["-e", "-s", "-a", "-P", "-I", "-O", "-S", "-X", "-b"],
+        &[
+            "-f", "-ff", "-c", "-C", "-q", "-qq", "-r", "-t", "-tt", "-ttt", "-T", "-v", "-x", "-xx", "-y",
+            "-yy", "-Y", "-z", "-Z", "-k", "-i", "-n", "-d",
+        ],
+    ),
+];
+
+/// Which word of a command is the program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    /// It is no wrapper, or runs nothing: the command is what it says.
+    Nothing,
+    /// The words from here on; and the variables that are set for them.
+    Program { at: usize, sets: Vec<(String, Word)> },
+    /// It runs something that cannot be told.
+    Hidden,
+}
+
+/// The name of a program without its folder.
+pub(super) fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Looks for the program that a command runs.
+pub(super) fn inside(words: &[Word]) -> Inside {
+    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Inside::Nothing };
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return Inside::Nothing };
+    let mut at = 1;
+    let mut operands = wrapper.operands;
+    let mut sets = Vec::new();
+    let mut has_options = true;
+    loop {
+        let Some(word) = words.get(at) else {
+            // `xargs` alone runs `echo`; the others run nothing.
+            return Inside::Nothing;
+        };
+        if wrapper.sets
+            && operands == 0
+            && let Some((name, value)) = word.text.split_once('=')
+            && super::names::is_name(name)
+        {
+            let value = if word.is_known { Word::known(value) } else { Word::unknown(value) };
+            sets.push((name.to_owned(), value));
+            at += 1;
+            continue;
+        }
+        let Some(text) = word.as_known() else { return Inside::Hidden };
+        if wrapper.sets && text.contains('=') && !text.starts_with('-') {
+            // A variable with a name that is none: a function for bash, for one.
+            return Inside::Hidden;
+        }
+        if has_options && text == "--" {
+            has_options = false;
+            at += 1;
+        } else if has_options && text.starts_with('-') && (text.len() > 1 || wrapper.flags.contains(&"-")) {
+            match wrapper.option(text) {
+                Some(words) => at += words,
+                // Asked for a meaning, nothing runs.
+                None if name == "command" && matches!(text, "-v" | "-V") => return Inside::Nothing,
+                None if matches!(text, "--help" | "--version") => return Inside::Nothing,
+                None => return Inside::Hidden,
+            }
+        } else if operands > 0 {
+            operands -= 1;
+            at += 1;
+        } else {
+            return Inside::Program { at, sets };
+        }
+    }
+}
+
+impl Wrapper {
+    /// How many words an option takes, itself among them.
+    fn option(&self, text: &str) -> Option<usize> {
+        if self.flags.contains(&text) {
+            return Some(1);
+        }
+        if self.values.contains(&text) {
+            return Some(2);
+        }
+        if text.starts_with("--") {
+            let (name, _) = text.split_once('=')?;
+            return self.values.contains(&name).then_some(1);
+        }
+        // A cluster: flags, then perhaps one with its value.
+        let letters = text.strip_prefix('-')?;
+        for (at, letter) in letters.char_indices() {
+            let option = format!("-{letter}");
+            if self.values.contains(&option.as_str()) {
+                return Some(if at + letter.len_utf8() == letters.len() { 2 } else { 1 });
+            }
+            if !self.flags.contains(&option.as_str()) {
+                return None;
+            }
+        }
+        Some(1)
+    }
+}
+
+/// Shells whose language is the one that is read here.
+const SHELLS: &[&str] = &["bash", "sh", "dash"];
+/// Shells with a language of their own; close enough to list what they run, not to be sure of it.
+const OTHER_SHELLS: &[&str] = &["ash", "csh", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"];
+
+/// What a shell is told to run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Text<'a> {
+    /// It is no shell, or runs no text.
+    Nothing,
+    /// This text, perhaps in another language.
+    Known { text: &'a str, is_ours: bool },
+    /// A text that is not known.
+    Hidden,
+}
+
+/// The text of `bash -c TEXT`.
+pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
+    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Text::Nothing };
+    let is_ours = SHELLS.contains(&name);
+    if !is_ours && !OTHER_SHELLS.contains(&name) {
+        return Text::Nothing;
+    }
+    let mut rest = words.iter().skip(1);
+    let mut wants_text = false;
+    while let Some(word) = rest.next() {
+        let Some(text) = word.as_known() else { return Text::Hidden };
+        if text == "--" {
+            // The next word is the text, or a file.
+            let next = rest.next();
+            return match next.map(|word| (wants_text, word.as_known())) {
+                Some((true, Some(text))) => Text::Known { text, is_ours },
+                Some((true, None)) => Text::Hidden,
+                Some((false, _)) | None => Text::Nothing,
+            };
+        }
+        match text {
+            "--login" | "--norc" | "--noprofile" | "--posix" | "--noediting" | "--verbose"
+            | "--restricted" => continue,
+            "--version" | "--help" => return Text::Nothing,
+            _ if text.starts_with("--") => return Text::Hidden,
+            _ => {}
+        }
+        let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
+            return if wants_text { Text::Known { text, is_ours } } else { Text::Nothing };
+        };
+        wants_text |= letters.contains('c') && text.starts_with('-');
+        for _ in letters.matches(['o', 'O']) {
+            if rest.next().is_none_or(|value| !value.is_known) {
+                return Text::Hidden;
+            }
+        }
+        if !letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Text::Hidden;
+        }
+    }
+    Text::Nothing
+}
+
+/// Whether a shell is started that takes its commands from its input, or from a file.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name) || OTHER_SHELLS.contains(&name)
+}
+
+#[cfg(test)]
+#[path = "wrapper_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+use super::super::{Script, analyse};
+
+fn seen(text: &str) -> Vec<String> {
+    let Script { commands, .. } = analyse(text);
+    commands
+        .iter()
+        .map(|command| command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+#[test]
+fn wrappers_are_looked_through() {
+    let cases = [
+        ("timeout 5 rm x", "rm x"),
+        ("timeout -s KILL --foreground 5s rm x", "rm x"),
+        ("timeout -k5 5 nice -n 3 rm x", "rm x"),
+        ("nice -10 rm x", "rm x"),
+        ("time -p rm x", "rm x"),
+        ("nohup rm x", "rm x"),
+        ("stdbuf -oL rm x", "rm x"),
+        ("command -p rm x", "rm x"),
+        ("builtin cd x", "cd x"),
+        ("exec -a ls rm x", "rm x"),
+        ("env -i -u A B=1 rm x", "rm x"),
+        ("/usr/bin/env rm x", "rm x"),
+        ("xargs -0 -n 1 rm x", "rm x "),
+        ("xargs -I{} rm {}", "rm {}"),
+        ("sudo -u root rm x", "rm x"),
+        ("setsid rm x", "rm x"),
+        ("ionice -c3 rm x", "rm x"),
+        ("flock -n f rm x", "rm x"),
+        ("strace -f -e trace=open rm x", "rm x"),
+        ("bash -c 'rm x'", "rm x"),
+        ("bash -lc 'rm x'", "rm x"),
+        ("sh -euo pipefail -c 'rm x' a b", "rm x"),
+        ("bash -c -- 'rm x'", "rm x"),
+        ("env bash -c \"sh -c 'rm x'\"", "rm x"),
+        ("find . -exec rm x ';'", "rm x"),
+    ];
+    for (text, expected) in cases {
+        assert!(seen(text).iter().any(|command| command == expected), "{text}: {:?}", seen(text));
+        assert_eq!(analyse(text).doubts, [], "{text}");
+    }
+}
+
+#[test]
+fn wrappers_that_hide_what_they_run_are_doubts() {
+    let cases = [
+        "timeout $X rm x",
+        "timeout --unheard-of 5 rm x",
+        "env -S 'rm x'",
+        "env \"$X\" ls",
+        "bash -c \"$X\"",
+        "bash $X",
+        "xargs $X",
+        "sudo -s ls",
+        "sudo -i",
+        "xargs -I{} {}",
+        "env 'BASH_FUNC_ls%%=() { rm; }' bash -c ls",
+        "bash --rcfile x -c ls",
+        "zsh -c 'rm x'",
+        "watch rm x",
+        "time -o f ls",
+    ];
+    for text in cases {
+        assert!(!analyse(text).doubts.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn commands_that_run_nothing_stay_what_they_are() {
+    for text in ["command -v git", "timeout --version", "env", "nohup", "bash file.sh", "bash --version"] {
+        assert_eq!(seen(text), [text]);
+        assert_eq!(analyse(text).doubts, [], "{text}");
+    }
+}

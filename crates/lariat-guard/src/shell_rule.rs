@@ -1,0 +1,186 @@
+//! `Bash(...)` rules against the commands of a script.
+//!
+//! Owns the patterns and the two directions of matching. A rule that denies or asks sees a command in every spelling:
+//! with and without wrappers, variables, directories of programs, and as it was written. A rule that allows sees one
+//! spelling and must cover the whole command. Whether every command is covered is decided by `judge`.
+
+use crate::program::{
+    base, is_broad, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
+    options_before_subcommand,
+};
+use crate::shell::{Command, Word};
+use crate::wildcard::Wildcard;
+
+/// The pattern of a rule for commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandPattern {
+    whole: Wildcard,
+    /// For a final ` *`: the same without it, so that the bare command fits.
+    bare: Option<Wildcard>,
+}
+
+impl CommandPattern {
+    /// `*` anywhere; a final ` *` or `:*` also stands for nothing at all.
+    pub(crate) fn new(text: &str) -> Self {
+        match text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")) {
+            Some(start) if !start.is_empty() => {
+                Self { whole: Wildcard::new(&format!("{start} *")), bare: Some(Wildcard::new(start)) }
+            }
+            _ => Self { whole: Wildcard::new(text), bare: None },
+        }
+    }
+
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        self.whole.matches(text) || self.bare.as_ref().is_some_and(|bare| bare.matches(text))
+    }
+
+    fn is_literal(&self) -> bool {
+        self.whole.is_literal()
+    }
+
+    /// True when its first word is this program, letter by letter.
+    fn names(&self, program: &str) -> bool {
+        let rest = self.whole.start().strip_prefix(program);
+        rest.is_some_and(|rest| rest.starts_with(' ') || (rest.is_empty() && self.is_literal()))
+    }
+}
+
+/// Every spelling of a command that a rule which denies or asks may name.
+pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
+    let mut spellings = Vec::with_capacity(4);
+    let plain = joined(&command.words, |word| word.text.clone());
+    let Some(program) = command.words.first() else { return written(command, script).into_iter().collect() };
+    let skipped =
+        options_before_subcommand(&program.text, rest(&command.words).map(|word| word.text.as_str()));
+    if skipped > 0 {
+        let kept = command.words.iter().skip(1 + skipped).map(|word| word.text.as_str());
+        let direct: Vec<&str> = std::iter::once(base(&program.text)).chain(kept).collect();
+        spellings.push(direct.join(" "));
+    }
+    if let Some(named) = without_directory(&plain, &program.text) {
+        spellings.push(named);
+    }
+    for index in 0..command.wrappers.len() {
+        let wrappers = command.wrappers.get(index..).unwrap_or_default();
+        let whole = format!("{} {plain}", wrappers.join(" "));
+        let first = whole.split(' ').next().unwrap_or_default().to_owned();
+        spellings.extend(without_directory(&whole, &first));
+        spellings.push(whole);
+    }
+    let written = written(command, script).filter(|written| *written != plain);
+    spellings.push(plain);
+    spellings.extend(written);
+    spellings
+}
+
+fn without_directory(whole: &str, program: &str) -> Option<String> {
+    let name = base(program);
+    (name != program && !name.is_empty())
+        .then(|| format!("{name}{}", whole.strip_prefix(program).unwrap_or_default()))
+}
+
+fn written(command: &Command, script: &str) -> Option<String> {
+    script.get(command.place.clone()).filter(|text| !text.is_empty()).map(|text| text.trim().to_owned())
+}
+
+fn rest(words: &[Word]) -> impl Iterator<Item = &Word> {
+    words.iter().skip(1)
+}
+
+fn joined(words: &[Word], text: impl Fn(&Word) -> String) -> String {
+    words.iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// A command as a rule that allows sees it.
+pub(crate) struct Covering {
+    /// From the first wrapper that is not looked through.
+    text: String,
+    /// As it was written; only when nothing was looked through.
+    written: Option<String>,
+    /// What it starts with.
+    program: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    /// Only by a rule that begins with its name.
+    ByName,
+    /// Only by a rule without `*`.
+    Exact,
+}
+
+impl Covering {
+    /// `None` when no rule can allow it: its program is not known, or a variable changes what it means.
+    pub(crate) fn new(command: &Command, script: &str) -> Option<Self> {
+        if !command.words.first().is_some_and(|program| program.is_known && !program.text.is_empty()) {
+            return None;
+        }
+        if !command.assignments.iter().all(|assignment| is_safe_variable(&assignment.name)) {
+            return None;
+        }
+        let shown = command.wrappers.iter().skip_while(|wrapper| is_transparent(wrapper));
+        let shown: Vec<&str> = shown.map(String::as_str).collect();
+        let words = joined(&command.words, quoted);
+        let text = if shown.is_empty() { words } else { format!("{} {words}", shown.join(" ")) };
+        let program = text.split(' ').next().unwrap_or_default().to_owned();
+        let plain = command.wrappers.is_empty() && command.assignments.is_empty();
+        let written = plain.then(|| written(command, script)).flatten();
+        let kind = kind(command, &shown);
+        Some(Self { text, written, program, kind })
+    }
+
+    /// Whether a rule allows it.
+    pub(crate) fn is_covered_by(&self, pattern: &CommandPattern) -> bool {
+        let fits = pattern.matches(&self.text)
+            || self.written.as_deref().is_some_and(|written| pattern.matches(written));
+        fits && (pattern.is_literal()
+            || match self.kind {
+                Kind::Plain => true,
+                Kind::ByName => pattern.names(&self.program),
+                Kind::Exact => false,
+            })
+    }
+
+    /// The text that a rule would have to name.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether only a rule without `*` can allow it.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.kind == Kind::Exact
+    }
+}
+
+fn kind(command: &Command, shown: &[&str]) -> Kind {
+    let program = command.words.first().map_or("", |word| word.text.as_str());
+    let never = |text: &str| is_never_by_pattern(text.split(' ').next().unwrap_or_default());
+    let acts = base(program) == "find"
+        && rest(&command.words).any(|word| is_find_action(&word.text) || hides_an_option(word));
+    if acts || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
+        Kind::Exact
+    } else if !shown.is_empty() || is_broad(command) {
+        Kind::ByName
+    } else {
+        Kind::Plain
+    }
+}
+
+/// Whether a word could become an option when bash expands it.
+pub(crate) fn hides_an_option(word: &Word) -> bool {
+    !word.is_known
+        && (word.text.is_empty() || word.text.starts_with(['$', '`', '*', '?', '[', '{', '-', '"', '\'']))
+}
+
+/// A word as a rule spells it: in quotes where its end would not be seen.
+fn quoted(word: &Word) -> String {
+    let is_plain =
+        !word.text.is_empty() && !word.text.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"');
+    if !word.is_known || is_plain {
+        word.text.clone()
+    } else {
+        format!("'{}'", word.text.replace('\'', r"'\''"))
+    }
+}

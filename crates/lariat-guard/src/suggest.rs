@@ -1,0 +1,146 @@
+//! What "always" would remember.
+//!
+//! Owns the generalising of a call into rules: `cargo test --all` becomes `Bash(cargo test *)`; what runs its arguments is
+//! remembered word by word or not at all. Invariant: the rules that are shown are exactly what is stored, and with them
+//! the same call would run; where that cannot be, nothing is offered.
+
+use std::path::Path;
+
+use lariat_core::permission::DangerLevel;
+
+use crate::judge::{Guard, Query};
+use crate::judgement::Decision;
+use crate::origin::Level;
+use crate::part::{Access, Call, Part, What};
+use crate::program::{base, is_broad, is_editor, subcommands};
+use crate::rule::{Effect, Rule};
+use crate::settings::{Layer, Settings, Trust};
+use crate::shell::Command;
+use crate::shell_rule::Covering;
+use crate::tool_name::{About, about};
+
+/// Rules that one answer may add.
+const LIMIT: usize = 5;
+
+/// Programs for which nothing is remembered: allowing one command of theirs says nothing about the next.
+const NEVER: &[&str] = &[
+    "sudo", "doas", "su", "pkexec", "eval", "source", ".", "exec", "bash", "sh", "dash", "zsh", "ksh",
+    "fish", "ssh", "env", "xargs", "rm", "dd", "chmod", "chown", "kill", "pkill", "killall", "reboot",
+    "shutdown",
+];
+
+impl Guard {
+    /// The rules that would let a call run from now on: at most five, none if they would not suffice.
+    ///
+    /// They are meant for the local settings of the project.
+    pub fn suggest(&self, query: &Query<'_>) -> Vec<String> {
+        let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
+        let mut rules: Vec<String> = Vec::new();
+        for part in &call.parts {
+            if part.danger == DangerLevel::Safe {
+                continue;
+            }
+            match self.rule_for(part, &call, query.tool) {
+                Some(rule) if rules.contains(&rule) => {}
+                Some(rule) => rules.push(rule),
+                None => return Vec::new(),
+            }
+        }
+        if rules.len() > LIMIT || !self.suffice(&rules, query) { Vec::new() } else { rules }
+    }
+
+    /// Whether the call would run with these rules.
+    fn suffice(&self, rules: &[String], query: &Query<'_>) -> bool {
+        let origin = crate::Origin::file(Level::Local, ".claude/settings.local.json");
+        let layer = rules.iter().fold(Layer::new(origin), |layer, rule| layer.with_rule(Effect::Allow, rule));
+        let added: Vec<Rule> = Settings::merge([layer], Trust::Trusted).rules;
+        let mut settings = self.settings().clone();
+        settings.rules.extend(added);
+        let ground = self.ground();
+        let guard = Self::new(settings, ground.places.clone(), ground.resolver.clone());
+        guard.judge(query).verdict == Decision::Allow
+    }
+
+    fn rule_for(&self, part: &Part, call: &Call, tool: &str) -> Option<String> {
+        if part.critical.is_some() || part.protected.is_some() {
+            return None;
+        }
+        match &part.what {
+            What::Command(_) => {
+                let command = call.command(part)?;
+                let program = command.words.first()?.text.as_str();
+                let covering = Covering::new(command, &call.text)?;
+                let first = covering.text().split(' ').next().unwrap_or_default();
+                if NEVER.contains(&base(program)) || NEVER.contains(&base(first)) {
+                    return None;
+                }
+                let text = generalised(&covering, command);
+                (!text.contains(['(', ')', '\n'])).then(|| format!("Bash({text})"))
+            }
+            What::File => {
+                let touch = part.touches.first()?;
+                let path = touch.target.real.as_deref()?;
+                let name = match touch.access {
+                    Access::Read => "Read",
+                    Access::Write => "Edit",
+                    Access::Enter => "Cd",
+                };
+                Some(format!("{name}({})", self.pattern(path, touch.access)?))
+            }
+            What::Address(host) => host.as_ref().map(|host| format!("WebFetch(domain:{host})")),
+            What::Name(_) => None,
+            What::Tool if matches!(about(tool), About::Nothing) => Some(tool.to_owned()),
+            What::Tool => None,
+        }
+    }
+
+    /// A file of the project, or the directory of a file that is read elsewhere.
+    fn pattern(&self, path: &Path, access: Access) -> Option<String> {
+        let places = &self.ground().places;
+        let real = self.ground().resolver.real(&places.project);
+        let own = path.strip_prefix(&places.project).ok();
+        let own = own.or_else(|| real.and_then(|real| path.strip_prefix(real).ok()));
+        if let Some(own) = own {
+            return Some(format!("/{}", escaped(own.to_str()?)));
+        }
+        // Beneath a directory of its own, not of the root or the home.
+        let directory =
+            path.parent().filter(|parent| parent.components().count() > 2 && **parent != *places.home);
+        match (access, directory) {
+            (Access::Read, Some(directory)) => Some(format!("/{}/**", escaped(directory.to_str()?))),
+            _ => Some(format!("/{}", escaped(path.to_str()?))),
+        }
+    }
+}
+
+/// The text of a rule for a command.
+fn generalised(covering: &Covering, command: &Command) -> String {
+    let exact = covering.text().to_owned();
+    let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+    let Some(program) = words.first() else { return exact };
+    if covering.is_exact() || command.runs_its_arguments() || !exact.starts_with(program) {
+        return exact;
+    }
+    match (subcommands(program), words.get(1), words.get(2)) {
+        (Some(known), Some(name), _) if !known.contains(name) => exact,
+        // They have a second level.
+        (Some(_), Some(name), Some(second)) if *program == "gh" && !second.starts_with('-') => {
+            format!("{program} {name} {second} *")
+        }
+        (Some(_), Some(name), _) if *program != "gh" => format!("{program} {name} *"),
+        (None, ..) if is_editor(program) && !is_broad(command) => format!("{program} *"),
+        _ => exact,
+    }
+}
+
+/// With the letters that a pattern gives a meaning to behind a backslash.
+fn escaped(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for letter in path.chars() {
+        if "*?[]\\{}".contains(letter) {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text
+}

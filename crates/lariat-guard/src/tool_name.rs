@@ -1,0 +1,123 @@
+//! Which of our tools a name in a rule means, and what a tool's call is about.
+//!
+//! Owns two tables: the names that Claude Code's settings use, and the field of each tool that its specifiers speak of. A
+//! name that is in neither is a tool's own name: tools of an embedding program and of MCP servers are not known here.
+
+/// What the specifier of a rule for a tool speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// A shell command, in `command`.
+    Command,
+    /// Text for a program that is already running, in `text`.
+    Input,
+    /// A file or directory that is read, in `path`.
+    Read,
+    /// A file that is written, in `path`.
+    Write,
+    /// Files that are written, in `patch`.
+    Patch,
+    /// An address, in `url`.
+    Address,
+    /// An agent, by its name.
+    Agent,
+    /// A skill, by its name and arguments.
+    Skill,
+    /// A directory to work in, in `path`.
+    Directory,
+    /// Nothing that rules speak of.
+    Nothing,
+}
+
+/// Whether path specifiers of a name in settings count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paths {
+    /// They do.
+    Consulted,
+    /// They do not: `Read(...)` or `Edit(...)` is to be used.
+    Ignored,
+}
+
+/// A name in settings.
+pub(crate) struct Alias {
+    pub(crate) name: &'static str,
+    pub(crate) tools: &'static [&'static str],
+    pub(crate) about: About,
+    pub(crate) paths: Paths,
+}
+
+const READERS: &[&str] = &["read_file", "list_files", "glob", "search"];
+const WRITERS: &[&str] = &["write_file", "edit_file", "multi_edit", "apply_patch"];
+
+const fn alias(name: &'static str, tools: &'static [&'static str], about: About) -> Alias {
+    Alias { name, tools, about, paths: Paths::Consulted }
+}
+
+const fn pathless(name: &'static str, tools: &'static [&'static str], about: About) -> Alias {
+    Alias { name, tools, about, paths: Paths::Ignored }
+}
+
+/// The names that Claude Code's settings use.
+const ALIASES: &[Alias] = &[
+    alias("Bash", &["bash", "bash_input", "bash_output", "bash_stop"], About::Command),
+    alias("BashOutput", &["bash_output"], About::Nothing),
+    alias("KillBash", &["bash_stop"], About::Nothing),
+    alias("KillShell", &["bash_stop"], About::Nothing),
+    alias("Read", READERS, About::Read),
+    pathless("LS", &["list_files"], About::Read),
+    pathless("Glob", &["glob"], About::Read),
+    pathless("Grep", &["search"], About::Read),
+    pathless("NotebookRead", &["read_file"], About::Read),
+    alias("Edit", WRITERS, About::Write),
+    pathless("MultiEdit", WRITERS, About::Write),
+    pathless("Write", WRITERS, About::Write),
+    pathless("NotebookEdit", WRITERS, About::Write),
+    alias("WebFetch", &["fetch"], About::Address),
+    alias("WebSearch", &["web_search"], About::Nothing),
+    alias("Agent", &["agent", "task"], About::Agent),
+    alias("Task", &["agent", "task"], About::Agent),
+    alias("Skill", &["skill"], About::Skill),
+    alias("Cd", &["cd"], About::Directory),
+    alias("TodoWrite", &["todo"], About::Nothing),
+    alias("AskUserQuestion", &["ask_user"], About::Nothing),
+];
+
+/// Our own tools.
+const OWN: &[(&str, About)] = &[
+    ("bash", About::Command),
+    ("bash_input", About::Input),
+    ("read_file", About::Read),
+    ("list_files", About::Read),
+    ("glob", About::Read),
+    ("search", About::Read),
+    ("write_file", About::Write),
+    ("edit_file", About::Write),
+    ("multi_edit", About::Write),
+    ("apply_patch", About::Patch),
+    ("fetch", About::Address),
+    ("agent", About::Agent),
+    ("task", About::Agent),
+    ("skill", About::Skill),
+    ("cd", About::Directory),
+];
+
+/// Fields that hold what a call is about: no parameter rule reaches them.
+pub(crate) const PRIMARY: &[&str] =
+    &["command", "path", "file_path", "notebook_path", "url", "patch", "content", "text", "prompt"];
+
+/// What begins the name of a tool of an MCP server.
+pub(crate) const MCP: &str = "mcp__";
+
+/// The entry of a name in settings.
+pub(crate) fn alias_of(name: &str) -> Option<&'static Alias> {
+    ALIASES.iter().find(|alias| alias.name == name)
+}
+
+/// The names in settings that stand for a tool.
+pub(crate) fn aliases_of(tool: &str) -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().filter(move |alias| alias.tools.contains(&tool)).map(|alias| alias.name)
+}
+
+/// What a call of a tool is about.
+pub(crate) fn about(tool: &str) -> About {
+    OWN.iter().find(|(name, _)| *name == tool).map_or(About::Nothing, |(_, about)| *about)
+}
