@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::content::ToolCall;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
-use crate::tool::ToolEffects;
+use crate::tool::{ToolEffects, ToolError, ToolResult};
 
 /// How much damage a call could do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -196,6 +196,23 @@ impl<'a> PolicyQuery<'a> {
 pub trait PermissionPolicy: Send + Sync {
     /// The verdict on a call.
     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict>;
+
+    /// A question of this policy was answered, and the answer is recorded. Also told of a session that goes on, for
+    /// every answer that still counts.
+    fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+        let _ = (request, decision);
+    }
+
+    /// A call ended, and what came of it is about to be recorded: here it can still be changed. The future is dropped
+    /// when the call's time is over; the result is then recorded as it is.
+    fn finished<'a>(
+        &'a self,
+        query: PolicyQuery<'a>,
+        result: &'a mut Result<ToolResult, ToolError>,
+    ) -> BoxFuture<'a, ()> {
+        let _ = (query, result);
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Puts a question to a person and waits for the answer, however long it takes.

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use crate::ground::Ground;
 use crate::judgement::{Cause, Decision, Judgement, Reason};
 use crate::mode::{Confinement, Mode, Stance};
+use crate::origin::Origin;
 use crate::part::{Access, Call, Part, Touch};
 use crate::place::{Places, Resolver};
 use crate::rule::{Effect, Rule, Warning};
 use crate::rulebook::Rulebook;
-use crate::settings::Settings;
+use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Doubt;
 use crate::tool_name::{About, about, alias_of};
 
@@ -101,7 +102,7 @@ impl Guard {
         let mode = self.settings.permitted(query.mode);
         let asked = if mode == Mode::DontAsk { Decision::Deny } else { Decision::Ask };
 
-        let denied = self.restricting(Effect::Deny, query, &call);
+        let denied = restricting(&self.rulebook, Effect::Deny, query, &call);
         if !denied.is_empty() {
             return decide(Decision::Deny, denied);
         }
@@ -111,7 +112,7 @@ impl Guard {
                 return decide(Decision::Deny, refused);
             }
         }
-        let ask = self.restricting(Effect::Ask, query, &call);
+        let ask = restricting(&self.rulebook, Effect::Ask, query, &call);
         if !ask.is_empty() {
             return decide(asked, ask);
         }
@@ -130,21 +131,17 @@ impl Guard {
         if open.is_empty() { decide(Decision::Allow, passed) } else { decide(asked, open) }
     }
 
-    /// The rules of one effect that fit, with the parts they fit.
-    fn restricting(&self, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
-        let whole = self.rulebook.of_call(effect, query.tool, query.arguments);
-        let text = || {
-            let has_text = !call.text.is_empty();
-            has_text.then(|| self.rulebook.of_text(effect, &call.text)).flatten()
-        };
-        if let Some(rule) = whole.or_else(text) {
-            return vec![Reason::rule(shown(call, query), rule)];
+    /// Whether a rule speaks of a call, or of a part of it. One that cannot be read, and a call that cannot, count as if.
+    pub fn fits(&self, rule: &str, tool: &str, arguments: &Value, effects: ToolEffects) -> bool {
+        let layer = Layer::new(Origin::flags()).with_rule(Effect::Ask, rule);
+        let settings = Settings::merge([layer], Trust::Trusted);
+        let (rulebook, broken) = Rulebook::new(settings.rules, &self.ground);
+        if !broken.is_empty() || !settings.warnings.is_empty() {
+            return true;
         }
-        let fitting = call.parts.iter().filter_map(|part| {
-            let rule = self.rulebook.restricting(effect, query.tool, part, call)?;
-            Some(Reason::rule(&part.shown, rule))
-        });
-        fitting.collect()
+        let query = Query::new(tool, arguments, effects);
+        let call = Call::new(tool, arguments, effects, &self.ground);
+        call.is_unreadable() || !restricting(&rulebook, Effect::Ask, &query, &call).is_empty()
     }
 
     /// What no rule and hardly a mode may let through.
@@ -217,6 +214,23 @@ impl Guard {
     pub(crate) const fn ground(&self) -> &Ground {
         &self.ground
     }
+}
+
+/// The rules of one effect that fit, with the parts they fit.
+fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
+    let whole = rulebook.of_call(effect, query.tool, query.arguments);
+    let text = || {
+        let has_text = !call.text.is_empty();
+        has_text.then(|| rulebook.of_text(effect, &call.text)).flatten()
+    };
+    if let Some(rule) = whole.or_else(text) {
+        return vec![Reason::rule(shown(call, query), rule)];
+    }
+    let fitting = call.parts.iter().filter_map(|part| {
+        let rule = rulebook.restricting(effect, query.tool, part, call)?;
+        Some(Reason::rule(&part.shown, rule))
+    });
+    fitting.collect()
 }
 
 fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {

@@ -24,6 +24,7 @@
 //! # Ok::<(), lariat_guard::SettingsError>(())
 //! ```
 
+mod approvals;
 mod critical;
 mod danger;
 pub mod display;
@@ -52,6 +53,7 @@ mod tool_name;
 pub mod trust;
 mod wildcard;
 
+pub use approvals::{Approval, ApprovalBook};
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, Decision, Judgement, Reason};
 pub use kept::KeptError;

@@ -2,12 +2,14 @@
 //!
 //! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
 //! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
+//! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
 //! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
 //!
 //! Models, tools and stores come in through the contracts of `lariat-core`.
 
 pub mod agent;
 pub mod drive;
+pub mod gate;
 pub mod memory;
 pub mod observe;
 pub mod system;
@@ -16,4 +18,5 @@ pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
     RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
+pub use gate::Gate;
 pub use memory::MemoryStore;

@@ -9,12 +9,14 @@
 
 mod answer;
 mod book;
+mod foreign;
 mod matcher;
 mod run;
 mod told;
 
 pub use answer::{Answer, Decision, Outcome};
 pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
+pub use foreign::{foreign_input, foreign_name, own_input};
 pub use matcher::Matcher;
 pub use run::{Ended, HookRunner, fire};
 pub use told::Told;

@@ -12,6 +12,7 @@ use lariat_core::event::{
 };
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::permission::{PermissionDecision, PermissionPolicy, PermissionRequest};
 use lariat_core::run::{Run, RunConfig, RunParts, StartError};
 use lariat_core::session::{SessionFold, SessionSnapshot};
 use lariat_core::store::StoreError;
@@ -90,6 +91,8 @@ pub struct AgentContext {
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
     last_loop_id: Option<LoopId>,
+    /// Answers of people in the journal, until the policy was told of them.
+    answers: Vec<(Arc<PermissionRequest>, PermissionDecision)>,
     /// The journal may hold more than this: it is read before the next loop.
     stale: bool,
 }
@@ -111,6 +114,7 @@ impl AgentContext {
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
+            answers: Vec::new(),
             stale: true,
         }
     }
@@ -140,7 +144,15 @@ impl AgentContext {
         self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
+        self.answers = answers(events);
         Ok(journaled)
+    }
+
+    /// Tells a policy what people answered in this session before.
+    pub(super) fn tell_answers(&mut self, policy: &dyn PermissionPolicy) {
+        for (request, decision) in self.answers.drain(..) {
+            policy.answered(&request, &decision);
+        }
     }
 
     /// Reads the journal if somebody else may have written to it.
@@ -237,6 +249,7 @@ impl AgentContext {
         kind: Option<ContinuationKind>,
     ) -> Result<Run, BeginError> {
         self.refresh().await?;
+        self.tell_answers(&*config.ports.policy);
         if kind.as_ref().is_some_and(|kind| *kind != ContinuationKind::Default) {
             self.rewind_to_last_prompt();
         }
@@ -364,4 +377,22 @@ impl From<BeginError> for super::AgentError {
             BeginError::Interrupted(loop_id) => Self::Interrupted(loop_id),
         }
     }
+}
+
+/// The questions of a journal with their answers.
+fn answers(events: &[Event]) -> Vec<(Arc<PermissionRequest>, PermissionDecision)> {
+    let mut asked: Vec<&Arc<PermissionRequest>> = Vec::new();
+    let mut answered = Vec::new();
+    for event in events {
+        match &event.event {
+            AgentEvent::PermissionRequired { request } => asked.push(request),
+            AgentEvent::PermissionDecided { request_id, decision, .. } => {
+                if let Some(at) = asked.iter().position(|request| request.id == *request_id) {
+                    answered.push((Arc::clone(asked.swap_remove(at)), decision.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+    answered
 }

@@ -103,6 +103,7 @@ pub(super) async fn recover(
 ) -> Result<Option<AgentOutput>, AgentError> {
     context.drop_unrecorded();
     let Journaled { fold, snapshot, events } = context.read().await?;
+    context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     let recovered = Run::recover_from(config.run.clone(), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());

@@ -12,7 +12,6 @@ use lariat_core::hooks::HookInterest;
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::permission::{PolicyQuery, Verdict};
 use lariat_core::run::Input;
-use lariat_core::tool::ToolEffects;
 
 use super::ports::Ports;
 
@@ -25,7 +24,7 @@ pub(crate) fn authorize(
 ) -> BoxFuture<'static, Input> {
     let (ports, session_id, loop_id) = (Arc::clone(ports), session_id.clone(), loop_id.clone());
     Box::pin(async move {
-        let effects = ports.tools.get(&call.name).map_or(ToolEffects::ALL, |tool| tool.effects());
+        let effects = ports.effects(&call.name);
         let decide = async {
             if ports.hooks.interest() == HookInterest::All
                 && !ports.hooks.before_tool_execution(&call.name, &call.id, &call.arguments)

@@ -15,7 +15,7 @@ use lariat_core::model::{
 use lariat_core::permission::{Approver, PermissionPolicy};
 use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
 use lariat_core::time::Stamp;
-use lariat_core::tool::{AgentTool, ToolDefinition};
+use lariat_core::tool::{AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
 use lariat_guard::redact::Redactor;
 
@@ -55,6 +55,11 @@ impl Ports {
     /// A stamp for the next input.
     pub(crate) fn stamp(&self) -> Stamp {
         lariat_core::clock::stamp(&*self.clock, &*self.entropy)
+    }
+
+    /// What a tool declares it does; everything for one that is not there.
+    pub(crate) fn effects(&self, tool: &str) -> ToolEffects {
+        self.tools.get(tool).map_or(ToolEffects::ALL, |tool| tool.effects())
     }
 
     /// Who runs a model: the service it names, else the provider.

@@ -12,11 +12,13 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::ToolCall;
 use lariat_core::id::{LoopId, SessionId, ToolCallId};
+use lariat_core::permission::{PermissionPolicy, PolicyQuery};
 use lariat_core::run::Input;
-use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
 use super::mailbox::{Letter, Mailbox};
+use super::ports::Ports;
 
 /// How a running tool is ended.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ pub(crate) struct ToolLeash {
 
 /// Starts a tool.
 pub(crate) fn start(
-    tool: Option<&Arc<dyn AgentTool>>,
+    ports: &Arc<Ports>,
     call: &Arc<ToolCall>,
     args: Option<Arc<Value>>,
     session_id: &SessionId,
@@ -61,20 +63,40 @@ pub(crate) fn start(
         let _ = inbox.send(Letter::Progress { call: id.clone(), text });
     }));
 
-    let (tool, call, cut) = (tool.cloned(), Arc::clone(call), leash.cut.clone());
+    let (ports, call, cut) = (Arc::clone(ports), Arc::clone(call), leash.cut.clone());
+    let (session_id, loop_id) = (session_id.clone(), loop_id.clone());
     let future = Box::pin(async move {
-        let result = match tool {
+        let mut result = match ports.tools.get(&call.name) {
             None => Err(ToolError::NotFound(format!("There is no tool named `{}`.", call.name))),
             Some(tool) => {
-                let params = args.map_or_else(|| call.arguments.clone(), |args| Value::clone(&args));
+                let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
                 // The tool's own code runs inside, also the part before its first await.
                 let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();
                 run(std::pin::pin!(work), &cut).await
             }
         };
+        // What ran is what the gate sees again.
+        let ran = args.map(|args| ToolCall { arguments: Value::clone(&args), ..ToolCall::clone(&call) });
+        let query =
+            PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
+        look_at(&*ports.policy, query, &mut result, &cut).await;
         Input::ToolFinished { call: call.id.clone(), result }
     });
     (leash, future)
+}
+
+/// Lets the gate see what came of a call, as long as the call has time. A gate that panics has seen it.
+async fn look_at(
+    policy: &dyn PermissionPolicy,
+    query: PolicyQuery<'_>,
+    result: &mut Result<ToolResult, ToolError>,
+    cut: &CancellationToken,
+) {
+    if cut.is_cancelled() {
+        return;
+    }
+    let looking = AssertUnwindSafe(async { policy.finished(query, result).await }).catch_unwind();
+    let _ = select(std::pin::pin!(looking), cut.cancelled()).await;
 }
 
 async fn run<W>(work: std::pin::Pin<&mut W>, cut: &CancellationToken) -> Result<ToolResult, ToolError>

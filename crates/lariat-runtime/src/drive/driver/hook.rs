@@ -80,6 +80,6 @@ impl Driver {
 }
 
 /// A hook that panics counts as `false`.
-fn guarded(hook: impl FnOnce() -> bool) -> bool {
+pub(super) fn guarded(hook: impl FnOnce() -> bool) -> bool {
     catch_unwind(AssertUnwindSafe(hook)).unwrap_or(false)
 }

@@ -22,7 +22,7 @@ use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::RequestMemo;
-use lariat_core::permission::PermissionDecision;
+use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
 use lariat_core::store::StoreError;
@@ -64,6 +64,8 @@ pub struct Driver {
     cancelled: Option<Cancelled>,
     begun: Option<u64>,
     messages: Vec<SharedMessage>,
+    /// Questions that are recorded and not answered.
+    asked: Vec<Arc<PermissionRequest>>,
     unread: Vec<(QueueKind, AgentMessage)>,
 }
 
@@ -141,6 +143,7 @@ impl Driver {
             cancelled: Some(handle.cancel.cancelled()),
             begun: None,
             messages: Vec::new(),
+            asked: Vec::new(),
             unread: Vec::new(),
         };
         (driver, handle)
@@ -273,6 +276,10 @@ impl Driver {
                 self.start_job(None, job);
             }
             Effect::Ask { request } => {
+                // A run that was recovered asks what an earlier process recorded.
+                if !self.asked.iter().any(|asked| asked.id == request.id) {
+                    self.asked.push(Arc::clone(&request));
+                }
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {
@@ -288,7 +295,7 @@ impl Driver {
             Effect::Withdraw { request } => self.abort_job(JobKey::Request(request)),
             Effect::RunTool { call, args } => {
                 let (leash, job) = tool_call::start(
-                    self.ports.tools.get(&call.name),
+                    &self.ports,
                     &call,
                     args,
                     self.journal.session_id(),

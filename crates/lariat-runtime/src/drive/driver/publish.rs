@@ -71,6 +71,17 @@ impl Driver {
             AgentEvent::AgentEnd { messages, .. } => {
                 self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
             }
+            AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
+            AgentEvent::PermissionDecided { request_id, decision, .. } => {
+                if let Some(at) = self.asked.iter().position(|request| request.id == *request_id) {
+                    let request = self.asked.swap_remove(at);
+                    let policy = Arc::clone(&self.ports.policy);
+                    super::hook::guarded(|| {
+                        policy.answered(&request, decision);
+                        true
+                    });
+                }
+            }
             _ => {}
         }
     }

@@ -1,0 +1,237 @@
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use futures_util::FutureExt;
+use lariat_core::content::ToolCall;
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::permission::DangerLevel;
+use lariat_core::tool::ToolEffects;
+use lariat_guard::hooks::{Ended, Handler, Way};
+use lariat_guard::{Level, NoLinks, Origin};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn gate(settings: &str) -> Gate {
+    let layer = Layer::claude(settings, Origin::file(Level::User, "/home/me/.claude/settings.json")).unwrap();
+    Gate::new(vec![layer], Trust::Trusted, Places::new("/w", "/home/me"), Arc::new(NoLinks))
+}
+
+/// Says what its command says: `exit 2` with a reason, or JSON.
+#[derive(Default)]
+struct Scripted(Mutex<Vec<Value>>);
+
+impl HookRunner for Scripted {
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+        self.0.lock().unwrap().push(serde_json::from_str(input).unwrap());
+        let Way::Shell(command) = &handler.way else { return Box::pin(async { Ended::TimedOut }) };
+        let ended = match command.strip_prefix("exit 2 ") {
+            Some(reason) => Ended::Exited { code: 2, output: String::new(), errors: reason.to_owned() },
+            None if command == "hang" => Ended::TimedOut,
+            None => Ended::Exited { code: 0, output: command.clone(), errors: String::new() },
+        };
+        Box::pin(async move { ended })
+    }
+}
+
+fn hooked(settings: &str, hooks: Value) -> (Gate, Arc<Scripted>) {
+    let mut book = HookBook::default();
+    assert_eq!(book.add("settings.json", &hooks), []);
+    let runner = Arc::new(Scripted::default());
+    (gate(settings).with_hooks(book, runner.clone()), runner)
+}
+
+fn answer(decision: &str) -> Value {
+    let output = json!({"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": "said so"}});
+    json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"command": output.to_string()}]}]})
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: "c1".into(), name: tool.into(), arguments, signature: None }
+}
+
+fn check(gate: &Gate, tool: &str, arguments: Value) -> Verdict {
+    let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
+    let call = call(tool, arguments);
+    let effects = if tool == "bash" { ToolEffects::ALL } else { ToolEffects::READS.and(ToolEffects::WRITES) };
+    gate.check(PolicyQuery::new(&session, &id, &call, effects)).now_or_never().unwrap()
+}
+
+fn bash(gate: &Gate, command: &str) -> Verdict {
+    check(gate, "bash", json!({ "command": command }))
+}
+
+fn asked(verdict: Verdict) -> PermissionRequest {
+    match verdict {
+        Verdict::Ask(request) => request,
+        other => panic!("not asked: {other:?}"),
+    }
+}
+
+#[test]
+fn rules_decide_without_hooks() {
+    let gate = gate(r#"{"permissions": {"allow": ["Bash(cargo test *)"], "deny": ["Bash(git push *)"]}}"#);
+    assert_eq!(bash(&gate, "cargo test --all"), Verdict::Allow);
+    let Verdict::Deny(why) = bash(&gate, "cargo test && git push origin") else { panic!() };
+    assert!(why.contains("git push"), "{why}");
+    let request = asked(bash(&gate, "make install"));
+    assert_eq!(request.summary, "bash: make install");
+    assert!(request.reason.unwrap().contains("no rule allows it"));
+}
+
+#[test]
+fn what_is_shown_hides_nothing() {
+    let request = asked(bash(&gate("{}"), "make\r\u{1b}[2Kls\u{202e}"));
+    assert_eq!(request.summary, "bash: make⟨U+000D⟩⟨U+001B⟩[2Kls⟨U+202E⟩");
+}
+
+#[test]
+fn a_hook_can_only_make_a_call_harder() {
+    let rules = r#"{"permissions": {"allow": ["Bash(make *)"], "ask": ["Bash(make release)"], "deny": ["Bash(make evil)"]}}"#;
+    for (decision, command, expected) in [
+        ("allow", "make x", "allow"),
+        ("allow", "make release", "ask"),
+        ("allow", "make evil", "deny"),
+        ("allow", "unknown thing", "allow"),
+        ("allow", "rm -rf /", "ask"),
+        ("ask", "make x", "ask"),
+        ("ask", "make evil", "deny"),
+        ("deny", "make x", "deny"),
+        ("defer", "make x", "deny"),
+        ("what?", "make x", "deny"),
+    ] {
+        let (gate, _) = hooked(rules, answer(decision));
+        let got = match bash(&gate, command) {
+            Verdict::Allow => "allow",
+            Verdict::Ask(_) => "ask",
+            Verdict::Deny(_) => "deny",
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(got, expected, "hook {decision}, {command}");
+    }
+}
+
+#[test]
+fn a_hook_that_hangs_denies_unless_it_says_otherwise() {
+    let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang"}]}]});
+    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
+    let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang", "on_failure": "proceed"}]}]});
+    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    assert_eq!(bash(&gate, "ls"), Verdict::Allow);
+}
+
+#[test]
+fn what_a_hook_rewrites_is_judged_as_rewritten() {
+    let rewrite = |command: &str| {
+        let output = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": command}}});
+        json!({"PreToolUse": [{"hooks": [{"command": output.to_string()}]}]})
+    };
+    let rules = r#"{"permissions": {"allow": ["Bash(ls *)"], "deny": ["Bash(curl *)"]}}"#;
+    let (gate, _) = hooked(rules, rewrite("ls -l"));
+    assert_eq!(bash(&gate, "curl x"), Verdict::Rewrite(Arc::new(json!({"command": "ls -l"}))));
+    let (gate, _) = hooked(rules, rewrite("curl evil"));
+    assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
+}
+
+#[test]
+fn scripts_see_the_names_they_know() {
+    let hooks = json!({"PreToolUse": [{"matcher": "Write|Edit", "hooks": [{"command": "{}"}]}]});
+    let (gate, runner) = hooked("{}", hooks);
+    check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}));
+    check(&gate, "read_file", json!({"path": "a.txt"}));
+    let told = runner.0.lock().unwrap();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["tool_name"], "Write");
+    assert_eq!(told[0]["tool_input"], json!({"file_path": "a.txt", "content": "x"}));
+}
+
+#[test]
+fn a_hooks_condition_is_a_rule() {
+    let hooks = json!({"PreToolUse": [{"hooks": [{"command": "exit 2 no", "if": "Bash(git *)"}]}]});
+    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    assert_eq!(bash(&gate, "ls"), Verdict::Allow);
+    assert_eq!(bash(&gate, "ls && git status"), Verdict::Deny("no".into()));
+}
+
+#[test]
+fn plan_mode_queues_changes_and_lets_reading_pass() {
+    let gate = gate(r#"{"permissions": {"deny": ["Edit(secret.txt)"], "defaultMode": "plan"}}"#);
+    let Verdict::Queue { summary } = check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}))
+    else {
+        panic!()
+    };
+    assert!(summary.starts_with("write_file {"), "{summary}");
+    assert!(matches!(
+        check(&gate, "write_file", json!({"path": "secret.txt", "content": "x"})),
+        Verdict::Deny(_)
+    ));
+    assert!(matches!(bash(&gate, "touch x"), Verdict::Queue { .. }));
+    assert_eq!(bash(&gate, "git status"), Verdict::Allow);
+    assert_eq!(gate.set_mode(Mode::Default), Mode::Default);
+    assert!(matches!(bash(&gate, "touch x"), Verdict::Ask(_)));
+}
+
+#[test]
+fn an_answer_counts_as_long_as_it_says() {
+    let gate = gate(r#"{"permissions": {"deny": ["Bash(cargo publish *)"]}}"#);
+    let request = asked(bash(&gate, "cargo test --all"));
+    assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
+    gate.answered(&request, &PermissionDecision::Allow);
+    asked(bash(&gate, "cargo test --all"));
+    gate.answered(&request, &PermissionDecision::AllowSession);
+    assert_eq!(bash(&gate, "cargo test -p x"), Verdict::Allow);
+    asked(bash(&gate, "cargo build"));
+    assert!(matches!(bash(&gate, "cargo test && cargo publish"), Verdict::Deny(_)));
+}
+
+#[test]
+fn what_is_critical_is_asked_in_every_mode_and_never_remembered() {
+    let gate = gate(r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
+    let request = asked(bash(&gate, "rm -rf ~"));
+    assert_eq!((request.danger, request.remember.as_deref()), (DangerLevel::Critical, None));
+    gate.answered(&request, &PermissionDecision::AllowAlways);
+    asked(bash(&gate, "rm -rf ~"));
+}
+
+#[test]
+fn always_is_kept_for_the_project_and_can_be_revoked() {
+    let file = std::env::temp_dir().join(format!("lariat-gate-{}/approvals.json", std::process::id()));
+    let book = ApprovalBook::new(PathBuf::from(&file));
+    let first = gate("{}").with_approvals(book.clone()).unwrap();
+    let request = asked(bash(&first, "cargo test --all"));
+    first.answered(&request, &PermissionDecision::AllowAlways);
+    let second = gate("{}").with_approvals(book.clone()).unwrap();
+    assert_eq!(bash(&second, "cargo test"), Verdict::Allow);
+    let kept = book.of("/w").unwrap();
+    assert_eq!((kept.len(), kept[0].rule.as_str()), (1, "Bash(cargo test *)"));
+    assert!(book.revoke("/w", "Bash(cargo test *)").unwrap());
+    let third = gate("{}").with_approvals(book).unwrap();
+    asked(bash(&third, "cargo test"));
+    #[expect(clippy::disallowed_methods, reason = "a test's own directory")]
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn hooks_see_what_came_of_a_call_and_may_add_to_it() {
+    let output = json!({"hookSpecificOutput": {"additionalContext": "mind the linter"}}).to_string();
+    let hooks = json!({
+        "PostToolUse": [{"matcher": "Bash", "hooks": [{"command": output}]}],
+        "PreToolUse": [{"hooks": [{"command": output}]}]
+    });
+    let (gate, runner) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    assert_eq!(bash(&gate, "ls"), Verdict::Allow);
+    let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
+    let call = call("bash", json!({"command": "ls"}));
+    let mut result = Ok(ToolResult::text("a b"));
+    let query = PolicyQuery::new(&session, &id, &call, ToolEffects::ALL);
+    gate.finished(query, &mut result).now_or_never().unwrap();
+    let text: Vec<_> = result
+        .unwrap()
+        .content
+        .iter()
+        .map(|block| lariat_core::content::joined_text(std::slice::from_ref(block)))
+        .collect();
+    assert_eq!(text, ["a b", "[Hook: mind the linter]", "[Hook: mind the linter]"]);
+    assert_eq!(runner.0.lock().unwrap()[1]["tool_response"], "a b");
+}

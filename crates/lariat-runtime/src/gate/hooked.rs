@@ -1,0 +1,132 @@
+//! The hooks around a call: before it, when a person is about to be asked, and after it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lariat_core::content::{Content, joined_text};
+use lariat_core::id::ToolCallId;
+use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
+use lariat_core::tool::{ToolError, ToolResult};
+use lariat_guard::hooks::{
+    Decision, HookBook, HookEvent, HookRunner, Outcome, Told, fire, foreign_input, foreign_name, own_input,
+};
+use lariat_guard::{Guard, Judgement, Mode};
+
+use super::verdict;
+
+/// Calls whose notes are kept.
+const MOST_NOTES: usize = 256;
+
+/// Hooks, and what they said for the model about calls that still run.
+#[derive(Default)]
+pub(super) struct Hooked {
+    configured: Option<(HookBook, Arc<dyn HookRunner>)>,
+    cwd: String,
+    notes: Mutex<BTreeMap<ToolCallId, Vec<String>>>,
+}
+
+impl Hooked {
+    pub(super) fn new(book: HookBook, runner: Arc<dyn HookRunner>, cwd: String) -> Self {
+        Self { configured: Some((book, runner)), cwd, notes: Mutex::default() }
+    }
+
+    /// Before a call.
+    pub(super) async fn before(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Outcome {
+        let told = |told: Told| told;
+        let mut outcome = self.fire(HookEvent::PreToolUse, query, mode, guard, told).await;
+        outcome.updated_input = outcome.updated_input.map(|input| own_input(&query.call.name, &input));
+        if !outcome.context.is_empty() {
+            let mut notes = self.notes();
+            // A call that is refused later never takes its note.
+            if notes.len() >= MOST_NOTES {
+                notes.pop_first();
+            }
+            notes.insert(query.call.id.clone(), outcome.context.clone());
+        }
+        outcome
+    }
+
+    /// When a person is about to be asked: a hook may answer first. It never answers for what a rule wants asked.
+    pub(super) async fn on_request(
+        &self,
+        query: &PolicyQuery<'_>,
+        mode: Mode,
+        guard: &Guard,
+        judgement: &Judgement,
+        request: PermissionRequest,
+    ) -> Verdict {
+        let outcome = self.fire(HookEvent::PermissionRequest, query, mode, guard, |told| told).await;
+        match outcome.decision {
+            Some(Decision::Deny | Decision::Defer) => {
+                Verdict::Deny(outcome.reason().unwrap_or_else(|| "a hook refused it".to_owned()))
+            }
+            // What a hook changes here was judged by nobody: the person is asked about what was.
+            Some(Decision::Allow) if verdict::is_open(judgement) && outcome.updated_input.is_none() => {
+                request.args.map_or(Verdict::Allow, Verdict::Rewrite)
+            }
+            _ => Verdict::Ask(request),
+        }
+    }
+
+    /// After a call.
+    pub(super) async fn after(
+        &self,
+        query: PolicyQuery<'_>,
+        mode: Mode,
+        guard: Arc<Guard>,
+        result: &mut Result<ToolResult, ToolError>,
+    ) {
+        let mut notes = self.notes().remove(&query.call.id).unwrap_or_default();
+        let (event, response) = match &*result {
+            Ok(done) => (HookEvent::PostToolUse, joined_text(&done.content)),
+            Err(error) => (HookEvent::PostToolUseFailure, error.to_string()),
+        };
+        let field = if result.is_ok() { "tool_response" } else { "error" };
+        let outcome = self.fire(event, &query, mode, &guard, |told| told.with(field, response)).await;
+        notes.extend(outcome.reasons);
+        notes.extend(outcome.context);
+        if notes.is_empty() && outcome.updated_output.is_none() {
+            return;
+        }
+        let note = notes.iter().map(|note| format!("[Hook: {note}]"));
+        match result {
+            Ok(done) => {
+                if let Some(output) = outcome.updated_output {
+                    let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
+                    done.content = vec![Content::text(text)];
+                }
+                done.content.extend(note.map(Content::text));
+            }
+            Err(ToolError::Failed(why)) => note.for_each(|note| {
+                why.push('\n');
+                why.push_str(&note);
+            }),
+            Err(_) => {}
+        }
+    }
+
+    async fn fire(
+        &self,
+        event: HookEvent,
+        query: &PolicyQuery<'_>,
+        mode: Mode,
+        guard: &Guard,
+        add: impl FnOnce(Told) -> Told,
+    ) -> Outcome {
+        let Some((book, runner)) = self.configured.as_ref().filter(|(book, _)| !book.is_empty(event)) else {
+            return Outcome::default();
+        };
+        let (tool, name) = (&*query.call.name, foreign_name(&query.call.name));
+        let mut told = Told::new(event, query.session_id.to_string(), self.cwd.clone())
+            .with("tool_name", name)
+            .with("tool_input", foreign_input(tool, &query.call.arguments))
+            .with("tool_use_id", query.call.id.to_string());
+        mode.name().clone_into(&mut told.permission_mode);
+        let fits = |rule: &str| guard.fits(rule, tool, &query.call.arguments, query.effects);
+        fire(book, &**runner, &add(told), &[tool, name], fits).await
+    }
+
+    fn notes(&self) -> std::sync::MutexGuard<'_, BTreeMap<ToolCallId, Vec<String>>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,197 @@
+//! The one gate: who may do what, for every caller.
+//!
+//! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, and after it ran → hooks. The stages
+//! are the modules beside this one; [`Gate::pass`] is the line, and it is straight. What a stage cannot decide is asked,
+//! what fails is denied.
+//!
+//! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
+
+mod hooked;
+mod remembered;
+mod verdict;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use lariat_core::BoxFuture;
+use lariat_core::permission::{
+    PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
+};
+use lariat_core::tool::{ToolError, ToolResult};
+use lariat_guard::hooks::{HookBook, HookRunner};
+use lariat_guard::{
+    ApprovalBook, Confinement, Guard, Judgement, Layer, Mode, Places, Query, Resolver, Settings, Trust,
+};
+
+use hooked::Hooked;
+use remembered::Remembered;
+
+/// Decides about every call of a session and of its sub-agents.
+pub struct Gate {
+    layers: Vec<Layer>,
+    trust: Trust,
+    places: Places,
+    resolver: Arc<dyn Resolver>,
+    confinement: Confinement,
+    hooks: Hooked,
+    remembered: Remembered,
+    now: RwLock<Now>,
+}
+
+/// What can change while a session runs.
+#[derive(Clone)]
+struct Now {
+    mode: Mode,
+    guard: Arc<Guard>,
+}
+
+impl Gate {
+    /// A gate by these settings. The layers of an untrusted workspace count as far as they forbid.
+    pub fn new(layers: Vec<Layer>, trust: Trust, places: Places, resolver: Arc<dyn Resolver>) -> Self {
+        let settings = Settings::merge(layers.clone(), trust);
+        let mode = settings.mode;
+        let guard = Arc::new(Guard::new(settings, places.clone(), Arc::clone(&resolver)));
+        let remembered = Remembered::new(places.project.display().to_string());
+        Self {
+            layers,
+            trust,
+            places,
+            resolver,
+            confinement: Confinement::Open,
+            hooks: Hooked::default(),
+            remembered,
+            now: RwLock::new(Now { mode, guard }),
+        }
+    }
+
+    /// Commands run in a sandbox.
+    #[must_use]
+    pub const fn sandboxed(mut self) -> Self {
+        self.confinement = Confinement::Sandboxed;
+        self
+    }
+
+    /// Adds hooks and who runs them. Hooks of an untrusted workspace must not be in the book.
+    #[must_use]
+    pub fn with_hooks(mut self, book: HookBook, runner: Arc<dyn HookRunner>) -> Self {
+        self.hooks = Hooked::new(book, runner, self.places.directory.display().to_string());
+        self
+    }
+
+    /// Keeps rules that are added by an "always" in this book, and counts those that are there.
+    ///
+    /// # Errors
+    /// When the book cannot be read.
+    pub fn with_approvals(mut self, book: ApprovalBook) -> Result<Self, lariat_guard::KeptError> {
+        self.remembered = self.remembered.with_book(book)?;
+        self.renew();
+        Ok(self)
+    }
+
+    /// The mode of the session.
+    pub fn mode(&self) -> Mode {
+        self.now().mode
+    }
+
+    /// Changes the mode, as far as the settings permit it. Gives the mode that counts now.
+    pub fn set_mode(&self, mode: Mode) -> Mode {
+        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+        now.mode = now.guard.settings().permitted(mode);
+        now.mode
+    }
+
+    /// Why a call would be allowed, asked or denied now. Nothing is run and nobody is asked.
+    pub fn explain(&self, query: &PolicyQuery<'_>) -> Judgement {
+        let now = self.now();
+        now.guard.judge(&self.question(query, &query.call.arguments, now.mode))
+    }
+
+    /// The guard as it stands, with what was remembered.
+    pub fn guard(&self) -> Arc<Guard> {
+        self.now().guard
+    }
+
+    /// The line.
+    async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
+        let Now { mode, guard } = self.now();
+        if mode == Mode::Plan {
+            let judgement = guard.judge(&self.question(&query, &query.call.arguments, mode));
+            if let Some(verdict) = verdict::planned(&query, &judgement) {
+                return verdict;
+            }
+        }
+        let hooked = self.hooks.before(&query, mode, &guard).await;
+        if let Some(refusal) = verdict::refused(&hooked) {
+            return refusal;
+        }
+        let rewritten = hooked.updated_input.clone().map(Arc::new);
+        let arguments = rewritten.as_deref().unwrap_or(&query.call.arguments);
+        let question = self.question(&query, arguments, mode);
+        let judgement = guard.judge(&question);
+        let asked = match verdict::weigh(&hooked, &judgement) {
+            verdict::Weighed::Run => {
+                return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
+            }
+            verdict::Weighed::Deny(why) => return Verdict::Deny(why),
+            verdict::Weighed::Ask(why) => why,
+        };
+        let request = verdict::request(&query, arguments, &judgement, &asked, guard.suggest(&question));
+        let request = match &rewritten {
+            Some(arguments) => request.with_args(Arc::clone(arguments)),
+            None => request,
+        };
+        self.hooks.on_request(&query, mode, &guard, &judgement, request).await
+    }
+
+    fn question<'a>(
+        &self,
+        query: &PolicyQuery<'a>,
+        arguments: &'a serde_json::Value,
+        mode: Mode,
+    ) -> Query<'a> {
+        Query::new(&query.call.name, arguments, query.effects)
+            .with_mode(mode)
+            .with_confinement(self.confinement)
+    }
+
+    fn now(&self) -> Now {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the guard anew, with what is remembered now.
+    fn renew(&self) {
+        let layers = self.layers.iter().cloned().chain(self.remembered.layer());
+        let settings = Settings::merge(layers, self.trust);
+        let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
+        self.now.write().unwrap_or_else(PoisonError::into_inner).guard = Arc::new(guard);
+    }
+}
+
+impl PermissionPolicy for Gate {
+    fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.pass(query))
+    }
+
+    fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+        if self.remembered.take(request, decision) {
+            self.renew();
+        }
+    }
+
+    fn finished<'a>(
+        &'a self,
+        query: PolicyQuery<'a>,
+        result: &'a mut Result<ToolResult, ToolError>,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("mode", &self.mode()).field("trust", &self.trust).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod tests;
