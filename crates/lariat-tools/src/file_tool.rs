@@ -38,8 +38,17 @@ pub(crate) trait FileTool: Send + Sync + 'static {
         Self::subject(arguments).map(str::to_owned).into_iter().collect()
     }
 
+    /// Whether a call takes long although its file is small.
+    fn is_slow(_: &Workbench, _: &Self::Arguments) -> bool {
+        false
+    }
+
     /// Does it.
-    fn run(bench: &Workbench, arguments: Self::Arguments) -> Result<ToolResult, ToolError>;
+    fn run(
+        bench: &Workbench,
+        arguments: Self::Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError>;
 }
 
 /// A file tool as one of the tools that stand on a bench.
@@ -72,11 +81,10 @@ impl<T: FileTool> BenchTool for OnFiles<T> {
             match tokio::runtime::Handle::try_current() {
                 Ok(runtime) if is_heavy::<T>(bench, &arguments) => {
                     let bench = bench.clone();
-                    let call = context.tool_call_id.to_string();
-                    let work = runtime.spawn_blocking(move || run::<T>(&bench, &call, arguments));
+                    let work = runtime.spawn_blocking(move || run::<T>(&bench, arguments, &context));
                     work.await.unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string())))
                 }
-                _ => run::<T>(bench, context.tool_call_id.as_str(), arguments),
+                _ => run::<T>(bench, arguments, &context),
             }
         })
     }
@@ -88,18 +96,25 @@ fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments) -> bool {
     match T::subject(arguments) {
         _ if waits && T::EFFECTS.contains(ToolEffects::WRITES) => true,
         None => true,
-        Some(path) => bench.workspace().stamp(path).is_ok_and(|stamp| stamp.size() > LARGE),
+        Some(path) => {
+            bench.workspace().stamp(path).is_ok_and(|stamp| stamp.size() > LARGE)
+                || T::is_slow(bench, arguments)
+        }
     }
 }
 
 /// Runs a call, between two checkpoints if it changes files.
-fn run<T: FileTool>(bench: &Workbench, call: &str, arguments: T::Arguments) -> Result<ToolResult, ToolError> {
+fn run<T: FileTool>(
+    bench: &Workbench,
+    arguments: T::Arguments,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     if bench.undo().is_none() || !T::EFFECTS.contains(ToolEffects::WRITES) {
-        return T::run(bench, arguments);
+        return T::run(bench, arguments, context);
     }
     let paths = T::changes(&arguments);
-    let kept = Kept::paths(bench, call, &paths)?;
-    let result = T::run(bench, arguments);
+    let kept = Kept::paths(bench, context.tool_call_id.as_str(), &paths)?;
+    let result = T::run(bench, arguments, context);
     if let Some(kept) = kept {
         kept.end_paths(&paths);
     }

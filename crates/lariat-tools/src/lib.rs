@@ -30,6 +30,7 @@ mod outputs;
 mod read_file;
 mod recall;
 mod search;
+mod shown;
 mod todo;
 mod tree;
 mod workbench;

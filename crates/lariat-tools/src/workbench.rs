@@ -13,6 +13,7 @@ use lariat_host::undo::Undo;
 use crate::Asker;
 use crate::Outputs;
 use crate::bash::Background;
+use crate::shown::ShownFiles;
 
 /// The handles that the tools of one agent share. Cloning shares them.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct Workbench {
 struct Shared {
     workspace: Workspace,
     memory: FileMemory,
+    shown: ShownFiles,
     supervisor: Supervisor,
     commands: Commands,
     environment: Environment,
@@ -55,6 +57,7 @@ impl Workbench {
             shared: Arc::new(Shared {
                 workspace,
                 memory: FileMemory::default(),
+                shown: ShownFiles::default(),
                 supervisor: Supervisor::new(),
                 commands: Commands::default(),
                 environment: Environment::default(),
@@ -157,6 +160,10 @@ impl Workbench {
     /// Where is kept what the tools change.
     pub fn undo(&self) -> Option<&Undo> {
         self.shared.undo.as_ref()
+    }
+
+    pub(crate) fn shown(&self) -> &ShownFiles {
+        &self.shared.shown
     }
 
     pub(crate) fn background(&self) -> &Background {
