@@ -27,6 +27,8 @@ mod matching;
 mod multi_edit;
 pub mod output;
 mod outputs;
+#[cfg(feature = "pdf")]
+mod pdf;
 mod read_file;
 mod recall;
 mod search;

@@ -1,7 +1,13 @@
-//! `read_file`: text with line numbers, or an image.
+//! `read_file`: text with line numbers, an image, or the text of a PDF.
 //!
 //! Owns the form of what a model sees of a file and the words about what it does not see. Remembers what was read, and
 //! does not show it twice unless it changed or is asked for again.
+
+#[cfg(feature = "pdf")]
+mod pages;
+#[cfg(not(feature = "pdf"))]
+#[path = "no_pages.rs"]
+mod pages;
 
 use lariat_core::content::Content;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
@@ -24,6 +30,11 @@ const IMAGE_LIMIT: u64 = 20 * 1024 * 1024;
 /// Lines that one call gives back, unless it asks for others.
 const LINES: u64 = 2_000;
 
+/// Bytes by which kinds of files are told apart.
+const MAGIC: usize = 16;
+/// How a PDF begins.
+const PDF: &[u8] = b"%PDF-";
+
 /// The tool.
 pub(crate) struct ReadFile;
 
@@ -33,6 +44,8 @@ pub(crate) struct Arguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
+    #[cfg(feature = "pdf")]
+    pages: Option<String>,
     again: Option<bool>,
 }
 
@@ -42,6 +55,16 @@ impl Arguments {
         let first = self.offset.unwrap_or(1).max(1);
         let last = (first - 1).saturating_add(self.limit.unwrap_or(LINES));
         Part { unit: Unit::Line, first, last }
+    }
+
+    /// What would answer the call, whatever kind of file it is; nothing if it is to be shown again.
+    fn parts(&self) -> Vec<Part> {
+        if self.is_again() {
+            return Vec::new();
+        }
+        let pages = pages::asked(self);
+        let others = [self.lines(), WHOLE_IMAGE].into_iter().filter(|_| !pages::are_named(self));
+        pages.into_iter().chain(others).collect()
     }
 
     fn is_again(&self) -> bool {
@@ -58,12 +81,14 @@ impl FileTool for ReadFile {
     const LABEL: &'static str = "Read";
     const DESCRIPTION: &'static str = "Reads a file of the workspace. Text comes with line numbers (number, tab, line); the numbers are not part \
         of the file. Without `offset` and `limit` it gives the first 2000 lines; it says how many remain and how to read them. Images (PNG, JPEG, GIF, \
-        WebP) are shown. Read a file before you overwrite it, and again when it changed. What you were shown and did not change since is not shown again \
+        WebP) are shown, of PDFs the text by page. Read a file before you overwrite it, and again when it changed. What you were shown and did not change since is not shown again \
         unless `again` is set.";
     const FIELDS: &'static [Field] = &[
         Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
         Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, counted from 1."),
         Field::optional("limit", Kind::Number(1, 100_000), "How many lines to read; 2000 if left out."),
+        #[cfg(feature = "pdf")]
+        Field::optional("pages", Kind::Text, "Of a PDF: the pages to read, as `3`, `2-5` or `8-`."),
         Field::optional(
             "again",
             Kind::Switch,
@@ -76,14 +101,17 @@ impl FileTool for ReadFile {
         Some(&arguments.path)
     }
 
+    #[cfg(feature = "pdf")]
+    fn is_slow(bench: &Workbench, arguments: &Arguments) -> bool {
+        let start = bench.workspace().read_lines(&arguments.path, 0, MAGIC as u64, MAGIC);
+        start.is_ok_and(|start| start.bytes.starts_with(PDF))
+    }
+
     fn run(bench: &Workbench, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
         let workspace = bench.workspace();
         let stamp = workspace.stamp(path).map_err(failed)?;
-        for asked in [arguments.lines(), WHOLE_IMAGE] {
-            if arguments.is_again() {
-                break;
-            }
+        for asked in arguments.parts() {
             if let Some((answer, known)) = bench.shown().by_stamp(context, path, &stamp, asked) {
                 bench.memory().remember(path, known);
                 return Ok(answer);
@@ -98,6 +126,10 @@ impl FileTool for ReadFile {
         if let Some(mime_type) = image::kind(&content.bytes) {
             return Ok(shown_image(bench, &arguments, context, &content.bytes, known, mime_type));
         }
+        if content.bytes.starts_with(PDF) {
+            return pages::read(bench, &arguments, content.bytes, known, context);
+        }
+        pages::refuse(&arguments)?;
         let text = readable(path, content.bytes, size)?;
         bench.memory().remember(path, known.clone());
         let asked = arguments.lines();
@@ -144,7 +176,6 @@ fn large(
     size: u64,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    const MAGIC: usize = 16;
     let path = &arguments.path;
     let workspace = bench.workspace();
     let start = workspace.read_lines(path, 0, MAGIC as u64, MAGIC).map_err(failed)?;
@@ -153,6 +184,12 @@ fn large(
         let known = Known::of(content.stamp, &content.bytes);
         return Ok(shown_image(bench, arguments, context, &content.bytes, known, mime_type));
     }
+    if start.bytes.starts_with(PDF) {
+        let content = workspace.read(path, pages::LIMIT).map_err(failed)?;
+        let known = Known::of(content.stamp, &content.bytes);
+        return pages::read(bench, arguments, content.bytes, known, context);
+    }
+    pages::refuse(arguments)?;
     if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
         let how = "It is UTF-16, of which no ranges can be read: convert it to UTF-8 first.";
         return Err(failed(FileError::TooLarge { path: path.clone(), size, limit: TEXT_LIMIT, how }));
@@ -255,11 +292,6 @@ fn shown_image(
 }
 
 fn readable(path: &str, bytes: Vec<u8>, size: u64) -> Result<Text, ToolError> {
-    if bytes.starts_with(b"%PDF-") {
-        return Err(ToolError::Failed(format!(
-            "`{path}` is a PDF of {size} bytes. Reading PDFs is not supported; convert it to text with another program."
-        )));
-    }
     Text::from_bytes(bytes).ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))
 }
 
