@@ -13,6 +13,8 @@ use lariat_host::undo::Undo;
 use crate::Asker;
 use crate::Outputs;
 use crate::bash::Background;
+#[cfg(feature = "map")]
+use crate::map::Outlines;
 use crate::shown::ShownFiles;
 
 /// The handles that the tools of one agent share. Cloning shares them.
@@ -26,6 +28,8 @@ struct Shared {
     workspace: Workspace,
     memory: FileMemory,
     shown: ShownFiles,
+    #[cfg(feature = "map")]
+    outlines: Outlines,
     supervisor: Supervisor,
     commands: Commands,
     environment: Environment,
@@ -58,6 +62,8 @@ impl Workbench {
                 workspace,
                 memory: FileMemory::default(),
                 shown: ShownFiles::default(),
+                #[cfg(feature = "map")]
+                outlines: Outlines::default(),
                 supervisor: Supervisor::new(),
                 commands: Commands::default(),
                 environment: Environment::default(),
@@ -164,6 +170,11 @@ impl Workbench {
 
     pub(crate) fn shown(&self) -> &ShownFiles {
         &self.shared.shown
+    }
+
+    #[cfg(feature = "map")]
+    pub(crate) fn outlines(&self) -> &Outlines {
+        &self.shared.outlines
     }
 
     pub(crate) fn background(&self) -> &Background {

@@ -18,7 +18,7 @@ use lariat_core::content::Content;
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::{Sync, Workspace};
-use lariat_tools::{Workbench, file_tools};
+use lariat_tools::{Workbench, default_tools};
 use serde_json::Value;
 
 /// Fewer than this means that they were not found.
@@ -123,8 +123,11 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
     let steps = steps.replace("{workspace}", &ground.display().to_string());
     let steps: Vec<Value> = serde_json::from_str(&steps).map_err(|error| error.to_string())?;
     let workspace = Workspace::open(ground).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
-    let tools = file_tools(&Workbench::new(workspace));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    let tools = default_tools(&Workbench::new(workspace));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| error.to_string())?;
     let count = steps.len();
     for (index, step) in steps.iter().enumerate() {
         if let Some(path) = step["change"].as_str() {
