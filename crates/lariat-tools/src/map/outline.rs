@@ -60,6 +60,7 @@ impl<'a> Outliner<'a> {
         goes_on: &impl Fn() -> bool,
     ) -> Option<Outline> {
         let loaded = self.grammars.get(language)?;
+        // This also lets go of a parse that was given up.
         self.parser.set_language(&loaded.grammar).ok()?;
         let mut look = |_: &tree_sitter::ParseState| {
             if goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -67,8 +68,6 @@ impl<'a> Outliner<'a> {
         let options = ParseOptions::new().progress_callback(&mut look);
         let mut rest = |at: usize, _| source.get(at..).unwrap_or_default();
         let tree = self.parser.parse_with_options(&mut rest, None, Some(options));
-        // What was given up would be gone on with otherwise.
-        self.parser.reset();
         let tree = tree?;
         let mut walk = Walking { source, loaded, outline: Outline::default(), mentions: HashMap::new() };
         walk.run(&mut tree.walk());

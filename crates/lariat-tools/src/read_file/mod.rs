@@ -12,14 +12,14 @@ mod pages;
 use lariat_core::content::Content;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{FileError, Known};
+use lariat_host::files::{FileError, Known, Stamp};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{LINE_LIMIT, counted};
-use crate::file_tool::{FileTool, failed};
+use crate::file_tool::{FileTool, LARGE, failed};
 use crate::image;
 use crate::shown::{Part, Unit};
 
@@ -81,8 +81,8 @@ impl FileTool for ReadFile {
     const LABEL: &'static str = "Read";
     const DESCRIPTION: &'static str = "Reads a file of the workspace. Text comes with line numbers (number, tab, line); the numbers are not part \
         of the file. Without `offset` and `limit` it gives the first 2000 lines; it says how many remain and how to read them. Images (PNG, JPEG, GIF, \
-        WebP) are shown, of PDFs the text by page. Read a file before you overwrite it, and again when it changed. What you were shown and did not change since is not shown again \
-        unless `again` is set.";
+        WebP) are shown, of PDFs the text by page. Read a file before you overwrite it, and again when it changed. What you were shown before and nobody changed since \
+        is not shown again unless `again` is set.";
     const FIELDS: &'static [Field] = &[
         Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
         Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, counted from 1."),
@@ -101,21 +101,19 @@ impl FileTool for ReadFile {
         Some(&arguments.path)
     }
 
-    #[cfg(feature = "pdf")]
-    fn is_slow(bench: &Workbench, arguments: &Arguments) -> bool {
-        let start = bench.workspace().read_lines(&arguments.path, 0, MAGIC as u64, MAGIC);
-        start.is_ok_and(|start| start.bytes.starts_with(PDF))
+    fn is_heavy(bench: &Workbench, arguments: &Arguments, stamp: &Stamp, context: &ToolContext) -> bool {
+        // Of what was shown before, nothing is read.
+        before(bench, arguments, stamp, context).is_none()
+            && (stamp.size() > LARGE || pages::are_in(bench, &arguments.path))
     }
 
     fn run(bench: &Workbench, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
         let workspace = bench.workspace();
         let stamp = workspace.stamp(path).map_err(failed)?;
-        for asked in arguments.parts() {
-            if let Some((answer, known)) = bench.shown().by_stamp(context, path, &stamp, asked) {
-                bench.memory().remember(path, known);
-                return Ok(answer);
-            }
+        if let Some((answer, known)) = before(bench, &arguments, &stamp, context) {
+            bench.memory().remember(path, known);
+            return Ok(answer);
         }
         let size = stamp.size();
         if size > TEXT_LIMIT {
@@ -167,6 +165,17 @@ impl FileTool for ReadFile {
             "form": text.form(),
         })))
     }
+}
+
+/// The answer to a call that asks for what was shown before, told by the file's state alone.
+fn before(
+    bench: &Workbench,
+    arguments: &Arguments,
+    stamp: &Stamp,
+    context: &ToolContext,
+) -> Option<(ToolResult, Known)> {
+    let shown = |asked| bench.shown().by_stamp(context, &arguments.path, stamp, asked);
+    arguments.parts().into_iter().find_map(shown)
 }
 
 /// A file of which only a part fits: an image, or some lines without reading all.

@@ -9,6 +9,10 @@ use crate::shown::Part;
 
 pub(super) const LIMIT: u64 = super::IMAGE_LIMIT;
 
+pub(super) const fn are_in(_: &Workbench, _: &str) -> bool {
+    false
+}
+
 pub(super) const fn are_named(_: &Arguments) -> bool {
     false
 }

@@ -6,7 +6,7 @@ use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::Known;
 use serde_json::json;
 
-use super::{Arguments, LINES, TEXT_LIMIT};
+use super::{Arguments, LINES, MAGIC, PDF, TEXT_LIMIT};
 use crate::Workbench;
 use crate::pdf::{self, PageRange, Reading, Refusal, Stopped};
 use crate::shown::{Part, Unit};
@@ -16,6 +16,12 @@ pub(super) const LIMIT: u64 = pdf::LIMIT;
 
 /// Bytes at its end in which a whole PDF says that it ends.
 const END: usize = 1_024;
+
+/// Whether a file is a PDF, whose reading takes long however small it is.
+pub(super) fn are_in(bench: &Workbench, path: &str) -> bool {
+    let start = bench.workspace().read_lines(path, 0, MAGIC as u64, MAGIC);
+    start.is_ok_and(|start| start.bytes.starts_with(PDF))
+}
 
 /// Whether a call names pages.
 pub(super) const fn are_named(arguments: &Arguments) -> bool {
