@@ -64,7 +64,7 @@ pub(crate) enum Refusal {
         "is damaged: its structure cannot be read. Repair it (for example with `qpdf` or `mutool clean`), or get another copy"
     )]
     Damaged,
-    #[error("unpacks to more than {} MB. Convert it with another program (`pdftotext`)", weigh::TOTAL / 1_000_000)]
+    #[error("unpacks to more than {} MB, or to nobody knows how much. Convert it with another program (`pdftotext`)", weigh::TOTAL / 1_000_000)]
     TooHeavy,
     #[error("took longer than {} s to read. Convert it with another program (`pdftotext`)", PATIENCE.as_secs())]
     Late,
