@@ -100,3 +100,23 @@ fn a_removed_line_that_looks_like_a_file_head_is_a_line() {
     let sql = hunks("--- a/f\n+++ b/f\n@@ -1,2 +1,1 @@\n a\n--- note\n");
     assert_eq!(patched("a\n-- note\nb\n", &sql), "a\nb\n");
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+fn a_file_that_changes_between_the_check_and_the_move_is_not_moved() {
+    use lariat_host::files::{Known, Workspace};
+
+    let folder = std::env::temp_dir().join(format!("lariat-move-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a"), "one\n").unwrap();
+    let bench = Workbench::new(Workspace::open(&folder).unwrap());
+    let content = bench.workspace().read("a", 100).unwrap();
+    let known = Known::of(content.stamp, &content.bytes);
+    std::fs::write(folder.join("a"), "two and more\n").unwrap();
+    let step = Step::Rename { from: "a".into(), to: "new/b".into(), known };
+    let error = commit::commit(&bench, vec![step]).unwrap_err().to_string();
+    assert!(error.contains("has changed since it was read"), "{error}");
+    assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "two and more\n");
+    assert!(!folder.join("new").exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}

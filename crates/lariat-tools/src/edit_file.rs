@@ -2,7 +2,7 @@
 //!
 //! Owns the call and its answer; matching is in `matching`, the way back to the disk in `document`.
 
-use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use serde::Deserialize;
 
 use crate::Workbench;
@@ -41,7 +41,7 @@ impl FileTool for EditFile {
         Some(&arguments.path)
     }
 
-    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+    fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let document = Document::open(bench, &arguments.path)?;
         let replaced = arguments.edit.apply(&arguments.path, &document.text)?;
         let details = document.save(bench, &replaced.text)?;

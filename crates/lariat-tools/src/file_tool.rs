@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_host::files::{FileError, Sync as Durability};
+use lariat_host::files::{FileError, Stamp, Sync as Durability};
 use serde::de::DeserializeOwned;
 
 use crate::Workbench;
@@ -18,7 +18,7 @@ use crate::bench_tool::{self, BenchTool};
 use crate::kept::Kept;
 
 /// Bytes of a file from which on work with it leaves the caller's thread.
-const LARGE: u64 = 256 * 1024;
+pub(crate) const LARGE: u64 = 256 * 1024;
 
 /// A tool that works on files.
 pub(crate) trait FileTool: Send + Sync + 'static {
@@ -38,8 +38,17 @@ pub(crate) trait FileTool: Send + Sync + 'static {
         Self::subject(arguments).map(str::to_owned).into_iter().collect()
     }
 
+    /// Whether a call that reads a file in this state may take longer than a change of threads.
+    fn is_heavy(_: &Workbench, _: &Self::Arguments, stamp: &Stamp, _: &ToolContext) -> bool {
+        stamp.size() > LARGE
+    }
+
     /// Does it.
-    fn run(bench: &Workbench, arguments: Self::Arguments) -> Result<ToolResult, ToolError>;
+    fn run(
+        bench: &Workbench,
+        arguments: Self::Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError>;
 }
 
 /// A file tool as one of the tools that stand on a bench.
@@ -70,36 +79,42 @@ impl<T: FileTool> BenchTool for OnFiles<T> {
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             match tokio::runtime::Handle::try_current() {
-                Ok(runtime) if is_heavy::<T>(bench, &arguments) => {
+                Ok(runtime) if is_heavy::<T>(bench, &arguments, &context) => {
                     let bench = bench.clone();
-                    let call = context.tool_call_id.to_string();
-                    let work = runtime.spawn_blocking(move || run::<T>(&bench, &call, arguments));
+                    let work = runtime.spawn_blocking(move || run::<T>(&bench, arguments, &context));
                     work.await.unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string())))
                 }
-                _ => run::<T>(bench, context.tool_call_id.as_str(), arguments),
+                _ => run::<T>(bench, arguments, &context),
             }
         })
     }
 }
 
 /// Whether a call may take longer than a change of threads.
-fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments) -> bool {
+fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments, context: &ToolContext) -> bool {
     let waits = bench.workspace().sync() == Durability::Durable || bench.undo().is_some();
     match T::subject(arguments) {
         _ if waits && T::EFFECTS.contains(ToolEffects::WRITES) => true,
         None => true,
-        Some(path) => bench.workspace().stamp(path).is_ok_and(|stamp| stamp.size() > LARGE),
+        Some(path) => {
+            let stamp = bench.workspace().stamp(path);
+            stamp.is_ok_and(|stamp| T::is_heavy(bench, arguments, &stamp, context))
+        }
     }
 }
 
 /// Runs a call, between two checkpoints if it changes files.
-fn run<T: FileTool>(bench: &Workbench, call: &str, arguments: T::Arguments) -> Result<ToolResult, ToolError> {
+fn run<T: FileTool>(
+    bench: &Workbench,
+    arguments: T::Arguments,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     if bench.undo().is_none() || !T::EFFECTS.contains(ToolEffects::WRITES) {
-        return T::run(bench, arguments);
+        return T::run(bench, arguments, context);
     }
     let paths = T::changes(&arguments);
-    let kept = Kept::paths(bench, call, &paths)?;
-    let result = T::run(bench, arguments);
+    let kept = Kept::paths(bench, context.tool_call_id.as_str(), &paths)?;
+    let result = T::run(bench, arguments, context);
     if let Some(kept) = kept {
         kept.end_paths(&paths);
     }

@@ -23,13 +23,18 @@ mod glob;
 mod image;
 mod kept;
 mod list_files;
+#[cfg(feature = "map")]
+mod map;
 mod matching;
 mod multi_edit;
 pub mod output;
 mod outputs;
+#[cfg(feature = "pdf")]
+mod pdf;
 mod read_file;
 mod recall;
 mod search;
+mod shown;
 mod todo;
 mod tree;
 mod workbench;
@@ -69,9 +74,14 @@ pub fn command_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
     ]
 }
 
-/// The tools that find things: `search` and `glob`.
+/// The tools that find things: `search`, `glob` and `repo_map`.
 pub fn search_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
-    vec![bench_tool::tool::<search::Search>(bench), bench_tool::tool::<glob::Glob>(bench)]
+    vec![
+        bench_tool::tool::<search::Search>(bench),
+        bench_tool::tool::<glob::Glob>(bench),
+        #[cfg(feature = "map")]
+        bench_tool::tool::<map::RepoMap>(bench),
+    ]
 }
 
 /// The tools that read, list and change files: `read_file`, `list_files`, `write_file`, `edit_file`, `multi_edit` and

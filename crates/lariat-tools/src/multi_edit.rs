@@ -2,7 +2,7 @@
 //!
 //! Owns the order: each replacement sees the file as the ones before it left it.
 
-use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use serde::Deserialize;
 
 use crate::Workbench;
@@ -44,7 +44,7 @@ impl FileTool for MultiEdit {
         Some(&arguments.path)
     }
 
-    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+    fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let document = Document::open(bench, &arguments.path)?;
         let mut text = document.text.clone();
         let mut made = 0;

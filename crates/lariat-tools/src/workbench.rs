@@ -13,6 +13,9 @@ use lariat_host::undo::Undo;
 use crate::Asker;
 use crate::Outputs;
 use crate::bash::Background;
+#[cfg(feature = "map")]
+use crate::map::Outlines;
+use crate::shown::ShownFiles;
 
 /// The handles that the tools of one agent share. Cloning shares them.
 #[derive(Clone, Debug)]
@@ -24,6 +27,9 @@ pub struct Workbench {
 struct Shared {
     workspace: Workspace,
     memory: FileMemory,
+    shown: ShownFiles,
+    #[cfg(feature = "map")]
+    outlines: Outlines,
     supervisor: Supervisor,
     commands: Commands,
     environment: Environment,
@@ -55,6 +61,9 @@ impl Workbench {
             shared: Arc::new(Shared {
                 workspace,
                 memory: FileMemory::default(),
+                shown: ShownFiles::default(),
+                #[cfg(feature = "map")]
+                outlines: Outlines::default(),
                 supervisor: Supervisor::new(),
                 commands: Commands::default(),
                 environment: Environment::default(),
@@ -157,6 +166,15 @@ impl Workbench {
     /// Where is kept what the tools change.
     pub fn undo(&self) -> Option<&Undo> {
         self.shared.undo.as_ref()
+    }
+
+    pub(crate) fn shown(&self) -> &ShownFiles {
+        &self.shared.shown
+    }
+
+    #[cfg(feature = "map")]
+    pub(crate) fn outlines(&self) -> &Outlines {
+        &self.shared.outlines
     }
 
     pub(crate) fn background(&self) -> &Background {

@@ -3,7 +3,7 @@
 //! Owns the rule that an existing file is replaced only by somebody who read it as it is. An existing text keeps its
 //! encoding, byte-order mark and line ends.
 
-use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
 use lariat_host::files::{Expected, FileError, Known, Standing};
 use serde::Deserialize;
@@ -39,7 +39,7 @@ impl FileTool for WriteFile {
         Some(&arguments.path)
     }
 
-    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+    fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
         let old = match bench.workspace().stamp(path) {
             Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),

@@ -87,6 +87,17 @@ impl Workspace {
         self.settle(path, &place.directory)
     }
 
+    /// Removes a directory that is empty.
+    ///
+    /// # Errors
+    /// When it is not there, is no directory, or has something in it.
+    pub fn remove_folder(&self, path: &str) -> Result<(), FileError> {
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+        let removed = unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR);
+        removed.map_err(|errno| FileError::of(path, errno))?;
+        self.settle(path, &place.directory)
+    }
+
     /// Gives a file, or a link itself, a random name in its directory, and answers with the path of that.
     ///
     /// # Errors

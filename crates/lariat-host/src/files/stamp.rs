@@ -5,6 +5,9 @@
 
 use rustix::fs::Stat;
 
+/// Nanoseconds within which two changes of a file may leave the same times.
+const GRANULARITY: i128 = 1_000_000_000;
+
 /// Which file: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
@@ -46,6 +49,14 @@ impl Stamp {
         self.modified
     }
 
+    /// Whether its last change is so long ago that its times would tell another one.
+    #[expect(clippy::disallowed_methods, reason = "this is the host")]
+    pub fn is_settled(&self) -> bool {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or_default());
+        now - self.changed.max(self.modified) >= GRANULARITY
+    }
+
     /// Whether the other is the same file with the same content times. A rename moves the time of change, so that is
     /// left out.
     pub(super) fn same_content(&self, other: &Self) -> bool {
@@ -54,7 +65,6 @@ impl Stamp {
 
     /// Whether it was modified so shortly before the other that its time may not tell a second change.
     pub(super) const fn is_recent(&self, now: &Self) -> bool {
-        const GRANULARITY: i128 = 1_000_000_000;
         now.modified - self.modified < GRANULARITY
     }
 }

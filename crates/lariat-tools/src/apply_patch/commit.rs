@@ -1,7 +1,10 @@
 //! Putting prepared steps in place, or taking them back.
 //!
 //! Owns the order and the way back. A deleted file is first moved aside in its own directory, so that taking it back keeps
-//! its mode, owner and links; it goes for good when everything else is done.
+//! its mode, owner and links; it goes for good when everything else is done. A moved file is set aside first, too, which
+//! is where it is seen to be the expected one. Directories that a step made are taken back with it.
+
+use std::path::Path;
 
 use lariat_core::tool::ToolError;
 use lariat_host::files::{Expected, FileError, Known};
@@ -39,10 +42,11 @@ impl Step {
 /// Does all steps, or none.
 pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolError> {
     let mut done = Vec::new();
+    let made = missing_folders(bench, &steps);
     for step in steps {
         match perform(bench, step) {
             Ok(step) => done.push(step),
-            Err(error) => return Err(take_back(bench, done, &error)),
+            Err(error) => return Err(take_back(bench, done, &made, &error)),
         }
     }
     let workspace = bench.workspace();
@@ -80,14 +84,33 @@ fn perform(bench: &Workbench, step: Step) -> Result<Done, FileError> {
             Ok(Done::Aside { path, aside, known })
         }
         Step::Rename { from, to, known } => {
-            workspace.rename(&from, &to)?;
-            Ok(Done::Renamed { from, to, known })
+            let aside = workspace.set_aside(&from, &known)?;
+            match workspace.rename(&aside, &to) {
+                Ok(()) => Ok(Done::Renamed { from, to, known }),
+                Err(error) => Err(workspace.rename(&aside, &from).err().unwrap_or(error)),
+            }
         }
     }
 }
 
+/// The directories that steps will make, the outer ones first.
+fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
+    let mut missing = Vec::new();
+    for step in steps {
+        let (Step::Write { path, before: None, .. } | Step::Rename { to: path, .. }) = step else { continue };
+        let folders = Path::new(path).ancestors().skip(1).map(|folder| folder.to_string_lossy().into_owned());
+        let is_missing = |folder: &String| {
+            !folder.is_empty() && matches!(bench.workspace().kind(folder), Err(FileError::NotFound { .. }))
+        };
+        missing.extend(folders.take_while(is_missing));
+    }
+    missing.sort_unstable();
+    missing.dedup();
+    missing
+}
+
 /// Takes back what was done, last first, and says what went wrong, and what could not be taken back.
-fn take_back(bench: &Workbench, done: Vec<Done>, error: &FileError) -> ToolError {
+fn take_back(bench: &Workbench, done: Vec<Done>, made: &[String], error: &FileError) -> ToolError {
     let workspace = bench.workspace();
     let mut stuck = Vec::new();
     for step in done.into_iter().rev() {
@@ -103,6 +126,10 @@ fn take_back(bench: &Workbench, done: Vec<Done>, error: &FileError) -> ToolError
         if let Err(error) = taken {
             stuck.push(error.to_string());
         }
+    }
+    for folder in made.iter().rev() {
+        // What was never made, or what somebody else has put something into, stays as it is.
+        let _ = workspace.remove_folder(folder);
     }
     if stuck.is_empty() {
         return ToolError::Failed(format!("Nothing was changed, because one step failed: {error}"));

@@ -9,7 +9,7 @@ mod commit;
 mod hunk;
 mod parse;
 
-use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::FileError;
 use lariat_host::files::text::Text;
 use serde::Deserialize;
@@ -70,7 +70,7 @@ impl FileTool for ApplyPatch {
         changes.iter().flat_map(Change::paths).flatten().cloned().collect()
     }
 
-    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+    fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let changes = parse::parse(&arguments.patch).map_err(|words| {
             ToolError::Failed(format!("The patch cannot be read: {words} Nothing was changed."))
         })?;

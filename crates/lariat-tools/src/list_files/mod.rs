@@ -7,7 +7,7 @@ mod ignored;
 
 use std::collections::{HashMap, VecDeque};
 
-use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::Kind as EntryKind;
 use serde::Deserialize;
 use serde_json::json;
@@ -64,7 +64,7 @@ impl FileTool for ListFiles {
         None
     }
 
-    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+    fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
         let (depth, limit) = (arguments.depth.unwrap_or(DEPTH), arguments.limit.unwrap_or(LIMIT));
         let ignored = match arguments.all {

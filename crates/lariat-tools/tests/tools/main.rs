@@ -10,5 +10,6 @@ mod commands;
 mod fetching;
 mod finding;
 mod ground;
+mod mapping;
 mod scenarios;
 mod talking;

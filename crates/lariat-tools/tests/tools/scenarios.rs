@@ -8,7 +8,7 @@
 //! `LARIAT_BLESS=1` writes what happened as what is expected; look at the difference before you keep it.
 #![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use lariat_core::content::Content;
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::{Sync, Workspace};
-use lariat_tools::{Workbench, file_tools};
+use lariat_tools::{Workbench, default_tools};
 use serde_json::Value;
 
 /// Fewer than this means that they were not found.
@@ -59,9 +59,9 @@ fn run(scenario: &Path) -> Result<(), String> {
     let generated = generated(scenario);
     put(&ground, &generated.before);
     let outcome = play(scenario, &ground);
-    let now = files(&ground);
+    let (now, empty_now) = (files(&ground), empty_folders(&ground));
     fs::remove_dir_all(&ground).unwrap();
-    let Played { before, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
+    let Played { before, empty, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
     let place = ground.display().to_string();
     let (kind, text) = match result {
         Ok(result) => ("result.txt", shown(&result)),
@@ -70,6 +70,9 @@ fn run(scenario: &Path) -> Result<(), String> {
     let text = text.replace(&place, "{workspace}");
     if kind == "error.txt" && now != before {
         return Err(format!("{name}: the call failed and changed files all the same"));
+    }
+    if kind == "error.txt" && empty_now != empty {
+        return Err(format!("{name}: the call failed and left other empty directories: {empty_now:?}"));
     }
     if let Some(temporary) = now.keys().find(|path| path.to_string_lossy().contains(".lariat-")) {
         return Err(format!("{name}: left {} behind", temporary.display()));
@@ -115,6 +118,7 @@ fn describe(found: &Found) -> String {
 struct Played {
     /// The files before the last call.
     before: Files,
+    empty: BTreeSet<PathBuf>,
     result: Result<ToolResult, ToolError>,
 }
 
@@ -123,8 +127,11 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
     let steps = steps.replace("{workspace}", &ground.display().to_string());
     let steps: Vec<Value> = serde_json::from_str(&steps).map_err(|error| error.to_string())?;
     let workspace = Workspace::open(ground).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
-    let tools = file_tools(&Workbench::new(workspace));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    let tools = default_tools(&Workbench::new(workspace));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| error.to_string())?;
     let count = steps.len();
     for (index, step) in steps.iter().enumerate() {
         if let Some(path) = step["change"].as_str() {
@@ -149,10 +156,10 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
             LoopId::from("l"),
             CancellationToken::new(),
         );
-        let before = files(ground);
+        let (before, empty) = (files(ground), empty_folders(ground));
         let result = runtime.block_on(tool.execute(step["arguments"].clone(), context));
         if index + 1 == count {
-            return Ok(Played { before, result });
+            return Ok(Played { before, empty, result });
         }
         result.map_err(|error| format!("step {}: {error}", index + 1))?;
     }
@@ -238,6 +245,17 @@ fn files(folder: &Path) -> Files {
     // Git does not keep a `.git`, and has its own ideas about a `.gitignore`.
     let named = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace("dot.", "."));
     found.into_iter().map(|(path, file)| (named(path), file)).collect()
+}
+
+/// Directories with nothing in them, which git cannot keep.
+fn empty_folders(folder: &Path) -> BTreeSet<PathBuf> {
+    let inner = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let inner: Vec<PathBuf> = inner.collect();
+    if inner.is_empty() {
+        return BTreeSet::from([folder.to_owned()]);
+    }
+    let folders = inner.iter().filter(|path| path.is_dir() && !path.is_symlink());
+    folders.flat_map(|path| empty_folders(path)).collect()
 }
 
 fn put(folder: &Path, files: &Files) {

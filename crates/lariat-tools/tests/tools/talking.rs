@@ -77,6 +77,7 @@ async fn every_tool_has_its_own_name_describes_itself_and_refuses_unknown_argume
         "multi_edit",
         "read_file",
         "recall",
+        "repo_map",
         "search",
         "todo",
         "write_file",

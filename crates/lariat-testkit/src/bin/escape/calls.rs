@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 /// A tool and how it is given a path.
 pub(crate) type Way = (&'static str, fn(&str) -> Value);
 
-pub(crate) const READ: Way = ("read_file", |path| json!({ "path": path }));
+/// Always the content, never the word that it was shown before.
+pub(crate) const READ: Way = ("read_file", |path| json!({ "path": path, "again": true }));
 
 /// All ways. What they write can be told from everything else.
 pub(crate) const WAYS: &[Way] = &[

@@ -1,19 +1,27 @@
-//! `read_file`: text with line numbers, or an image.
+//! `read_file`: text with line numbers, an image, or the text of a PDF.
 //!
-//! Owns the form of what a model sees of a file and the words about what it does not see. Remembers what was read.
+//! Owns the form of what a model sees of a file and the words about what it does not see. Remembers what was read, and
+//! does not show it twice unless it changed or is asked for again.
+
+#[cfg(feature = "pdf")]
+mod pages;
+#[cfg(not(feature = "pdf"))]
+#[path = "no_pages.rs"]
+mod pages;
 
 use lariat_core::content::Content;
-use lariat_core::tool::{ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{FileError, Known};
+use lariat_host::files::{FileError, Known, Stamp};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{LINE_LIMIT, counted};
-use crate::file_tool::{FileTool, failed};
+use crate::file_tool::{FileTool, LARGE, failed};
 use crate::image;
+use crate::shown::{Part, Unit};
 
 /// Bytes of text that one call gives back.
 const TEXT_LIMIT: u64 = 1_000_000;
@@ -21,6 +29,11 @@ const TEXT_LIMIT: u64 = 1_000_000;
 const IMAGE_LIMIT: u64 = 20 * 1024 * 1024;
 /// Lines that one call gives back, unless it asks for others.
 const LINES: u64 = 2_000;
+
+/// Bytes by which kinds of files are told apart.
+const MAGIC: usize = 16;
+/// How a PDF begins.
+const PDF: &[u8] = b"%PDF-";
 
 /// The tool.
 pub(crate) struct ReadFile;
@@ -31,7 +44,36 @@ pub(crate) struct Arguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
+    #[cfg(feature = "pdf")]
+    pages: Option<String>,
+    again: Option<bool>,
 }
+
+impl Arguments {
+    /// The lines that are asked for.
+    fn lines(&self) -> Part {
+        let first = self.offset.unwrap_or(1).max(1);
+        let last = (first - 1).saturating_add(self.limit.unwrap_or(LINES));
+        Part { unit: Unit::Line, first, last }
+    }
+
+    /// What would answer the call, whatever kind of file it is; nothing if it is to be shown again.
+    fn parts(&self) -> Vec<Part> {
+        if self.is_again() {
+            return Vec::new();
+        }
+        let pages = pages::asked(self);
+        let others = [self.lines(), WHOLE_IMAGE].into_iter().filter(|_| !pages::are_named(self));
+        pages.into_iter().chain(others).collect()
+    }
+
+    fn is_again(&self) -> bool {
+        self.again == Some(true)
+    }
+}
+
+/// An image, as a part of its file.
+const WHOLE_IMAGE: Part = Part { unit: Unit::Image, first: 1, last: 1 };
 
 impl FileTool for ReadFile {
     type Arguments = Arguments;
@@ -39,11 +81,19 @@ impl FileTool for ReadFile {
     const LABEL: &'static str = "Read";
     const DESCRIPTION: &'static str = "Reads a file of the workspace. Text comes with line numbers (number, tab, line); the numbers are not part \
         of the file. Without `offset` and `limit` it gives the first 2000 lines; it says how many remain and how to read them. Images (PNG, JPEG, GIF, \
-        WebP) are shown. Read a file before you overwrite it, and again when it changed.";
+        WebP) are shown, of PDFs the text by page. Read a file before you overwrite it, and again when it changed. What you were shown before and nobody changed since \
+        is not shown again unless `again` is set.";
     const FIELDS: &'static [Field] = &[
         Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
         Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, counted from 1."),
         Field::optional("limit", Kind::Number(1, 100_000), "How many lines to read; 2000 if left out."),
+        #[cfg(feature = "pdf")]
+        Field::optional("pages", Kind::Text, "Of a PDF: the pages to read, as `3`, `2-5` or `8-`."),
+        Field::optional(
+            "again",
+            Kind::Switch,
+            "Show it even if you were shown the same before, because you no longer see that.",
+        ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -51,22 +101,42 @@ impl FileTool for ReadFile {
         Some(&arguments.path)
     }
 
-    fn run(bench: &Workbench, arguments: Arguments) -> Result<ToolResult, ToolError> {
+    fn is_heavy(bench: &Workbench, arguments: &Arguments, stamp: &Stamp, context: &ToolContext) -> bool {
+        // Of what was shown before, nothing is read.
+        before(bench, arguments, stamp, context).is_none()
+            && (stamp.size() > LARGE || pages::are_in(bench, &arguments.path))
+    }
+
+    fn run(bench: &Workbench, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
         let workspace = bench.workspace();
-        let size = workspace.stamp(path).map_err(failed)?.size();
+        let stamp = workspace.stamp(path).map_err(failed)?;
+        if let Some((answer, known)) = before(bench, &arguments, &stamp, context) {
+            bench.memory().remember(path, known);
+            return Ok(answer);
+        }
+        let size = stamp.size();
         if size > TEXT_LIMIT {
-            return large(bench, &arguments, size);
+            return large(bench, &arguments, size, context);
         }
         let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
         if let Some(mime_type) = image::kind(&content.bytes) {
-            bench.memory().remember(path, known);
-            return Ok(shown_image(path, &content.bytes, mime_type));
+            return Ok(shown_image(bench, &arguments, context, &content.bytes, known, mime_type));
         }
+        if content.bytes.starts_with(PDF) {
+            return pages::read(bench, &arguments, content.bytes, known, context);
+        }
+        pages::refuse(&arguments)?;
         let text = readable(path, content.bytes, size)?;
         bench.memory().remember(path, known.clone());
-        let skip = arguments.offset.map_or(0, |offset| offset - 1);
+        let asked = arguments.lines();
+        if !arguments.is_again()
+            && let Some(answer) = bench.shown().by_content(context, path, &known, asked)
+        {
+            return Ok(answer);
+        }
+        let skip = asked.first - 1;
         if text.as_str().is_empty() {
             return Ok(ToolResult::text(format!("`{path}` is empty."))
                 .with_details(json!({ "path": path, "bytes": 0 })));
@@ -81,6 +151,7 @@ impl FileTool for ReadFile {
         }
         let (first, last, next, rest) = (skip + 1, page.next - 1, page.next, lines.count() as u64);
         let total = last + rest;
+        bench.shown().remember(context, path, &known, Part { unit: Unit::Line, first, last }, Some(total));
         if rest > 0 {
             page.note(&format!(
                 "Lines {first}-{last} of {total}; {rest} remain. Read on with `offset` {next}."
@@ -96,22 +167,43 @@ impl FileTool for ReadFile {
     }
 }
 
+/// The answer to a call that asks for what was shown before, told by the file's state alone.
+fn before(
+    bench: &Workbench,
+    arguments: &Arguments,
+    stamp: &Stamp,
+    context: &ToolContext,
+) -> Option<(ToolResult, Known)> {
+    let shown = |asked| bench.shown().by_stamp(context, &arguments.path, stamp, asked);
+    arguments.parts().into_iter().find_map(shown)
+}
+
 /// A file of which only a part fits: an image, or some lines without reading all.
-fn large(bench: &Workbench, arguments: &Arguments, size: u64) -> Result<ToolResult, ToolError> {
-    const MAGIC: usize = 16;
+fn large(
+    bench: &Workbench,
+    arguments: &Arguments,
+    size: u64,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     let path = &arguments.path;
     let workspace = bench.workspace();
     let start = workspace.read_lines(path, 0, MAGIC as u64, MAGIC).map_err(failed)?;
     if let Some(mime_type) = image::kind(&start.bytes) {
         let content = workspace.read(path, IMAGE_LIMIT).map_err(failed)?;
-        bench.memory().remember(path, Known::of(content.stamp, &content.bytes));
-        return Ok(shown_image(path, &content.bytes, mime_type));
+        let known = Known::of(content.stamp, &content.bytes);
+        return Ok(shown_image(bench, arguments, context, &content.bytes, known, mime_type));
     }
+    if start.bytes.starts_with(PDF) {
+        let content = workspace.read(path, pages::LIMIT).map_err(failed)?;
+        let known = Known::of(content.stamp, &content.bytes);
+        return pages::read(bench, arguments, content.bytes, known, context);
+    }
+    pages::refuse(arguments)?;
     if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
         let how = "It is UTF-16, of which no ranges can be read: convert it to UTF-8 first.";
         return Err(failed(FileError::TooLarge { path: path.clone(), size, limit: TEXT_LIMIT, how }));
     }
-    let skip = arguments.offset.map_or(0, |offset| offset - 1);
+    let skip = arguments.lines().first - 1;
     let count = arguments.limit.unwrap_or(LINES);
     let limit = usize::try_from(TEXT_LIMIT).unwrap_or(usize::MAX);
     let range = workspace.read_lines(path, skip, count, limit).map_err(failed)?;
@@ -119,12 +211,15 @@ fn large(bench: &Workbench, arguments: &Arguments, size: u64) -> Result<ToolResu
         return Err(past_the_end(path, skip + 1, range.skipped));
     }
     let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
-    bench.memory().remember(path, Known::in_part(range.stamp));
+    let known = Known::in_part(range.stamp);
+    bench.memory().remember(path, known.clone());
     let mut page = Page::new(skip, text.as_str().len());
     text.as_str().lines().for_each(|line| page.put(line));
+    let (first, last) = (skip + 1, page.next - 1);
+    let cut = range.more && !range.bytes.ends_with(b"\n");
+    let whole = Part { unit: Unit::Line, first, last: if cut { last - 1 } else { last } };
+    bench.shown().remember(context, path, &known, whole, (!range.more).then_some(last));
     if range.more {
-        let (first, last) = (skip + 1, page.next - 1);
-        let cut = !range.bytes.ends_with(b"\n");
         let next = if cut && last > first { last } else { page.next };
         page.note(&format!(
             "Lines {first}-{last}{} of a file of {size} bytes. Read on with `offset` {next}.",
@@ -184,18 +279,28 @@ impl Page {
     }
 }
 
-fn shown_image(path: &str, bytes: &[u8], mime_type: &str) -> ToolResult {
+fn shown_image(
+    bench: &Workbench,
+    arguments: &Arguments,
+    context: &ToolContext,
+    bytes: &[u8],
+    known: Known,
+    mime_type: &str,
+) -> ToolResult {
+    let path = &arguments.path;
+    bench.memory().remember(path, known.clone());
+    if !arguments.is_again()
+        && let Some(answer) = bench.shown().by_content(context, path, &known, WHOLE_IMAGE)
+    {
+        return answer;
+    }
+    bench.shown().remember(context, path, &known, WHOLE_IMAGE, Some(1));
     let image = Content::Image { data: image::base64(bytes), mime_type: mime_type.to_owned() };
     let details = json!({ "path": path, "bytes": bytes.len(), "mime_type": mime_type });
     ToolResult { content: vec![image], ..ToolResult::default() }.with_details(details)
 }
 
 fn readable(path: &str, bytes: Vec<u8>, size: u64) -> Result<Text, ToolError> {
-    if bytes.starts_with(b"%PDF-") {
-        return Err(ToolError::Failed(format!(
-            "`{path}` is a PDF of {size} bytes. Reading PDFs is not supported; convert it to text with another program."
-        )));
-    }
     Text::from_bytes(bytes).ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))
 }
 

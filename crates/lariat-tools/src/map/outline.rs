@@ -1,0 +1,213 @@
+//! The definitions and mentions of one file.
+//!
+//! Owns the walk through its tree, which is a loop and not a recursion: trees nest as deep as a file is long. What is
+//! defined inside of a function is its own affair.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+
+use tree_sitter::{Node, ParseOptions, Parser, TreeCursor};
+
+use super::language::{Definition, Grammars, Loaded, Name, Only, Scope};
+
+/// Definitions of one file that are kept.
+const MOST_DEFINITIONS: usize = 2_000;
+/// Names that one file mentions.
+const MOST_MENTIONS: usize = 4_000;
+/// Levels of a tree that are entered: a cursor finds its way up again in steps that grow with its depth.
+const DEEPEST: usize = 1_000;
+/// Characters of a signature.
+const SIGNATURE: usize = 140;
+/// Letters of a name that says something.
+const SHORTEST: usize = 3;
+
+/// What one file defines and mentions.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    pub(super) definitions: Vec<Defined>,
+    /// Names, as hashes, and how often; sorted.
+    pub(super) mentions: Vec<(u64, u32)>,
+}
+
+/// One definition.
+#[derive(Debug)]
+pub(super) struct Defined {
+    /// Counted from 1.
+    pub(super) line: usize,
+    pub(super) level: usize,
+    pub(super) signature: String,
+    /// Its name, if others can mention it.
+    pub(super) name: Option<u64>,
+}
+
+/// Parses files on one thread.
+pub(super) struct Outliner<'a> {
+    grammars: &'a Grammars,
+    parser: Parser,
+}
+
+impl<'a> Outliner<'a> {
+    pub(super) fn new(grammars: &'a Grammars) -> Self {
+        Self { grammars, parser: Parser::new() }
+    }
+
+    /// The outline of a source, unless it is given up.
+    pub(super) fn outline(
+        &mut self,
+        source: &[u8],
+        language: usize,
+        goes_on: &impl Fn() -> bool,
+    ) -> Option<Outline> {
+        let loaded = self.grammars.get(language)?;
+        // This also lets go of a parse that was given up.
+        self.parser.set_language(&loaded.grammar).ok()?;
+        let mut look = |_: &tree_sitter::ParseState| {
+            if goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let options = ParseOptions::new().progress_callback(&mut look);
+        let mut rest = |at: usize, _| source.get(at..).unwrap_or_default();
+        let tree = self.parser.parse_with_options(&mut rest, None, Some(options));
+        let tree = tree?;
+        let mut walk = Walking { source, loaded, outline: Outline::default(), mentions: HashMap::new() };
+        walk.run(&mut tree.walk());
+        let mut mentions: Vec<_> = walk.mentions.into_iter().collect();
+        mentions.sort_unstable();
+        Some(Outline { mentions, ..walk.outline })
+    }
+}
+
+struct Walking<'s> {
+    source: &'s [u8],
+    loaded: &'s Loaded,
+    outline: Outline,
+    mentions: HashMap<u64, u32>,
+}
+
+impl Walking<'_> {
+    fn run(&mut self, cursor: &mut TreeCursor<'_>) {
+        // Definitions around the node, with their depths in the tree.
+        let mut around: Vec<(usize, Scope)> = Vec::new();
+        // The cursor knows it too, but counts it each time.
+        let mut depth = 0;
+        loop {
+            let node = cursor.node();
+            while around.last().is_some_and(|(above, _)| *above >= depth) {
+                around.pop();
+            }
+            let kind = usize::from(node.kind_id());
+            let defines = self.loaded.definitions.get(kind).copied().flatten();
+            if let Some(definition) = defines
+                && around.iter().all(|(_, scope)| *scope == Scope::Open)
+                && self.define(node, &definition, around.len())
+            {
+                around.push((depth, definition.scope));
+            }
+            if self.loaded.names.get(kind) == Some(&true) && node.child_count() == 0 {
+                self.mention(node);
+            }
+            if depth < DEEPEST && cursor.goto_first_child() {
+                depth += 1;
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+                depth -= 1;
+            }
+        }
+    }
+
+    fn text(&self, start: usize, end: usize) -> &[u8] {
+        self.source.get(start..end).unwrap_or_default()
+    }
+
+    fn mention(&mut self, node: Node<'_>) {
+        if let Some(name) = hash(self.text(node.start_byte(), node.end_byte()))
+            && (self.mentions.len() < MOST_MENTIONS || self.mentions.contains_key(&name))
+        {
+            *self.mentions.entry(name).or_default() += 1;
+        }
+    }
+
+    fn define(&mut self, node: Node<'_>, definition: &Definition, level: usize) -> bool {
+        let Some(named) = name(node, definition.name) else { return false };
+        if self.outline.definitions.len() >= MOST_DEFINITIONS {
+            return false;
+        }
+        let own = self.text(named.start_byte(), named.end_byte());
+        let name = if matches!(definition.name, Name::Other(_)) { None } else { hash(own) };
+        let signature = self.signature(node, definition.prefix, own);
+        let line = node.start_position().row + 1;
+        self.outline.definitions.push(Defined { line, level, signature, name });
+        true
+    }
+
+    /// The text of a definition up to its body, on one line.
+    fn signature(&self, node: Node<'_>, prefix: &str, name: &[u8]) -> String {
+        let value = node.child_by_field_name("value");
+        let body = node.child_by_field_name("body").or_else(|| value?.child_by_field_name("body"));
+        let text = String::from_utf8_lossy(
+            self.text(node.start_byte(), body.map_or(node.end_byte(), |body| body.start_byte())),
+        );
+        let head = match body {
+            Some(_) => &*text,
+            None => text.split(" = ").next().and_then(|head| head.split('{').next()).unwrap_or(&text),
+        };
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let mut signature = format!("{prefix}{}", words.join(" "));
+        for (wide, close) in [("( ", "("), (", )", ")"), (" )", ")")] {
+            signature = signature.replace(wide, close);
+        }
+        for end in ["{", ";", ":", "=>", "=", ","] {
+            signature.truncate(signature.strip_suffix(end).unwrap_or(&signature).trim_end().len());
+        }
+        let name = String::from_utf8_lossy(name);
+        let name = name.split_whitespace().next().unwrap_or_default();
+        if !signature.contains(name) {
+            signature = format!("{signature} {name}");
+        }
+        match signature.char_indices().nth(SIGNATURE) {
+            Some((end, _)) => format!("{}…", signature.get(..end).unwrap_or_default()),
+            None => signature,
+        }
+    }
+}
+
+/// The node with the name of a definition, if it is one.
+fn name<'t>(node: Node<'t>, place: Name) -> Option<Node<'t>> {
+    const FUNCTIONS: [&str; 4] = ["arrow_function", "function_expression", "generator_function", "class"];
+    match place {
+        Name::Field(field) | Name::Other(field) => node.child_by_field_name(field),
+        Name::WithBody => node.child_by_field_name("body").and_then(|_| node.child_by_field_name("name")),
+        Name::Value => {
+            let value = node.child_by_field_name("value").filter(|value| FUNCTIONS.contains(&value.kind()));
+            value.and_then(|_| node.child_by_field_name("name"))
+        }
+        Name::Declarator(only) => {
+            let (mut here, mut is_function) = (node.child_by_field_name("declarator")?, false);
+            loop {
+                is_function |= here.kind() == "function_declarator";
+                match here.child_by_field_name("declarator") {
+                    Some(inner) => here = inner,
+                    None => break,
+                }
+            }
+            // The last name of `a::b::c`.
+            while let Some(inner) = here.child_by_field_name("name") {
+                here = inner;
+            }
+            (only == Only::All || is_function).then_some(here)
+        }
+    }
+}
+
+/// A name, as what it is compared by. Short ones are everybody's.
+fn hash(name: &[u8]) -> Option<u64> {
+    (name.len() >= SHORTEST).then(|| {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        hasher.finish()
+    })
+}

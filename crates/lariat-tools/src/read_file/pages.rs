@@ -1,0 +1,141 @@
+//! `read_file` of a PDF: the text of its pages under their numbers.
+//!
+//! Owns the form of pages, their bounds, and the words about documents that give no text.
+
+use lariat_core::tool::{ToolContext, ToolError, ToolResult};
+use lariat_host::files::Known;
+use serde_json::json;
+
+use super::{Arguments, LINES, MAGIC, PDF, TEXT_LIMIT};
+use crate::Workbench;
+use crate::pdf::{self, PageRange, Reading, Refusal, Stopped};
+use crate::shown::{Part, Unit};
+
+/// Bytes of a PDF.
+pub(super) const LIMIT: u64 = pdf::LIMIT;
+
+/// Bytes at its end in which a whole PDF says that it ends.
+const END: usize = 1_024;
+
+/// Whether a file is a PDF, whose reading takes long however small it is.
+pub(super) fn are_in(bench: &Workbench, path: &str) -> bool {
+    let start = bench.workspace().read_lines(path, 0, MAGIC as u64, MAGIC);
+    start.is_ok_and(|start| start.bytes.starts_with(PDF))
+}
+
+/// Whether a call names pages.
+pub(super) const fn are_named(arguments: &Arguments) -> bool {
+    arguments.pages.is_some()
+}
+
+/// The pages that a call asks for: all if it names none.
+pub(super) fn asked(arguments: &Arguments) -> Option<Part> {
+    let range = pdf::page_range(arguments.pages.as_deref().unwrap_or("1-"))?;
+    Some(Part { unit: Unit::Page, first: *range.start(), last: *range.end() })
+}
+
+/// The text of a PDF's pages, under their numbers.
+pub(super) fn read(
+    bench: &Workbench,
+    arguments: &Arguments,
+    bytes: Vec<u8>,
+    known: Known,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
+    let path = &arguments.path;
+    let size = bytes.len();
+    let ended = bytes
+        .get(size.saturating_sub(END)..)
+        .is_some_and(|end| memchr::memmem::find(end, b"%%EOF").is_some());
+    if arguments.offset.or(arguments.limit).is_some() {
+        let words =
+            format!("`{path}` is a PDF: choose pages with `pages`, not lines with `offset` and `limit`.");
+        return Err(ToolError::InvalidArgs(words));
+    }
+    let asked = asked(arguments).ok_or_else(|| {
+        ToolError::InvalidArgs("`pages` must be one page or a range, as `3`, `2-5` or `8-`.".to_owned())
+    })?;
+    bench.memory().remember(path, known.clone());
+    if !arguments.is_again()
+        && let Some(answer) = bench.shown().by_content(context, path, &known, asked)
+    {
+        return Ok(answer);
+    }
+    let wanted: PageRange = asked.first..=asked.last;
+    let (mut lines, mut text_bytes) = (0, 0);
+    let reading = pdf::read(bytes, &wanted, context, |page| {
+        lines += page.lines().count() as u64;
+        text_bytes += page.len() as u64;
+        lines >= LINES || text_bytes >= TEXT_LIMIT / 2
+    })?;
+    let reading = reading.map_err(|refusal| refused(path, refusal))?;
+    let last = asked.first + reading.pages.len() as u64 - 1;
+    if reading.pages.iter().all(String::is_empty) && reading.stopped.is_none() {
+        return Err(without_text(path, &shown_range(asked.first, last, reading.total), ended));
+    }
+    bench.shown().remember(context, path, &known, Part { last, ..asked }, Some(reading.total));
+    let details = json!({ "path": path, "bytes": size, "pages": reading.total });
+    Ok(ToolResult::text(shown_pages(&reading, asked.first, last)).with_details(details))
+}
+
+fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
+    let (mut text, total) = (String::new(), reading.total);
+    for (page, content) in (first..).zip(&reading.pages) {
+        if content.is_empty() {
+            text.push_str(&format!("[Page {page} of {total} has no text; it may be a picture.]\n\n"));
+        } else {
+            text.push_str(&format!("[Page {page} of {total}]\n{content}\n"));
+        }
+    }
+    text.truncate(text.trim_end_matches('\n').len() + 1);
+    if text.matches(char::REPLACEMENT_CHARACTER).count() > text.len() / 20 {
+        text.push_str(
+            "[The document does not say which letters many of its signs are; those are shown as \u{FFFD}.]\n",
+        );
+    }
+    let (next, after) = (last + 1, last + 2);
+    let range = shown_range(first, last, total);
+    let words = match reading.stopped {
+        Some(Stopped::Late) => format!("page {next} took too long. Read on with `pages` \"{after}-\"."),
+        Some(Stopped::Damaged) => format!("page {next} is damaged. Read on with `pages` \"{after}-\"."),
+        Some(Stopped::Full) => format!("Read on with `pages` \"{next}-\"."),
+        None if last < total => format!("Read on with `pages` \"{next}-\"."),
+        None => return text,
+    };
+    text.push_str(&format!("[That was {range}; {words}]\n").replace("; Read", ". Read"));
+    text
+}
+
+fn refused(path: &str, refusal: Refusal) -> ToolError {
+    ToolError::Failed(format!("`{path}` is a PDF that {refusal}."))
+}
+
+fn without_text(path: &str, range: &str, ended: bool) -> ToolError {
+    ToolError::Failed(if ended {
+        format!(
+            "`{path}` is a PDF without text on {range}: probably scanned pictures. Make them readable with another program \
+             (`ocrmypdf`), or turn pages into images and read those (`pdftoppm -r 100 -png`)."
+        )
+    } else {
+        format!("`{path}` is a PDF that is cut off: what is left has no text on {range}. Get another copy.")
+    })
+}
+
+/// "page 2 of 3", "pages 2-3 of 3".
+fn shown_range(first: u64, last: u64, total: u64) -> String {
+    if first == last {
+        format!("page {first} of {total}")
+    } else {
+        format!("pages {first}-{last} of {total}")
+    }
+}
+
+/// Refuses pages of what has none.
+pub(super) fn refuse(arguments: &Arguments) -> Result<(), ToolError> {
+    let path = &arguments.path;
+    if !are_named(arguments) {
+        return Ok(());
+    }
+    let words = format!("`{path}` is no PDF: choose lines with `offset` and `limit`, not `pages`.");
+    Err(ToolError::InvalidArgs(words))
+}

@@ -1,0 +1,164 @@
+//! What a model was shown of files, so that asking for the same again costs one line.
+//!
+//! Owns, by session and path, the parts of a file that were shown and its state at that time. What the agent knows well
+//! enough to write over it is another question, which the host's `FileMemory` answers: an edit tells that memory about
+//! content that nobody was shown.
+//!
+//! Invariant: a part counts as shown only while the content is the same. Size and times tell, when the last change was
+//! old enough at the time to be told from a later one; the hash of the content tells otherwise.
+//!
+//! Bounded: when it is full, everything is forgotten. Forgetting costs a read, nothing else.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lariat_core::id::SessionId;
+use lariat_core::tool::{ToolContext, ToolResult};
+use lariat_host::files::{Known, Stamp};
+use serde_json::json;
+
+/// Files of all sessions that are remembered.
+const MOST_FILES: usize = 20_000;
+/// Parts of one file that are remembered.
+const MOST_PARTS: usize = 64;
+
+/// In what a part of a file is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Line,
+    #[cfg_attr(not(feature = "pdf"), expect(dead_code, reason = "only PDFs have pages"))]
+    Page,
+    /// There is one: the whole.
+    Image,
+}
+
+/// A part of a file, from the first to the last, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) unit: Unit,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// What was shown of files. Cloning shares.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShownFiles {
+    files: Arc<Mutex<HashMap<(SessionId, String), Shown>>>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    known: Known,
+    /// Whether the stamp alone tells that nothing changed.
+    settled: bool,
+    /// Units of the whole file, when its end was seen.
+    total: Option<u64>,
+    parts: VecDeque<(Part, String)>,
+}
+
+impl Shown {
+    /// The part that has all of what is asked for, and the call that showed it.
+    fn covers(&self, asked: Part) -> Option<(Part, String)> {
+        let last = self.total.map_or(asked.last, |total| asked.last.min(total));
+        let fits = |part: &Part| part.unit == asked.unit && part.first <= asked.first && last <= part.last;
+        let found = self.parts.iter().find(|(part, _)| asked.first <= last && fits(part));
+        found.map(|(part, call)| (Part { first: asked.first, last, ..*part }, call.clone()))
+    }
+}
+
+impl ShownFiles {
+    /// The answer for a file in this state, if it was shown in the same.
+    pub(crate) fn by_stamp(
+        &self,
+        context: &ToolContext,
+        path: &str,
+        stamp: &Stamp,
+        asked: Part,
+    ) -> Option<(ToolResult, Known)> {
+        let files = self.lock();
+        let shown = files.get(&key(context, path))?;
+        let covered = (shown.settled && shown.known.stamp == *stamp).then(|| shown.covers(asked))??;
+        Some((unchanged(path, &covered, stamp.size()), shown.known.clone()))
+    }
+
+    /// The answer for a file with this content, if it was shown with the same. It was read at a known time again.
+    pub(crate) fn by_content(
+        &self,
+        context: &ToolContext,
+        path: &str,
+        known: &Known,
+        asked: Part,
+    ) -> Option<ToolResult> {
+        let mut files = self.lock();
+        let shown = files.get_mut(&key(context, path))?;
+        if known.hash.is_none() || shown.known.hash != known.hash {
+            return None;
+        }
+        let covered = shown.covers(asked)?;
+        shown.settled = known.stamp.is_settled();
+        shown.known = known.clone();
+        Some(unchanged(path, &covered, known.stamp.size()))
+    }
+
+    /// Remembers a part that was shown, of so many in all where that is known.
+    pub(crate) fn remember(
+        &self,
+        context: &ToolContext,
+        path: &str,
+        known: &Known,
+        part: Part,
+        total: Option<u64>,
+    ) {
+        let mut files = self.lock();
+        if files.len() >= MOST_FILES {
+            files.clear();
+        }
+        let call = context.tool_call_id.to_string();
+        let settled = known.stamp.is_settled();
+        let shown = files.entry(key(context, path)).or_insert_with(|| Shown {
+            known: known.clone(),
+            settled,
+            total,
+            parts: VecDeque::new(),
+        });
+        let same = match (shown.known.hash, known.hash) {
+            (Some(before), Some(now)) => before == now,
+            _ => shown.settled && shown.known.stamp == known.stamp,
+        };
+        if !same {
+            shown.parts.clear();
+            shown.total = None;
+        }
+        (shown.settled, shown.known) = (settled, known.clone());
+        shown.total = total.or(shown.total);
+        shown.parts.push_front((part, call));
+        shown.parts.truncate(MOST_PARTS);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Shown>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(context: &ToolContext, path: &str) -> (SessionId, String) {
+    (context.session_id.clone(), path.to_owned())
+}
+
+fn unchanged(path: &str, (part, call): &(Part, String), size: u64) -> ToolResult {
+    let (first, last) = (part.first, part.last);
+    let what = match part.unit {
+        Unit::Image => "it was".to_owned(),
+        Unit::Line if first == last => format!("line {first} was"),
+        Unit::Line => format!("lines {first}-{last} were"),
+        Unit::Page if first == last => format!("page {first} was"),
+        Unit::Page => format!("pages {first}-{last} were"),
+    };
+    let text = format!(
+        "`{path}` is unchanged since {what} shown by the call `{call}`. If you no longer see that, read it with `again` set.\n"
+    );
+    ToolResult::text(text).with_details(json!({ "path": path, "bytes": size, "unchanged_since": call }))
+}
+
+#[cfg(test)]
+#[path = "shown_tests.rs"]
+mod tests;

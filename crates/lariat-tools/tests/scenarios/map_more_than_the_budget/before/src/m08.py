@@ -1,0 +1,5 @@
+from core import open_store
+
+
+def part_08():
+    return open_store(8)

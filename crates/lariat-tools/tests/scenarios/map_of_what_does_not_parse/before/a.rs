@@ -1,0 +1,5 @@
+pub fn good() {}
+
+fn (((( {{{{ ]]
+
+pub struct AlsoGood;

@@ -1,0 +1,3 @@
+export function View({ name }: { name: string }) {
+  return <b>{name}</b>;
+}
