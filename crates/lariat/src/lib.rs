@@ -411,12 +411,18 @@
 //!
 //! The names most programs need are at the root of this crate. All of the vocabulary, the contracts and the pure
 //! machine are in [`core`]; the driver, observers and the in-memory store are in [`runtime`]; model APIs are in
-//! [`models`]; the built-in tools are in [`tools`], and what they stand on is in [`host`]. Programs that keep
+//! [`models`]; the built-in tools are in [`tools`], and what they stand on is in [`host`];
+//! who may do what is decided in [`guard`]. Programs that keep
 //! conversations themselves use [`agent_loop`] and its siblings instead of [`Agent`].
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
+#[cfg(all(feature = "tools", target_os = "linux"))]
+pub mod local;
+
 pub use lariat_core as core;
+/// Who may do what: permission rules, shell analysis, trust, hooks, redaction.
+pub use lariat_guard as guard;
 /// What tools stand on: files by directory handle, processes with an owner, the sandbox, git.
 #[cfg(feature = "tools")]
 pub use lariat_host as host;
@@ -466,7 +472,7 @@ pub use lariat_model::ProviderRegistry;
 pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
-    MemoryStore, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
+    Gate, MemoryStore, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
 
 /// The code in the README, as tests.
@@ -478,6 +484,11 @@ pub struct Readme;
 #[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../../docs/stores.md")]
 pub struct Stores;
+
+/// The code in the guide to permissions, as tests.
+#[cfg(all(doctest, feature = "tools"))]
+#[doc = include_str!("../../../docs/permissions.md")]
+pub struct Permissions;
 
 /// The code in the guide to the tools, as tests.
 #[cfg(all(doctest, feature = "tools"))]
