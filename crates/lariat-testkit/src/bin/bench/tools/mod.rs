@@ -101,7 +101,7 @@ impl Bench {
         met &= self.glob("glob, one directory", &self.repository.small, 101, 1.0);
         met &= self.files(slack);
         met &= self.commands(slack);
-        // Last, because what it leaves in memory makes starting processes slower.
+        // Last, so that what it leaves in memory is in nobody's way.
         met & map::measure(&self.runtime, slack)
     }
 
