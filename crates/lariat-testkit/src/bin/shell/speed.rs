@@ -14,7 +14,7 @@ const ROUNDS: usize = 7;
 /// Prints the figures; whether the chains are fast enough, and listed whole.
 pub(crate) fn told(everyday: &[String]) -> bool {
     let mut good = true;
-    for (name, part) in [("plain", "echo a"), ("quoted", "echo \"$a\"")] {
+    for (name, part) in [("plain", "echo a"), ("quoted", "echo \"$a\""), ("substituted", "echo $(a)")] {
         let mut parts = vec![part; PARTS - 1];
         parts.push("rm -rf /");
         let text = parts.join(" && ");
