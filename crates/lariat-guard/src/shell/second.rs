@@ -20,15 +20,18 @@ use super::{Doubt, arithmetic, names};
 /// Substitutions inside of substitutions that are looked into.
 const DEEPEST: usize = 24;
 
-/// Reads a text.
+/// Reads a text. The parser panics on some texts that are cut off; such a text is unreadable.
 pub(super) fn read(text: &str) -> Reading<'static> {
-    let mut reader = Reader {
-        options: ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() },
-        reading: Reading::default(),
-        depth: 0,
-    };
-    reader.text(text);
-    reader.reading
+    std::panic::catch_unwind(|| {
+        let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+        let mut reader = Reader { options, reading: Reading::default(), depth: 0 };
+        reader.text(text);
+        reader.reading
+    })
+    .unwrap_or_else(|_| {
+        let doubts = vec![Doubt::Unreadable("the second parser gave up".to_owned())];
+        Reading { doubts, ..Reading::default() }
+    })
 }
 
 struct Reader {

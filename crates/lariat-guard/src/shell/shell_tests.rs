@@ -141,3 +141,17 @@ fn nested_texts_do_not_overflow() {
         assert!(!analyse(&text).doubts.is_empty(), "{piece}");
     }
 }
+
+#[test]
+fn a_parser_that_panics_makes_a_doubt() {
+    for text in [
+        "echo $(a # )",
+        "a 99999999999999999999>f",
+        "echo ${99999999999999999999}",
+        "a ~99999999999999999999",
+    ] {
+        // The last is an ordinary word to the first reader: what counts is that nothing panics.
+        let _ = analyse(text);
+        let _ = second::read(text);
+    }
+}
