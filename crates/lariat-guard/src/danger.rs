@@ -13,7 +13,7 @@ use crate::ground::Ground;
 use crate::operand::{Operand, operand, operands};
 use crate::part::{Access, Part, Touch, What};
 use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, is_wordy, writes};
-use crate::protected::{mentions_policy, policy};
+use crate::protected::{may_fit_policy, mentions_policy, policy};
 use crate::read_only::{Operands, is_of_a_repository, read_only};
 use crate::settings::Trust;
 use crate::shell::{Command, Opened, Script, Word};
@@ -62,6 +62,8 @@ impl<'a> Walk<'a> {
     fn command(&self, number: usize, command: &Command, place: &Where) -> Part {
         let ground = self.ground;
         let shown = shown(command, self.text);
+        let moved = place.moved(command);
+        let place = moved.as_ref().unwrap_or(place);
         let mut part = Part::new(What::Command(number), shown, DangerLevel::Dangerous);
         let Some(program) = command.words.first() else {
             let harmless = command.assignments.iter().all(|set| is_plain_variable(&set.name));
@@ -124,6 +126,8 @@ impl<'a> Walk<'a> {
         if entering && found.is_empty() {
             found.push(Operand::Path(self.ground.places.home.to_string_lossy().into_owned()));
         }
+        // What other programs do with a word is their affair: they are dangerous as they are.
+        let is_of_files = reading.is_some() || entering || writes(program).is_some();
         let last = found.len().saturating_sub(1);
         for (index, operand) in found.iter().enumerate() {
             let access = if entering { Access::Enter } else { access(command, index == last) };
@@ -131,13 +135,13 @@ impl<'a> Walk<'a> {
                 Operand::Path(path) => path,
                 Operand::Fitting(directory, pattern) => {
                     part.hides_files |= access != Access::Read;
-                    part.reads_by_pattern |= program != "ls";
+                    part.reads_by_pattern |= is_of_files && program != "ls";
                     let target = self.ground.target(pattern);
                     part.touches.push(Touch { target, access });
                     directory
                 }
                 Operand::Hidden(_) => {
-                    part.hides_files = true;
+                    part.hides_files |= is_of_files;
                     continue;
                 }
             };
@@ -161,7 +165,11 @@ impl<'a> Walk<'a> {
             return None;
         }
         // What these write is among their touches; what they read does no harm.
-        if writes(program).is_some() || is_wordy(program) && base(program) != "git" {
+        if writes(program).is_some() {
+            let found = command.words.iter().skip(1).find(|word| may_fit_policy(word))?;
+            return Some(format!("`{}` may decide what is allowed", found.text));
+        }
+        if is_wordy(program) && base(program) != "git" {
             return None;
         }
         command.words.iter().skip(1).find_map(|word| {
@@ -170,10 +178,9 @@ impl<'a> Walk<'a> {
                 Operand::Path(path) | Operand::Fitting(path, _) => path,
                 Operand::Hidden(text) => text,
             };
-            let named = place
-                .directories
-                .iter()
-                .any(|directory| policy(&self.ground.target_in(&path, directory), &self.ground.places));
+            let is_policy =
+                |directory: &PathBuf| policy(&self.ground.target_in(&path, directory), &self.ground.places);
+            let named = may_fit_policy(word) || place.directories.iter().any(is_policy);
             (in_code || named).then(|| format!("`{}` may write what decides what is allowed", word.text))
         })
     }
@@ -188,6 +195,10 @@ impl<'a> Walk<'a> {
                 let mut part = Part::new(What::File, file.path.text.clone(), DangerLevel::Dangerous);
                 part.changes = file.is_written;
                 part.hides_files = true;
+                if file.is_written && may_fit_policy(&file.path) {
+                    part.critical = Some(format!("`{}` may decide what is allowed", file.path.text));
+                    part.danger = DangerLevel::Critical;
+                }
                 return vec![part];
             }
         };
@@ -207,6 +218,29 @@ impl<'a> Walk<'a> {
 }
 
 impl Where {
+    /// Where a wrapper such as `env -C` starts the command, if one does.
+    fn moved(&self, command: &Command) -> Option<Self> {
+        let mut moved: Option<Self> = None;
+        for wrapper in &command.wrappers {
+            let mut words = wrapper.split(' ');
+            let shifts = |word: &str| matches!(word, "-C" | "-D" | "--chdir");
+            let target = match words.by_ref().find(|word| shifts(word) || word.starts_with("--chdir=")) {
+                Some(word) => word.strip_prefix("--chdir=").or_else(|| words.next()),
+                None => continue,
+            };
+            let next = moved.get_or_insert_with(|| self.clone());
+            match target {
+                Some(target) => {
+                    let there: Vec<PathBuf> =
+                        next.directories.iter().map(|place| place.join(target)).collect();
+                    next.directories.extend(there);
+                }
+                None => next.is_known = false,
+            }
+        }
+        moved
+    }
+
     /// Goes where `cd` goes; both places count from then on, as it may fail.
     fn follow(&mut self, command: &Command, ground: &Ground) {
         let Some(program) = command.words.first() else { return };

@@ -134,8 +134,9 @@ impl Guard {
     fn restricting(&self, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
         let whole = self.rulebook.of_call(effect, query.tool, query.arguments);
         let text = || {
-            let has_text = !call.text.is_empty();
-            has_text.then(|| self.rulebook.of_text(effect, &call.text)).flatten()
+            // Where the parts are not known for sure, the text counts.
+            let is_open = call.is_typed || !call.script.doubts.is_empty();
+            is_open.then(|| self.rulebook.of_text(effect, &call.text)).flatten()
         };
         if let Some(rule) = whole.or_else(text) {
             return vec![Reason::rule(shown(call, query), rule)];

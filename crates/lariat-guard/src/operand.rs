@@ -70,11 +70,13 @@ fn expanded(text: &str, places: &Places) -> String {
     if let Some(path) = at_home(text, &places.home) {
         return path.to_string_lossy().into_owned();
     }
-    let known: [(&str, &PathBuf); 4] = [
+    let known: [(&str, &PathBuf); 6] = [
         ("$HOME", &places.home),
         ("${HOME}", &places.home),
         ("$PWD", &places.directory),
         ("${PWD}", &places.directory),
+        ("$(pwd)", &places.directory),
+        ("`pwd`", &places.directory),
     ];
     for (name, path) in known {
         if let Some(rest) = quoted.strip_prefix(name)

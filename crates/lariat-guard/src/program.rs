@@ -187,7 +187,7 @@ pub(crate) enum Writes {
 const WRITERS: &[(&str, Writes)] = &[
     ("cp", Writes::Last),
     ("install", Writes::Last),
-    ("ln", Writes::Last),
+    ("ln", Writes::All),
     ("rsync", Writes::Last),
     ("scp", Writes::Last),
     ("mv", Writes::All),

@@ -19,7 +19,7 @@ pub(crate) enum Operands {
     Words,
     /// One file; a second would be written.
     OneFile,
-    /// There are none but these.
+    /// There are none but these, and formats, which begin with `+`.
     Only(&'static [&'static str]),
 }
 
@@ -33,10 +33,10 @@ const DIFF: &[&str] = &["--output", "--ext-diff", "--textconv", "--no-index", "-
 
 const COMMANDS: &[Row] = &[
     (":", Words, NONE),
-    ("[", Words, NONE),
+    ("[", Words, &["-v", "-R"]),
     ("arch", Only(NONE), NONE),
     ("b2sum", Files, NONE),
-    ("base64", Files, NONE),
+    ("base64", Files, &["-o", "--output"]),
     ("basename", Words, NONE),
     ("cat", Files, NONE),
     ("cksum", Files, NONE),
@@ -44,7 +44,7 @@ const COMMANDS: &[Row] = &[
     ("column", Files, NONE),
     ("comm", Files, NONE),
     ("cut", Files, NONE),
-    ("date", Words, &["-s", "--set", "-f", "--file"]),
+    ("date", Only(NONE), &["-s", "--set", "-f", "--file"]),
     ("df", Files, NONE),
     ("diff", Files, NONE),
     ("dirname", Words, NONE),
@@ -110,7 +110,7 @@ const COMMANDS: &[Row] = &[
     ("strings", Files, NONE),
     ("tac", Files, NONE),
     ("tail", Files, NONE),
-    ("test", Words, NONE),
+    ("test", Words, &["-v", "-R"]),
     ("tr", Words, NONE),
     ("tree", Files, &["-o", "--output", "--fromfile", "--fromtabfile"]),
     ("true", Words, NONE),
@@ -312,6 +312,7 @@ fn keeps_to(row: &Row, arguments: &[Word], single_dash: bool) -> bool {
             count += 1;
             if let Only(names) = operands
                 && !names.contains(&word.text.as_str())
+                && !word.text.starts_with('+')
             {
                 return false;
             }
