@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
         if matches!(program.text.as_str(), "cd" | "pushd") {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if reading.is_some() {
-            let words = matches!(reading, Some(Operands::Words | Operands::Only(_)));
+            let words = matches!(reading, Some(Operands::Words | Operands::Variables | Operands::Only(_)));
             part.danger = if plain && (inside || words) { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if is_editor(&program.text) && plain && inside {
             part.danger = DangerLevel::Moderate;
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
         let program = command.words.first().map_or("", |word| word.text.as_str());
         let entering = matches!(program, "cd" | "pushd");
         if reading.is_none() && is_wordy(program)
-            || matches!(reading, Some(Operands::Words | Operands::Only(_)))
+            || matches!(reading, Some(Operands::Words | Operands::Variables | Operands::Only(_)))
         {
             return;
         }

@@ -48,7 +48,7 @@ impl CommandPattern {
 /// Every spelling of a command that a rule which denies or asks may name.
 pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     let mut spellings = Vec::with_capacity(4);
-    let plain = joined(&command.words, |word| word.text.clone());
+    let plain = joined(&command.words, |word| word.text.clone()).trim_end().to_owned();
     let Some(program) = command.words.first() else { return written(command, script).into_iter().collect() };
     let skipped =
         options_before_subcommand(&program.text, rest(&command.words).map(|word| word.text.as_str()));
