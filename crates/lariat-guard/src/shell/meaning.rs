@@ -49,6 +49,10 @@ impl Meaning {
         if raw.words.first().is_some_and(|word| names::RESERVED.contains(&word.as_ref())) {
             self.unknown("a word of the grammar where a program stands");
         }
+        let target = raw.words.first().and_then(|word| word.split_once('=')).map(|(target, _)| target);
+        if target.is_some_and(|target| names::is_name(target.strip_suffix('+').unwrap_or(target))) {
+            self.unknown("an assignment where a program stands");
+        }
         let assignments = raw.assignments.iter().map(|raw| self.assignment(raw)).collect();
         let words = raw.words.iter().map(|raw| self.unquoted(raw)).collect();
         self.words(Command { words, assignments, wrappers: Vec::new(), place: raw.place.clone() });

@@ -170,7 +170,7 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
             .iter()
             .find(|line| !theirs.contains(line))
             .or_else(|| theirs.iter().find(|line| !ours.contains(line)));
-        let odd = odd.map(|line| line.replace('\u{1}', " ")).unwrap_or_default();
+        let odd = odd.map(|line| line.replace(['\u{1}', '\u{2}', '\u{3}'], " ")).unwrap_or_default();
         first.doubt(Doubt::Disagreement(odd));
         first.commands.extend(second.commands);
         first.files.extend(second.files);

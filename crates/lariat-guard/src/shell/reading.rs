@@ -58,8 +58,15 @@ impl RawCommand<'_> {
         let options =
             self.words.iter().skip(timed).take_while(|word| timed == 1 && (*word == "-p" || *word == "--"));
         let skipped = timed + options.count();
-        let words = self.assignments.iter().chain(self.words.iter().skip(skipped));
-        words.map(|raw| spelling(raw)).collect::<Vec<_>>().join("\u{1}")
+        let joined = |words: &mut dyn Iterator<Item = &Cow<'_, str>>| {
+            words.map(|raw| spelling(raw)).collect::<Vec<_>>().join("\u{1}")
+        };
+        // What is set and what is run must not be mistaken for each other.
+        format!(
+            "{}\u{3}{}",
+            joined(&mut self.assignments.iter()),
+            joined(&mut self.words.iter().skip(skipped))
+        )
     }
 }
 

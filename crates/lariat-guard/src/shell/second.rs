@@ -270,7 +270,10 @@ impl Reader {
                     self.text(text)
                 }
                 WordPiece::ParameterExpansion(expansion) => self.expansion(expansion),
-                // The first reader looks at arithmetic; the others hold no commands.
+                WordPiece::ArithmeticExpression(expression) if expression.value.contains(['$', '`', '[']) => {
+                    self.reading.doubt(Doubt::Unknown("arithmetic over what is evaluated".to_owned()));
+                }
+                // The first reader looks at the names in arithmetic; the others hold no commands.
                 _ => {}
             }
         }

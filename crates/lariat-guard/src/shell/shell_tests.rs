@@ -80,6 +80,8 @@ fn what_cannot_be_judged_is_a_doubt() {
         "echo hi > /dev/tcp/1.2.3.4/80",
         "a <<E\nb",
         "((i++))",
+        "_=x\\\n chmod",
+        "ls {fd}>f",
         "echo ${x:i}",
     ];
     for text in cases {

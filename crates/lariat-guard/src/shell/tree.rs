@@ -134,6 +134,13 @@ impl<'a> Walk<'a> {
 
     fn leaf(&mut self, node: Node<'_>) {
         self.gap(node.start_byte());
+        let text = self.slice(node.byte_range());
+        if TEXTS.contains(&node.kind())
+            && text.contains(['$', '`'])
+            && text.replace("\\$", "").replace("\\`", "").contains(['$', '`'])
+        {
+            self.unknown("an expansion that was not looked into");
+        }
         self.covered = self.covered.max(node.end_byte());
     }
 
@@ -202,6 +209,11 @@ impl<'a> Walk<'a> {
                 Frame::Other
             }
             "redirected_statement" => Frame::Redirected(None),
+            "file_redirect" if self.slice(0..node.start_byte()).ends_with('}') => {
+                // `{name}>file`, which neither reader knows.
+                self.unknown("a descriptor that is kept in a variable");
+                Frame::Other
+            }
             "file_redirect" => Frame::Redirect { of, writes: None, is_named: false },
             "heredoc_redirect" => {
                 self.heredoc(node);
@@ -407,6 +419,9 @@ fn is_substitution(kind: &str) -> bool {
         "command_substitution" | "process_substitution" | "string" | "expansion" | "simple_expansion"
     )
 }
+
+/// Leaves in which the grammar leaves expansions alone.
+const TEXTS: &[&str] = &["regex", "extglob_pattern", "word", "number", "variable_name", "test_operator"];
 
 /// Parts of `[ ... ]` that have words of their own.
 const EXPRESSIONS: &[&str] = &[

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 
 /// How long a command may take.
@@ -65,7 +66,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
             .stderr(Stdio::null())
             .spawn();
         // As the first process, whatever a command leaves behind is our child.
-        while waitpid(None, WaitOptions::empty()).is_ok() {}
+        while waitpid(None, WaitOptions::empty()) != Err(Errno::CHILD) {}
         now.store(0, Ordering::SeqCst);
     }
     let _ = std::fs::File::open(format!("{MARK}end"));
