@@ -6,7 +6,7 @@
 
 use crate::program::{
     base, is_broad, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
-    options_before_subcommand,
+    options_before_subcommand, runs_code,
 };
 use crate::shell::{Command, Word};
 use crate::wildcard::Wildcard;
@@ -17,6 +17,8 @@ pub(crate) struct CommandPattern {
     whole: Wildcard,
     /// For a final ` *`: the same without it, so that the bare command fits.
     bare: Option<Wildcard>,
+    /// What it says before the first star is enough to run code: `python *`, `docker exec web *`.
+    runs: bool,
 }
 
 impl CommandPattern {
@@ -24,9 +26,10 @@ impl CommandPattern {
     pub(crate) fn new(text: &str) -> Self {
         match text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")) {
             Some(start) if !start.is_empty() => {
-                Self { whole: Wildcard::new(&format!("{start} *")), bare: Some(Wildcard::new(start)) }
+                let bare = Some(Wildcard::new(start));
+                Self { whole: Wildcard::new(&format!("{start} *")), bare, runs: runs(start) }
             }
-            _ => Self { whole: Wildcard::new(text), bare: None },
+            _ => Self { whole: Wildcard::new(text), bare: None, runs: runs(text) },
         }
     }
 
@@ -43,6 +46,15 @@ impl CommandPattern {
         let rest = self.whole.start().strip_prefix(program);
         rest.is_some_and(|rest| rest.starts_with(' ') || (rest.is_empty() && self.is_literal()))
     }
+}
+
+/// Whether the words before the first star of a pattern run code, whatever follows.
+fn runs(pattern: &str) -> bool {
+    let start = pattern.split('*').next().unwrap_or_default();
+    let words: Vec<Word> =
+        start.split_whitespace().map(|word| Word { text: word.to_owned(), is_known: true }).collect();
+    let command = Command { words, assignments: Vec::new(), wrappers: Vec::new(), place: 0..0 };
+    !command.words.is_empty() && runs_code(&command)
 }
 
 /// Every spelling of a command that a rule which denies or asks may name.
@@ -107,6 +119,8 @@ enum Kind {
     Plain,
     /// Only by a rule that begins with its name.
     ByName,
+    /// Only by a rule that begins with what makes it run code.
+    ByCode,
     /// Only by a rule without `*`.
     Exact,
 }
@@ -139,6 +153,7 @@ impl Covering {
             || match self.kind {
                 Kind::Plain => true,
                 Kind::ByName => pattern.names(&self.program),
+                Kind::ByCode => pattern.names(&self.program) && pattern.runs,
                 Kind::Exact => false,
             })
     }
@@ -161,6 +176,8 @@ fn kind(command: &Command, shown: &[&str]) -> Kind {
         && rest(&command.words).any(|word| is_find_action(&word.text) || hides_an_option(word));
     if acts || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
         Kind::Exact
+    } else if runs_code(command) {
+        Kind::ByCode
     } else if !shown.is_empty() || is_broad(command) {
         Kind::ByName
     } else {
