@@ -169,8 +169,8 @@ impl Guard {
     fn passes(&self, part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Result<Reason, Reason> {
         let reason = |cause| Reason::new(&part.shown, cause);
         let bypassed = mode == Mode::Bypass;
-        if self.rulebook.may_restrict(part) {
-            let why = "a rule may fit what is known only when it runs".to_owned();
+        if self.rulebook.may_restrict(part, call) {
+            let why = "a rule may fit what it runs or uses".to_owned();
             return Err(reason(Cause::Doubt(why)));
         }
         if stance(part, call, query, mode) == Stance::Run && (bypassed || part.protected.is_none()) {

@@ -8,7 +8,7 @@ use crate::ground::Ground;
 use crate::part::{Access, Call, Part, Touch, What};
 use crate::path_rule::PathRules;
 use crate::rule::{Effect, Parameter, Rule, Specifier, Tools, Warning};
-use crate::shell_rule::{Covering, spellings};
+use crate::shell_rule::{Covering, inner_spellings, spellings};
 use crate::tool_name::{About, alias_of};
 
 /// The rules of a session.
@@ -226,8 +226,20 @@ impl Rulebook {
     }
 
     /// Whether a rule denies or asks by what a part hides: then it cannot be said that none fits.
-    pub(crate) fn may_restrict(&self, part: &Part) -> bool {
+    pub(crate) fn may_restrict(&self, part: &Part, call: &Call) -> bool {
         let lists = [&self.deny, &self.ask];
+        if let Some(command) = call.command(part)
+            && lists.iter().any(|list| !list.commands.is_empty())
+        {
+            let inner = inner_spellings(command);
+            let fits = |rule: &Rule| match &rule.specifier {
+                Specifier::Command(pattern, _) => inner.iter().any(|text| pattern.matches(text)),
+                _ => false,
+            };
+            if lists.iter().any(|list| self.rules_of(&list.commands).any(fits)) {
+                return true;
+            }
+        }
         match &part.what {
             What::Address(None) => lists.iter().any(|list| !list.domains.is_empty()),
             _ if part.reads_by_pattern => lists.iter().any(|list| !list.read.is_empty()),

@@ -85,6 +85,25 @@ pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     spellings
 }
 
+/// Words of a command that are looked at for a command inside.
+const INNER: usize = 64;
+
+/// What a command that runs its arguments may run, as far as its words tell: everything from some word on.
+pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
+    if !runs_code(command) {
+        return Vec::new();
+    }
+    let words: Vec<&str> = rest(&command.words).take(INNER).map(|word| word.text.as_str()).collect();
+    let mut spellings = Vec::new();
+    for index in 0..words.len() {
+        let inner = words.get(index..).unwrap_or_default().join(" ");
+        // `--exec='rm x'`
+        spellings.extend(inner.split_once('=').map(|(_, value)| value.trim_start_matches('!').to_owned()));
+        spellings.push(inner);
+    }
+    spellings
+}
+
 fn without_directory(whole: &str, program: &str) -> Option<String> {
     let name = base(program);
     (name != program && !name.is_empty())
