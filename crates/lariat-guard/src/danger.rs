@@ -73,15 +73,19 @@ impl<'a> Walk<'a> {
         };
         let plain = command.wrappers.iter().all(|wrapper| is_transparent(wrapper))
             && command.assignments.iter().all(|set| is_safe_variable(&set.name));
-        let reading = read_only(&command.words)
-            .filter(|_| !is_of_a_repository(&command.words) || self.may_read_the_repository(place));
+        let reading = read_only(&command.words);
         self.touch(&mut part, command, place, reading);
+        let reading =
+            reading.filter(|_| !is_of_a_repository(&command.words) || self.may_read_the_repository(place));
         let inside = place.is_known
             && !part.hides_files
-            && part.touches.iter().all(|touch| {
-                touch.target.is_beneath(&ground.workspace) || touch.target.named.starts_with("/dev/null")
-            });
-        if matches!(program.text.as_str(), "cd" | "pushd") {
+            && part
+                .touches
+                .iter()
+                .all(|touch| touch.is_inside || touch.target.named.starts_with("/dev/null"));
+        let entering = matches!(program.text.as_str(), "cd" | "pushd");
+        part.only_looks = plain && place.is_known && !part.hides_files && (entering || reading.is_some());
+        if entering {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if reading.is_some() {
             let words = matches!(reading, Some(Operands::Words | Operands::Variables | Operands::Only(_)));
@@ -114,9 +118,23 @@ impl<'a> Walk<'a> {
     fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<Operands>) {
         let program = command.words.first().map_or("", |word| word.text.as_str());
         let entering = matches!(program, "cd" | "pushd");
-        if reading.is_none() && is_wordy(program)
-            || matches!(reading, Some(Operands::Words | Operands::Variables | Operands::Only(_)))
-        {
+        let wordy = match reading {
+            Some(Operands::Words | Operands::Variables | Operands::Only(_)) => true,
+            Some(_) => false,
+            None => is_wordy(program),
+        };
+        if program == "git" && reading.is_some() {
+            // Their content is shown, as it is or as it was: `git diff x`, `git show HEAD:x`.
+            let words = command.words.iter().skip(1).filter(|word| word.is_known);
+            let named = words.map(|word| word.text.rsplit(':').next().unwrap_or_default());
+            for path in named {
+                let targets =
+                    place.directories.iter().map(|directory| self.ground.target_in(path, directory));
+                part.touches.extend(targets.map(|target| Touch::new(target, Access::Read, self.ground)));
+            }
+            return;
+        }
+        if wordy {
             return;
         }
         let mut found = operands(&command.words, &self.ground.places);
@@ -136,8 +154,10 @@ impl<'a> Walk<'a> {
                 Operand::Fitting(directory, pattern) => {
                     part.hides_files |= access != Access::Read;
                     part.reads_by_pattern |= is_of_files && program != "ls";
-                    let target = self.ground.target(pattern);
-                    part.touches.push(Touch { target, access });
+                    for directory in &place.directories {
+                        let target = self.ground.target_in(pattern, directory);
+                        part.touches.push(Touch::new(target, access, self.ground));
+                    }
                     directory
                 }
                 Operand::Hidden(_) => {
@@ -146,7 +166,7 @@ impl<'a> Walk<'a> {
                 }
             };
             for directory in &place.directories {
-                part.touches.push(Touch { target: self.ground.target_in(path, directory), access });
+                part.touches.push(Touch::new(self.ground.target_in(path, directory), access, self.ground));
             }
         }
     }

@@ -90,7 +90,7 @@ impl Guard {
 
     /// Whether a file may not be read. Tools that walk over many files leave these out.
     pub fn hides(&self, path: &str) -> bool {
-        self.rulebook.hides(&Touch { target: self.ground.target(path), access: Access::Read })
+        self.rulebook.hides(&Touch::new(self.ground.target(path), Access::Read, &self.ground))
     }
 
     /// Judges a call.

@@ -179,14 +179,7 @@ impl Rulebook {
                 Specifier::Command(pattern, _) => rule.tools.contain(tool) && covering.is_covered_by(pattern),
                 _ => false,
             });
-            // `cd` alone is also allowed by the directory it goes to.
-            let entered = || {
-                let mut touches = part.touches.iter();
-                let enters = !part.touches.is_empty() && touches.all(|touch| touch.access == Access::Enter);
-                let rule = part.touches.iter().map(|touch| self.of_file(Effect::Allow, tool, touch));
-                if enters { rule.collect::<Option<Vec<_>>>()?.pop() } else { None }
-            };
-            return by_command.or_else(entered);
+            return by_command.or_else(|| self.looking(tool, part));
         }
         if let Some(touch) = part.touches.first() {
             touch.target.real.as_ref()?;
@@ -195,6 +188,14 @@ impl Rulebook {
         }
         let whole = self.rules_of(&list.calls).find(|rule| rule.tools.contain(tool));
         whole.or_else(|| self.of_name(list, tool, &part.what))
+    }
+
+    /// For a command that only reads or enters files: rules that allow all of those outside the workspace.
+    fn looking(&self, tool: &str, part: &Part) -> Option<&Rule> {
+        let outside = part.touches.iter().filter(|touch| !touch.is_inside);
+        let rules: Option<Vec<&Rule>> =
+            outside.map(|touch| self.of_file(Effect::Allow, tool, touch)).collect();
+        if part.only_looks { rules?.pop() } else { None }
     }
 
     fn of_file(&self, effect: Effect, tool: &str, touch: &Touch) -> Option<&Rule> {
