@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         } else if is_editor(&program.text) && plain && inside {
             part.danger = DangerLevel::Moderate;
         }
-        part.changes = part.danger != DangerLevel::Safe && reading.is_none();
+        part.changes = part.danger != DangerLevel::Safe && !(plain && reading.is_some());
         if reading.is_none() {
             let around = Surroundings {
                 places: &ground.places,
@@ -314,15 +314,19 @@ fn access(command: &Command, is_last: bool) -> Access {
     if written { Access::Write } else { Access::Read }
 }
 
-/// Whether `grep` and its like get their pattern by an option.
+/// Whether the first operand of `grep` and its like may be something else than the pattern: an option brings the pattern, or
+/// takes that operand for itself.
 fn names_its_pattern(words: &[Word]) -> bool {
-    words.iter().skip(1).any(|word| {
-        let text = word.text.as_str();
-        text.starts_with("-e")
-            || text.starts_with("-f")
-            || text.starts_with("--regexp")
-            || text.starts_with("--file")
-    })
+    let options = words.iter().skip(1).map(|word| word.text.as_str());
+    let mut before =
+        options.clone().take_while(|text| text.len() > 1 && text.starts_with('-') && *text != "--");
+    let takes_it = before.any(|text| match text.strip_prefix("--") {
+        Some(long) => !long.contains('='),
+        None => text.contains(['e', 'f']),
+    });
+    let brings_it =
+        |text: &str| ["-e", "-f", "--regexp", "--file"].iter().any(|start| text.starts_with(start));
+    takes_it || options.clone().any(brings_it)
 }
 
 /// A variable that only the script itself looks at: in small letters, and no proxy.

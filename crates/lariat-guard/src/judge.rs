@@ -234,7 +234,9 @@ fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {
 /// What the plan mode does not let happen.
 fn refused(call: &Call, query: &Query<'_>) -> Vec<Reason> {
     let parts = call.parts.iter().filter(|part| stance(part, call, query, Mode::Plan) == Stance::Refuse);
-    parts.map(|part| Reason::new(&part.shown, Cause::Mode(Mode::Plan))).collect()
+    let parts = parts.map(|part| part.shown.as_str());
+    let doubtful = (!call.script.doubts.is_empty()).then(|| call.text.trim());
+    parts.chain(doubtful).map(|part| Reason::new(part, Cause::Mode(Mode::Plan))).collect()
 }
 
 /// The level of the worst part. What cannot be read may be anything.
