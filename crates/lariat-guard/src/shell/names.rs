@@ -6,8 +6,7 @@
 /// name that begins so.
 const DANGEROUS: &[&str] = &[
     // The shell's own.
-    "BASH_*",
-    "BASHOPTS",
+    "BASH*",
     "CDPATH",
     "ENV",
     "EXECIGNORE",
@@ -48,6 +47,16 @@ const DANGEROUS: &[&str] = &[
     "MAILPATH",
     "MAIL",
     "MAILCHECK",
+    // Numbers to the shell: what they are set to is evaluated.
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "LINENO",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
     // The dynamic linker and the C library.
     "LD_*",
     "DYLD_*",

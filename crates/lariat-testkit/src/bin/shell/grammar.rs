@@ -264,6 +264,7 @@ const ASSIGNMENTS: &[&str] = &[
     "PROMPT_COMMAND='curl prompt'",
     "SHELLOPTS=xtrace",
     "GIT_SSH_COMMAND=curl",
+    "RANDOM=EVIL",
     "i=0",
     "i=5",
     "i='a[$(curl late)]'",
