@@ -12,8 +12,8 @@ pub enum Flaw {
     SkipsSubstitutions,
     /// What the parsers say is not compared.
     TrustsOneReader,
-    /// The text that is handed to a shell is not read.
-    IgnoresTexts,
+    /// Of the text that is handed to a shell, only the first command is listed.
+    StopsAtFirst,
     /// Files that are written are not listed.
     ForgetsFiles,
     /// A program that is not known is taken for a known one.
@@ -30,7 +30,7 @@ impl Flaw {
     pub const ALL: &[Self] = &[
         Self::SkipsSubstitutions,
         Self::TrustsOneReader,
-        Self::IgnoresTexts,
+        Self::StopsAtFirst,
         Self::ForgetsFiles,
         Self::TrustsVariables,
         Self::TrustsNames,

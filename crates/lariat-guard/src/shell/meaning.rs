@@ -116,7 +116,7 @@ impl Meaning {
         match wrapper::shell_text(&command.words) {
             Text::Nothing => {}
             Text::Hidden => self.hidden(&command),
-            Text::Known { text, is_ours } if self.flaw != Some(Flaw::IgnoresTexts) => {
+            Text::Known { text, is_ours } => {
                 if !is_ours {
                     self.unknown("a shell with a language of its own");
                 }
@@ -126,7 +126,6 @@ impl Meaning {
                     return;
                 }
             }
-            Text::Known { .. } => {}
         }
         match name.as_deref() {
             None => self.hidden(&command),
@@ -155,7 +154,10 @@ impl Meaning {
             self.unknown("shells inside of shells");
             return false;
         }
-        let inner = super::analyse_at(text, self.depth + 1, self.flaw);
+        let mut inner = super::analyse_at(text, self.depth + 1, self.flaw);
+        if self.flaw == Some(Flaw::StopsAtFirst) {
+            inner.commands.truncate(1);
+        }
         let has_commands = !inner.commands.is_empty();
         for mut command in inner.commands {
             command.place = Range::default();

@@ -6,8 +6,10 @@
 
 mod arithmetic;
 mod flaw;
+mod kinds;
 mod meaning;
 mod names;
+mod operator;
 mod parameter;
 mod plain;
 mod reading;

@@ -167,7 +167,8 @@ fn variable(rest: &[u8]) -> Option<usize> {
 fn is_plain_program(word: &str) -> bool {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
-    is_plain && word.get(..end).is_some_and(|start| start != "time" && !RESERVED.contains(&start))
+    let starts = !word.starts_with('-');
+    is_plain && starts && word.get(..end).is_some_and(|start| start != "time" && !RESERVED.contains(&start))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use brush_parser::word::{ParameterExpr, WordPiece, WordPieceWithSource};
 use brush_parser::{Parser, ParserOptions};
 
 use super::reading::{RawCommand, RawFile, Reading};
-use super::{Doubt, arithmetic, names};
+use super::{Doubt, arithmetic, names, operator};
 
 /// Substitutions inside of substitutions that are looked into.
 const DEEPEST: usize = 24;
@@ -201,9 +201,7 @@ impl Reader {
                 Kind::DuplicateInput | Kind::DuplicateOutput,
                 Target::Duplicate(word) | Target::Filename(word),
             ) => {
-                let is_number = word.value == "-"
-                    || word.value.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
-                if !is_number {
+                if !operator::is_descriptor(&word.value) {
                     self.opened(&word.value, matches!(kind, Kind::DuplicateOutput));
                 }
             }

@@ -80,6 +80,7 @@ fn what_cannot_be_judged_is_a_doubt() {
         "echo hi > /dev/tcp/1.2.3.4/80",
         "a <<E\nb",
         "((i++))",
+        "echo $(a # )\n)",
         "_=x\\\n chmod",
         "ls {fd}>f",
         "echo ${x:i}",

@@ -66,7 +66,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
             .stderr(Stdio::null())
             .spawn();
         // As the first process, whatever a command leaves behind is our child.
-        while waitpid(None, WaitOptions::empty()) != Err(Errno::CHILD) {}
+        while !matches!(waitpid(None, WaitOptions::empty()), Err(Errno::CHILD)) {}
         now.store(0, Ordering::SeqCst);
     }
     let _ = std::fs::File::open(format!("{MARK}end"));

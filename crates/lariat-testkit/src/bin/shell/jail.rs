@@ -82,10 +82,15 @@ impl Jail {
         let mut command = Command::new("strace");
         command.args("-f --seccomp-bpf -s 100000 -e trace=execve,execveat,open,openat,openat2,creat -e signal=none -qq -o".split(' '));
         command.arg(log).arg("bwrap").args(
-            "--unshare-all --as-pid-1 --die-with-parent --new-session --ro-bind /usr /usr --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache \
+            "--unshare-all --as-pid-1 --die-with-parent --new-session --ro-bind /usr/lib /usr/lib --ro-bind-try /usr/lib64 /usr/lib64 --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache \
              --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --dev /dev --proc /proc --tmpfs /tmp --dir /work"
                 .split_whitespace(),
         );
+        // The default path of programs must not lead to real ones, which start others by themselves.
+        for name in REAL {
+            let path = format!("/usr/bin/{name}");
+            command.args(["--ro-bind", &path, &path]);
+        }
         for (from, to) in [
             (self.program.as_path(), "/jail/shell"),
             (&self.base.join("stubs"), "/stubs"),

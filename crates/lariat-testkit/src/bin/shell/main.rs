@@ -15,6 +15,7 @@ mod jail;
 mod oracle;
 mod speed;
 mod trace;
+mod vocabulary;
 
 use std::process::ExitCode;
 use std::time::Instant;
