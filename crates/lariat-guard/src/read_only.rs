@@ -280,6 +280,9 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
     {
         return Some(Words);
     }
+    if program.text == "sed" {
+        return prints_lines(arguments).then_some(Files);
+    }
     if program.text == "git" {
         return git(arguments);
     }
@@ -290,6 +293,18 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
 /// True for git, whose meaning the repository can change.
 pub(crate) fn is_of_a_repository(words: &[Word]) -> bool {
     words.first().is_some_and(|program| program.text == "git")
+}
+
+/// `sed -n 1,20p file`: of all that sed can do, only this.
+fn prints_lines(arguments: &[Word]) -> bool {
+    let [quiet, script, files @ ..] = arguments else { return false };
+    let lines = script.text.strip_suffix('p').unwrap_or_default();
+    quiet.is_known
+        && quiet.text == "-n"
+        && script.is_known
+        && lines.starts_with(|c: char| c.is_ascii_digit() || c == '$')
+        && lines.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '$')
+        && files.iter().all(|word| !hides_an_option(word) && !word.text.starts_with('-'))
 }
 
 fn git(arguments: &[Word]) -> Option<Operands> {
