@@ -4,6 +4,8 @@
 //! with and without wrappers, variables, directories of programs, and as it was written. A rule that allows sees one
 //! spelling and must cover the whole command. Whether every command is covered is decided by `judge`.
 
+use std::borrow::Cow;
+
 use crate::program::{
     base, is_broad, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
     options_before_subcommand, runs_code,
@@ -60,8 +62,11 @@ fn runs(pattern: &str) -> bool {
 /// Every spelling of a command that a rule which denies or asks may name.
 pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     let mut spellings = Vec::with_capacity(4);
-    let plain = joined(&command.words, |word| word.text.clone()).trim_end().to_owned();
-    let Some(program) = command.words.first() else { return written(command, script).into_iter().collect() };
+    let Some(program) = command.words.first() else {
+        return written(command, script).into_iter().map(str::to_owned).collect();
+    };
+    let mut plain = joined(&command.words, |word| Cow::Borrowed(&word.text));
+    plain.truncate(plain.trim_end().len());
     let skipped =
         options_before_subcommand(&program.text, rest(&command.words).map(|word| word.text.as_str()));
     if skipped > 0 {
@@ -79,9 +84,8 @@ pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
         spellings.extend(without_directory(&whole, &first));
         spellings.push(whole);
     }
-    let written = written(command, script).filter(|written| *written != plain);
+    spellings.extend(written(command, script).filter(|written| *written != plain).map(str::to_owned));
     spellings.push(plain);
-    spellings.extend(written);
     spellings
 }
 
@@ -110,16 +114,23 @@ fn without_directory(whole: &str, program: &str) -> Option<String> {
         .then(|| format!("{name}{}", whole.strip_prefix(program).unwrap_or_default()))
 }
 
-fn written(command: &Command, script: &str) -> Option<String> {
-    script.get(command.place.clone()).filter(|text| !text.is_empty()).map(|text| text.trim().to_owned())
+fn written<'a>(command: &Command, script: &'a str) -> Option<&'a str> {
+    script.get(command.place.clone()).map(str::trim).filter(|text| !text.is_empty())
 }
 
 fn rest(words: &[Word]) -> impl Iterator<Item = &Word> {
     words.iter().skip(1)
 }
 
-fn joined(words: &[Word], text: impl Fn(&Word) -> String) -> String {
-    words.iter().map(text).collect::<Vec<_>>().join(" ")
+fn joined<'a>(words: &'a [Word], text: impl Fn(&'a Word) -> Cow<'a, str>) -> String {
+    let mut whole = String::with_capacity(64);
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            whole.push(' ');
+        }
+        whole.push_str(&text(word));
+    }
+    whole
 }
 
 /// A command as a rule that allows sees it.
@@ -159,7 +170,7 @@ impl Covering {
         let text = if shown.is_empty() { words } else { format!("{} {words}", shown.join(" ")) };
         let program = text.split(' ').next().unwrap_or_default().to_owned();
         let plain = command.wrappers.is_empty() && command.assignments.is_empty();
-        let written = plain.then(|| written(command, script)).flatten();
+        let written = plain.then(|| written(command, script)).flatten().map(str::to_owned);
         let kind = kind(command, &shown);
         Some(Self { text, written, program, kind })
     }
@@ -211,12 +222,12 @@ pub(crate) fn hides_an_option(word: &Word) -> bool {
 }
 
 /// A word as a rule spells it: in quotes where its end would not be seen.
-fn quoted(word: &Word) -> String {
+fn quoted(word: &Word) -> Cow<'_, str> {
     let is_plain =
         !word.text.is_empty() && !word.text.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"');
     if !word.is_known || is_plain {
-        word.text.clone()
+        Cow::Borrowed(&word.text)
     } else {
-        format!("'{}'", word.text.replace('\'', r"'\''"))
+        Cow::Owned(format!("'{}'", word.text.replace('\'', r"'\''")))
     }
 }
