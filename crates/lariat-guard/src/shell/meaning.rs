@@ -31,10 +31,12 @@ impl Meaning {
     }
 
     fn unquoted(&mut self, raw: &str) -> Word {
-        word::unquoted(raw).unwrap_or_else(|_| {
+        let mut word = word::unquoted(raw).unwrap_or_else(|_| {
             self.doubt(Doubt::Unreadable(format!("`{raw}` is no word")));
             Word::unknown(raw)
-        })
+        });
+        word.is_known |= self.flaw == Some(Flaw::TrustsVariables);
+        word
     }
 
     pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
@@ -101,9 +103,7 @@ impl Meaning {
     }
 
     fn hidden(&mut self, command: &Command) {
-        if self.flaw != Some(Flaw::TrustsVariables) {
-            self.doubt(Doubt::HiddenProgram(joined(&command.words)));
-        }
+        self.doubt(Doubt::HiddenProgram(joined(&command.words)));
     }
 
     /// A command without wrappers.

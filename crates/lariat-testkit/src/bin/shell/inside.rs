@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 
 /// How long a command may take.
 const TIME: Duration = Duration::from_millis(500);
@@ -66,7 +66,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
             .stderr(Stdio::null())
             .spawn();
         // As the first process, whatever a command leaves behind is our child.
-        while !matches!(waitpid(None, WaitOptions::empty()), Err(Errno::CHILD)) {}
+        while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
         now.store(0, Ordering::SeqCst);
     }
     let _ = std::fs::File::open(format!("{MARK}end"));
