@@ -134,8 +134,10 @@ const KERNEL: &[Line] = &[
 
 const TIOCLINUX: u32 = 0x541c;
 
-/// Sockets in the file system. Packets there need no connection, so such sockets cannot be told from their use.
+/// Sockets in the file system. Those for packets need no connection, so they cannot be told from their use.
 const LOCAL_SOCKETS: &[Line] = &[
+    ask(libc::SYS_connect),
+    ask(libc::SYS_bind),
     Line { call: libc::SYS_socket, when: When::Is(0, u32::MAX, libc::AF_UNIX as u32), then: Then::Ask },
     Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_DGRAM as u32), then: Then::Ask },
     // To the kernel, a raw socket of this family is one for packets.

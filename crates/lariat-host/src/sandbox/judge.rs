@@ -4,6 +4,10 @@
 //! change under the answer. And: will the kernel refuse it, and why? That is told as a [`Denial`], from memory of the
 //! program, and never decides anything: the kernel does.
 //!
+//! A program that wants a local socket gets one that can never be connected. So what it wants it for is known when it
+//! connects: a program of the user is refused by its path, and the C library's own question for a user's name, which
+//! every `ls -l` asks, is no denial.
+//!
 //! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
 //! through until the command is started, and the filter hands over every start.
 
@@ -15,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::denial::{Denial, Rule};
 use super::filter;
-use super::policy::{Network, Policy};
+use super::policy::{LocalSockets, Network, Policy};
 use super::proxy;
 use crate::sys::notify::{self, Answer, Notification};
 
@@ -68,9 +72,19 @@ impl Judge {
         }
         match call.call {
             _ if is_start => (Answer::Continue, None),
-            libc::SYS_connect => (Answer::Continue, self.explain_connect(call)),
+            libc::SYS_connect | libc::SYS_bind => match self.local_socket(call) {
+                Some(path) => (Answer::Refuse(libc::EPERM), explain_local(call, &path)),
+                None if call.call == libc::SYS_bind => (Answer::Continue, None),
+                None => (Answer::Continue, self.explain_connect(call)),
+            },
             libc::SYS_socket | libc::SYS_socketpair => {
-                let local = call.arguments.first().is_some_and(|family| *family as i32 == libc::AF_UNIX);
+                let [family_of, kind, ..] = call.arguments;
+                let (local, kind) = (family_of as i32 == libc::AF_UNIX, kind as i32);
+                if local && call.call == libc::SYS_socket && kind & 0xf == libc::SOCK_STREAM {
+                    let close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
+                    let nonblocking = kind & libc::SOCK_NONBLOCK != 0;
+                    return (Answer::DeadSocket { close_on_exec, nonblocking }, None);
+                }
                 let what = format!("{} for {}", filter::name(call.call), family(call));
                 let rule = if local { Rule::LocalSockets } else { Rule::KernelCall };
                 (Answer::Refuse(libc::EPERM), Some(Denial { what, rule }))
@@ -110,6 +124,17 @@ impl Judge {
         (!to.ip().is_loopback()).then(|| Denial { what: format!("connecting to {to}"), rule })
     }
 
+    /// The address of a local socket that a call is about, as far as it is refused.
+    fn local_socket(&self, call: &Notification) -> Option<Vec<u8>> {
+        let [_, address, length, ..] = call.arguments;
+        if self.policy.local_sockets == LocalSockets::Allowed {
+            return None;
+        }
+        let bytes = notify::memory(call.pid, address, (length as usize).min(128));
+        let (family, path) = bytes.split_first_chunk::<2>()?;
+        (i32::from(u16::from_ne_bytes(*family)) == libc::AF_UNIX).then(|| path.to_vec())
+    }
+
     /// The path that a watched call is about to change; `None` for other calls.
     fn written(&self, call: &Notification) -> Option<(PathBuf, Last)> {
         let [first, second, third, fourth, ..] = call.arguments;
@@ -128,6 +153,25 @@ impl Judge {
         };
         Some((absolute(call.pid, directory, notify::text(call.pid, path)), last))
     }
+}
+
+/// Where C libraries ask for the names of users and hosts by themselves. They go on without an answer.
+const LOOKUPS: &[&str] =
+    &["/var/run/nscd/", "/run/nscd/", "/run/systemd/userdb/", "/run/systemd/resolve/", "/var/lib/sss/pipes/"];
+
+fn explain_local(call: &Notification, path: &[u8]) -> Option<Denial> {
+    // A name that starts with NUL is in no folder; it is written with an `@`.
+    let (mark, path) = match path.split_first() {
+        Some((0, rest)) => ("@", rest),
+        _ => ("", path),
+    };
+    let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
+    let path = String::from_utf8_lossy(path.get(..end).unwrap_or_default());
+    if LOOKUPS.iter().any(|lookup| path.starts_with(lookup)) {
+        return None;
+    }
+    let verb = if call.call == libc::SYS_bind { "making" } else { "connecting to" };
+    Some(Denial { what: format!("{verb} the local socket {mark}{path}"), rule: Rule::LocalSockets })
 }
 
 fn family(call: &Notification) -> String {

@@ -55,3 +55,28 @@ fn a_connection_out_is_explained() {
     assert_eq!(denial, Some(Denial { what: "connecting to 1.2.3.4:443".into(), rule: Rule::NetworkOff }));
     assert_eq!(explain(127).1, None);
 }
+
+#[test]
+fn a_local_stream_socket_is_given_dead_and_refused_by_its_path() {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    let socket =
+        |kind: i32| judge(0).judge(&call(libc::SYS_socket, [libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0]));
+    assert_eq!(socket(kind), (Answer::DeadSocket { close_on_exec: true, nonblocking: false }, None));
+    assert_eq!(socket(libc::SOCK_DGRAM).0, Answer::Refuse(libc::EPERM));
+    assert_eq!(socket(libc::SOCK_SEQPACKET).0, Answer::Refuse(libc::EPERM));
+
+    let local = |number: libc::c_long, path: &[u8]| {
+        let address = [&(libc::AF_UNIX as u16).to_ne_bytes(), path].concat();
+        judge(0).judge(&call(number, [3, address.as_ptr() as u64, address.len() as u64, 0, 0, 0]))
+    };
+    for (number, path, what) in [
+        (libc::SYS_connect, &b"/run/docker.sock\0"[..], "connecting to the local socket /run/docker.sock"),
+        (libc::SYS_connect, &b"\0bus"[..], "connecting to the local socket @bus"),
+        (libc::SYS_bind, &b"/w/s"[..], "making the local socket /w/s"),
+    ] {
+        let (answer, denial) = local(number, path);
+        assert_eq!(answer, Answer::Refuse(libc::EPERM));
+        assert_eq!(denial, Some(Denial { what: what.into(), rule: Rule::LocalSockets }));
+    }
+    assert_eq!(local(libc::SYS_connect, b"/var/run/nscd/socket\0"), (Answer::Refuse(libc::EPERM), None));
+}

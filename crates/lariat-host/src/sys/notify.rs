@@ -26,12 +26,32 @@ pub(crate) enum Answer {
     Continue,
     /// The call fails with this error number.
     Refuse(i32),
+    /// The call gives a local socket whose other end is gone: it reaches nobody and can never be connected.
+    DeadSocket {
+        /// It closes when another program is started.
+        close_on_exec: bool,
+        /// It never waits.
+        nonblocking: bool,
+    },
 }
 
-// From linux/seccomp.h: _IOWR('!', 0, 80 bytes), _IOWR('!', 1, 24 bytes).
+/// `struct seccomp_notif_addfd`.
+#[repr(C)]
+struct Added {
+    id: u64,
+    flags: u32,
+    from: u32,
+    to: u32,
+    to_flags: u32,
+}
+
+// From linux/seccomp.h: _IOWR('!', 0, 80 bytes), _IOWR('!', 1, 24 bytes), _IOW('!', 3, 24 bytes).
 const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
 const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
+const ADD: libc::Ioctl = 0x4018_2103_u32 as libc::Ioctl;
 const CONTINUE: u32 = 1;
+/// The new descriptor is the call's result, in one step.
+const ADD_AND_ANSWER: u32 = 2;
 
 /// Takes the next notification. `None` when it is gone already: the program was killed meanwhile.
 pub(crate) fn receive(notifier: BorrowedFd<'_>) -> io::Result<Option<Notification>> {
@@ -63,6 +83,13 @@ pub(crate) fn answer(
     let (error, flags) = match answer {
         Answer::Continue => (0, CONTINUE),
         Answer::Refuse(error) => (-error, 0),
+        Answer::DeadSocket { close_on_exec, nonblocking } => {
+            match give_dead_socket(notifier, notification, close_on_exec, nonblocking) {
+                Ok(()) => return Ok(()),
+                // No room for one more descriptor, or an old kernel: as if sockets were refused altogether.
+                Err(_) => (-libc::EPERM, 0),
+            }
+        }
     };
     let response = libc::seccomp_notif_resp { id: notification.id, val: 0, error, flags };
     // SAFETY: the kernel reads a record of exactly this type.
@@ -72,6 +99,31 @@ pub(crate) fn answer(
         if error.raw_os_error() != Some(libc::ENOENT) {
             return Err(error);
         }
+    }
+    Ok(())
+}
+
+fn give_dead_socket(
+    notifier: BorrowedFd<'_>,
+    notification: &Notification,
+    close_on_exec: bool,
+    nonblocking: bool,
+) -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    let mut flags = SocketFlags::CLOEXEC;
+    flags.set(SocketFlags::NONBLOCK, nonblocking);
+    // The other end is closed when this returns.
+    let (given, _gone) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let added = Added {
+        id: notification.id,
+        flags: ADD_AND_ANSWER,
+        from: given.as_raw_fd() as u32,
+        to: 0,
+        to_flags: if close_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
+    };
+    // SAFETY: the kernel reads a record of exactly this type; the descriptor is open until after it.
+    if unsafe { libc::ioctl(notifier.as_raw_fd(), ADD, &raw const added) } < 0 {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
 }

@@ -160,3 +160,55 @@ async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
         assert_eq!(rules, [Rule::Protected(folder.path().join(".mcp.json"))], "{}", backend.name());
     }
 }
+
+#[tokio::test]
+async fn asking_for_the_name_of_a_user_is_no_denial() {
+    for backend in backends().await {
+        let folder = Folder::new();
+        let policy = Policy::workspace(folder.path(), None);
+        let done =
+            run(&folder, &backend, policy, "unset SHELL HOME; bash -c 'ls -l > list; whoami'; ls -ln").await;
+        assert_eq!(done.denials, [], "{}: {}", backend.name(), done.output.text());
+    }
+}
+
+#[tokio::test]
+async fn a_local_socket_is_refused_by_its_path_and_never_connects() {
+    for backend in backends().await {
+        let (folder, outside) = (Folder::new(), Folder::new());
+        let path = outside.path().join("s");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        // The address is swapped under the judge's eyes as fast as threads can, which must not help.
+        let script = format!(
+            r#"
+import ctypes, os, socket, threading, time
+c = ctypes.CDLL(None, use_errno=True)
+path = b"{}"
+real = (1).to_bytes(2, "little") + path + bytes(108 - len(path))
+other = (2).to_bytes(2, "little") + bytes(108)
+box = ctypes.create_string_buffer(real, 110)
+stop = False
+def swap():
+    while not stop:
+        ctypes.memmove(box, other, 110); ctypes.memmove(box, real, 110)
+thread = threading.Thread(target=swap); thread.start()
+s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+end = time.time() + 0.3
+while time.time() < end:
+    if c.connect(s.fileno(), box, 110) == 0: print("connected")
+stop = True; thread.join()
+try: s.send(b"hello")
+except BrokenPipeError: print("nobody")
+"#,
+            path.display()
+        );
+        std::fs::write(folder.path().join("try.py"), script).unwrap();
+        let done = run(&folder, &backend, Policy::workspace(folder.path(), None), "python3 try.py").await;
+        assert_eq!(done.output.text(), "nobody\n", "{}", backend.name());
+        assert!(listener.accept().is_err(), "{}: somebody came", backend.name());
+        let what = format!("connecting to the local socket {}", path.display());
+        let told = done.denials.iter().any(|denial| denial.what == what && denial.rule == Rule::LocalSockets);
+        assert!(told, "{}: {:?}", backend.name(), done.denials);
+    }
+}
