@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::flaw::Flaw;
 use super::reading::RawCommand;
 use super::wrapper::{self, Inside, Text};
-use super::{Assignment, Command, Doubt, Opened, Script, Word, names, reading, state, word};
+use super::{Assignment, Command, Doubt, MOST_DOUBTS, Opened, Script, Word, names, reading, state, word};
 
 /// Shells inside of shells that are looked into.
 const DEEPEST: usize = 6;
@@ -21,7 +21,7 @@ pub(super) struct Meaning {
 
 impl Meaning {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if !self.script.doubts.contains(&doubt) {
+        if self.script.doubts.len() < MOST_DOUBTS && !self.script.doubts.contains(&doubt) {
             self.script.doubts.push(doubt);
         }
     }
