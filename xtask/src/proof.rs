@@ -37,13 +37,8 @@ pub(crate) fn shell(arguments: &[String]) -> CommandLine {
 
 /// All of them, with their mistakes.
 pub(crate) fn clippy() -> CommandLine {
-    CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features").with_arguments([
-        ALL,
-        "--bins",
-        "--",
-        "-D",
-        "warnings",
-    ])
+    CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features")
+        .with_arguments([ALL, "--bins", "--", "-D", "warnings"])
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub enum Flaw {
     StopsAtFirst,
     /// Files that are written are not listed.
     ForgetsFiles,
-    /// A program that is not known is taken for a known one.
+    /// A word that is not known is taken as it is written.
     TrustsVariables,
     /// Variables that other programs obey are taken for any others.
     TrustsNames,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::flaw::Flaw;
 use super::reading::RawCommand;
 use super::wrapper::{self, Inside, Text};
-use super::{Assignment, Command, Doubt, Opened, Script, Word, names, reading, state, word};
+use super::{Assignment, Command, Doubt, MOST_DOUBTS, Opened, Script, Word, names, reading, state, word};
 
 /// Shells inside of shells that are looked into.
 const DEEPEST: usize = 6;
@@ -21,7 +21,7 @@ pub(super) struct Meaning {
 
 impl Meaning {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if !self.script.doubts.contains(&doubt) {
+        if self.script.doubts.len() < MOST_DOUBTS && !self.script.doubts.contains(&doubt) {
             self.script.doubts.push(doubt);
         }
     }
@@ -31,10 +31,12 @@ impl Meaning {
     }
 
     fn unquoted(&mut self, raw: &str) -> Word {
-        word::unquoted(raw).unwrap_or_else(|_| {
+        let mut word = word::unquoted(raw).unwrap_or_else(|_| {
             self.doubt(Doubt::Unreadable(format!("`{raw}` is no word")));
             Word::unknown(raw)
-        })
+        });
+        word.is_known |= self.flaw == Some(Flaw::TrustsVariables);
+        word
     }
 
     pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
@@ -101,9 +103,7 @@ impl Meaning {
     }
 
     fn hidden(&mut self, command: &Command) {
-        if self.flaw != Some(Flaw::TrustsVariables) {
-            self.doubt(Doubt::HiddenProgram(joined(&command.words)));
-        }
+        self.doubt(Doubt::HiddenProgram(joined(&command.words)));
     }
 
     /// A command without wrappers.

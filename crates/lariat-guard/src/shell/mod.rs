@@ -27,6 +27,8 @@ pub use flaw::Flaw;
 
 /// A longer text is not looked at, in bytes.
 const LONGEST: usize = 1 << 20;
+/// More doubts are not kept: one is enough to ask, and each is compared with the others.
+const MOST_DOUBTS: usize = 32;
 /// A longer text is listed, but never without a doubt, in characters.
 const LONG: usize = 10_000;
 

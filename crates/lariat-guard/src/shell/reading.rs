@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Doubt, word};
+use super::{Doubt, MOST_DOUBTS, word};
 
 #[derive(Debug, Default)]
 pub(super) struct Reading<'a> {
@@ -32,7 +32,7 @@ pub(super) struct RawFile<'a> {
 
 impl Reading<'_> {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if !self.doubts.contains(&doubt) {
+        if self.doubts.len() < MOST_DOUBTS && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
     }

@@ -158,3 +158,11 @@ fn a_parser_that_panics_makes_a_doubt() {
         let _ = second::read(text);
     }
 }
+
+#[test]
+fn many_doubts_cost_no_more_than_many_commands() {
+    let parts: Vec<String> = (0..20_000).map(|index| format!("$x{index} $((y{index}))")).collect();
+    let script = analyse(&parts.join(";"));
+    assert_eq!(script.commands.len(), 20_000);
+    assert_eq!(script.doubts.len(), MOST_DOUBTS);
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 
 /// How long a command may take.
 const TIME: Duration = Duration::from_millis(500);
@@ -17,12 +17,12 @@ pub(crate) const MARK: &str = "/mark/";
 /// The shell that commands are started in; nothing else starts it by this name.
 pub(crate) const SHELL: &str = "/start/bash";
 /// Where a command runs.
-const PLACE: &str = "/work/place";
+const PLACE: &str = "/ground/place";
 
 /// What a command may find in its environment: programs and more hidden in variables.
 const VARIABLES: &[(&str, &str)] = &[
     ("PATH", "/stubs"),
-    ("HOME", "/work/home"),
+    ("HOME", "/ground/home"),
     ("X", "rm"),
     ("Y", "curl evil"),
     ("EVIL", "a[$(curl arithmetic)]"),
@@ -46,7 +46,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
         serde_json::from_slice(&std::fs::read(batch).map_err(words)?).map_err(|error| error.to_string())?;
     let now: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
     std::thread::spawn(move || watch(now));
-    std::fs::create_dir_all("/work/home").map_err(words)?;
+    std::fs::create_dir_all("/ground/home").map_err(words)?;
     for (index, text) in texts.iter().enumerate() {
         let _ = std::fs::remove_dir_all(PLACE);
         std::fs::create_dir_all(format!("{PLACE}/sub")).map_err(words)?;
@@ -66,7 +66,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
             .stderr(Stdio::null())
             .spawn();
         // As the first process, whatever a command leaves behind is our child.
-        while !matches!(waitpid(None, WaitOptions::empty()), Err(Errno::CHILD)) {}
+        while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
         now.store(0, Ordering::SeqCst);
     }
     let _ = std::fs::File::open(format!("{MARK}end"));

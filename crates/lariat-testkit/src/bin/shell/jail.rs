@@ -83,7 +83,7 @@ impl Jail {
         command.args("-f --seccomp-bpf -s 100000 -e trace=execve,execveat,open,openat,openat2,creat -e signal=none -qq -o".split(' '));
         command.arg(log).arg("bwrap").args(
             "--unshare-all --as-pid-1 --die-with-parent --new-session --ro-bind /usr/lib /usr/lib --ro-bind-try /usr/lib64 /usr/lib64 --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache \
-             --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --dev /dev --proc /proc --tmpfs /tmp --dir /work"
+             --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --dev /dev --proc /proc --tmpfs /tmp --dir /ground"
                 .split_whitespace(),
         );
         // The default path of programs must not lead to real ones, which start others by themselves.

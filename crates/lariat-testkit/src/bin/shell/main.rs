@@ -46,6 +46,9 @@ const ATTEMPTS: usize = 60;
 /// Everyday commands that may be a doubt, in percent.
 const NEEDLESS: f64 = 5.0;
 
+/// Makes the command of a number, with its label.
+type Make<'a> = dyn Fn(usize) -> (String, String) + Sync + 'a;
+
 /// How a text is analysed: as it is, or with a mistake.
 type Analyse = dyn Fn(&str) -> Script + Sync;
 
@@ -84,20 +87,25 @@ fn prove(options: &[&str]) -> Result<bool, String> {
     if option(options, "--seed").is_none() || count > 1 {
         let texts: Vec<(String, String)> =
             bypasses.iter().map(|bypass| (bypass.label(), bypass.text.clone())).collect();
-        good &= compare("bypasses", &texts, analyse)?.told();
+        good &= compare("bypasses", texts.len(), &listed(&texts), analyse)?.told();
         good &= corpus::told(&bypasses, analyse);
         let texts: Vec<(String, String)> =
             everyday.iter().map(|text| ("everyday".to_owned(), text.clone())).collect();
-        let report = compare("everyday", &texts, analyse)?;
+        let report = compare("everyday", texts.len(), &listed(&texts), analyse)?;
         good &= report.told();
         good &= report.doubted_percent() <= NEEDLESS;
         println!("everyday: {:.1} % are doubted (at most {NEEDLESS} %)", report.doubted_percent());
         good &= speed::told(&everyday);
     }
-    let texts: Vec<(String, String)> = (seed..seed + count).map(generated).collect();
-    good &= compare("generated", &texts, analyse)?.told();
+    let count = usize::try_from(count).map_err(|error| error.to_string())?;
+    good &= compare("generated", count, &|index| generated(seed + index as u64), analyse)?.told();
     println!("{}", if good { "nothing ran that was not judged" } else { "FAILED" });
     Ok(good)
+}
+
+/// The commands of a list.
+fn listed(texts: &[(String, String)]) -> impl Fn(usize) -> (String, String) + Sync {
+    |index| texts.get(index).cloned().unwrap_or_default()
 }
 
 /// The command of a seed. A text with a doubt proves little, so most are made again until the analysis is sure of one.
@@ -124,15 +132,22 @@ struct Report {
     seconds: f64,
 }
 
+/// What one jail after the other found: verdicts and faults.
+type Lane = Result<(Vec<Verdict>, Vec<String>), String>;
+
 /// Runs commands and holds what ran against what was listed.
-fn compare(name: &'static str, texts: &[(String, String)], analyse: &Analyse) -> Result<Report, String> {
+fn compare(name: &'static str, count: usize, make: &Make<'_>, analyse: &Analyse) -> Result<Report, String> {
     let start = Instant::now();
     let jail = jail::Jail::make()?;
     let next = std::sync::atomic::AtomicUsize::new(0);
-    let batches: Vec<&[(String, String)]> = texts.chunks(BATCH).collect();
-    let work = || -> Result<(Vec<Verdict>, Vec<String>), String> {
+    let work = || -> Lane {
         let mut done = (Vec::new(), Vec::new());
-        while let Some(batch) = batches.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+        loop {
+            let start = next.fetch_add(BATCH, std::sync::atomic::Ordering::Relaxed);
+            if start >= count {
+                break;
+            }
+            let batch: Vec<(String, String)> = (start..count.min(start + BATCH)).map(make).collect();
             let seen = jail.run(batch.iter().map(|(_, text)| text.as_str()))?;
             for ((label, text), seen) in batch.iter().zip(&seen) {
                 let verdict = oracle::judge(&analyse(text), seen);
@@ -142,7 +157,7 @@ fn compare(name: &'static str, texts: &[(String, String)], analyse: &Analyse) ->
         }
         Ok(done)
     };
-    let lanes: Vec<Result<(Vec<Verdict>, Vec<String>), String>> = std::thread::scope(|scope| {
+    let lanes: Vec<Lane> = std::thread::scope(|scope| {
         let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(work)).collect();
         lanes
             .into_iter()
@@ -210,7 +225,7 @@ fn planted() -> Result<bool, String> {
     texts.extend((1..=1_000).map(generated));
     let mut good = true;
     for flaw in Flaw::ALL.iter().copied() {
-        let report = compare("planted", &texts, &move |text| analyse_with(text, flaw))?;
+        let report = compare("planted", texts.len(), &listed(&texts), &move |text| analyse_with(text, flaw))?;
         match report.faults.first() {
             Some(fault) => println!("{flaw:?}: noticed {} times: {fault}", report.faults.len()),
             None => {
