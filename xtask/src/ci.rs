@@ -174,6 +174,8 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("processes-planted", proof::one_of("host", "processes", &words("--planted"))),
         Step::command("undo", proof::alone("undo", &words("--sequences 60"))),
         Step::command("undo-planted", proof::alone("undo", &words("--planted"))),
+        Step::command("shell-diff", proof::shell(&words("--count 2000"))),
+        Step::command("shell-diff-planted", proof::shell(&words("--planted"))),
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),

@@ -43,6 +43,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "processes-planted",
             "undo",
             "undo-planted",
+            "shell-diff",
+            "shell-diff-planted",
             "sdk",
             "servers",
             "bench-machine",

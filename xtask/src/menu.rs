@@ -58,6 +58,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "undo [ARGS]",
         "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
     ),
+    (
+        "shell-diff [ARGS]",
+        "run generated commands and known bypasses in a jail: nothing runs unjudged; `--count N`, `--seed N`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
@@ -84,6 +88,7 @@ pub(crate) enum Command {
     /// A proof of the host, by name.
     Host(&'static str, Vec<String>),
     Undo(Vec<String>),
+    ShellDiff(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -125,6 +130,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sandbox" => Command::Host("sandbox", rest.to_vec()),
         "processes" => Command::Host("processes", rest.to_vec()),
         "undo" => Command::Undo(rest.to_vec()),
+        "shell-diff" => Command::ShellDiff(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

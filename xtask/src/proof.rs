@@ -8,6 +8,8 @@ use crate::command_line::CommandLine;
 /// What the binaries need; nothing else in the workspace enables it.
 const FEATURES: &str = "store,host,tools";
 const WITH_MISTAKES: &str = "store,host,tools,planted";
+/// All that clippy looks at.
+const ALL: &str = "store,host,tools,guard,planted";
 
 /// A proof that is a binary of its own.
 pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
@@ -25,26 +27,36 @@ fn run(features: &str, binary: &str) -> CommandLine {
         .with_arguments([features, "--bin", binary, "--"])
 }
 
+/// The proof of the shell analysis: optimised, because it is timed, and with nothing but what it needs.
+pub(crate) fn shell(arguments: &[String]) -> CommandLine {
+    let planted = arguments.iter().any(|word| word == "--planted");
+    CommandLine::cargo("run --profile proof --locked -p lariat-testkit --no-default-features --features")
+        .with_arguments([if planted { "guard,planted" } else { "guard" }, "--bin", "shell", "--"])
+        .with_arguments(arguments)
+}
+
 /// All of them, with their mistakes.
 pub(crate) fn clippy() -> CommandLine {
-    CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features").with_arguments([
-        WITH_MISTAKES,
-        "--bins",
-        "--",
-        "-D",
-        "warnings",
-    ])
+    CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features")
+        .with_arguments([ALL, "--bins", "--", "-D", "warnings"])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{alone, one_of};
+    use super::{alone, one_of, shell};
 
     #[test]
     fn mistakes_of_the_product_are_built_only_when_they_are_asked_for() {
         let line = |word: &str| alone("escape", &[word.to_owned()]).to_string();
         assert!(line("--planted").ends_with("--features store,host,tools,planted --bin escape -- --planted"));
         assert!(line("--all").ends_with("--features store,host,tools --bin escape -- --all"));
+    }
+
+    #[test]
+    fn the_shell_analysis_is_proven_optimised() {
+        let line = shell(&["--planted".to_owned()]).to_string();
+        assert!(line.starts_with("cargo run --profile proof"), "{line}");
+        assert!(line.ends_with("--features guard,planted --bin shell -- --planted"), "{line}");
     }
 
     #[test]

@@ -147,7 +147,9 @@ fn takes_all(pattern: &str) -> bool {
 fn empties_a_variable(text: &str) -> bool {
     let bare: String = text.chars().filter(|c| *c != '"').collect();
     let starts_open = bare.starts_with(['$', '`']) || bare.starts_with("/$") || bare.starts_with("/{");
-    starts_open && (bare.ends_with('/') || bare.contains('*') || bare.starts_with('/'))
+    // `~name` is a home, too.
+    let is_home = bare.starts_with('~') && !bare.trim_end_matches(['/', '*']).contains('/');
+    is_home || (starts_open && (bare.ends_with('/') || bare.contains('*') || bare.starts_with('/')))
 }
 
 /// `C:\`, `d:/`.

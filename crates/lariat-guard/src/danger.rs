@@ -13,7 +13,7 @@ use crate::ground::Ground;
 use crate::operand::{Operand, operand, operands};
 use crate::part::{Access, Part, Touch, What};
 use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, is_wordy, writes};
-use crate::protected::{mentions_policy, policy};
+use crate::protected::{may_fit_policy, mentions_policy, policy};
 use crate::read_only::{Operands, is_of_a_repository, read_only};
 use crate::settings::Trust;
 use crate::shell::{Command, Opened, Script, Word};
@@ -62,6 +62,8 @@ impl<'a> Walk<'a> {
     fn command(&self, number: usize, command: &Command, place: &Where) -> Part {
         let ground = self.ground;
         let shown = shown(command, self.text);
+        let moved = place.moved(command);
+        let place = moved.as_ref().unwrap_or(place);
         let mut part = Part::new(What::Command(number), shown, DangerLevel::Dangerous);
         let Some(program) = command.words.first() else {
             let harmless = command.assignments.iter().all(|set| is_plain_variable(&set.name));
@@ -71,23 +73,27 @@ impl<'a> Walk<'a> {
         };
         let plain = command.wrappers.iter().all(|wrapper| is_transparent(wrapper))
             && command.assignments.iter().all(|set| is_safe_variable(&set.name));
-        let reading = read_only(&command.words)
-            .filter(|_| !is_of_a_repository(&command.words) || self.may_read_the_repository(place));
+        let reading = read_only(&command.words);
         self.touch(&mut part, command, place, reading);
+        let reading =
+            reading.filter(|_| !is_of_a_repository(&command.words) || self.may_read_the_repository(place));
         let inside = place.is_known
             && !part.hides_files
-            && part.touches.iter().all(|touch| {
-                touch.target.is_beneath(&ground.workspace) || touch.target.named.starts_with("/dev/null")
-            });
-        if matches!(program.text.as_str(), "cd" | "pushd") {
+            && part
+                .touches
+                .iter()
+                .all(|touch| touch.is_inside || touch.target.named.starts_with("/dev/null"));
+        let entering = matches!(program.text.as_str(), "cd" | "pushd");
+        part.only_looks = plain && place.is_known && !part.hides_files && (entering || reading.is_some());
+        if entering {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if reading.is_some() {
-            let words = matches!(reading, Some(Operands::Words | Operands::Only(_)));
+            let words = matches!(reading, Some(Operands::Words | Operands::Variables | Operands::Only(_)));
             part.danger = if plain && (inside || words) { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if is_editor(&program.text) && plain && inside {
             part.danger = DangerLevel::Moderate;
         }
-        part.changes = part.danger != DangerLevel::Safe && reading.is_none();
+        part.changes = part.danger != DangerLevel::Safe && !(plain && reading.is_some());
         if reading.is_none() {
             let around = Surroundings {
                 places: &ground.places,
@@ -112,9 +118,23 @@ impl<'a> Walk<'a> {
     fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<Operands>) {
         let program = command.words.first().map_or("", |word| word.text.as_str());
         let entering = matches!(program, "cd" | "pushd");
-        if reading.is_none() && is_wordy(program)
-            || matches!(reading, Some(Operands::Words | Operands::Only(_)))
-        {
+        let wordy = match reading {
+            Some(Operands::Words | Operands::Variables | Operands::Only(_)) => true,
+            Some(_) => false,
+            None => is_wordy(program),
+        };
+        if program == "git" && reading.is_some() {
+            // Their content is shown, as it is or as it was: `git diff x`, `git show HEAD:x`.
+            let words = command.words.iter().skip(1).filter(|word| word.is_known);
+            let named = words.map(|word| word.text.rsplit(':').next().unwrap_or_default());
+            for path in named {
+                let targets =
+                    place.directories.iter().map(|directory| self.ground.target_in(path, directory));
+                part.touches.extend(targets.map(|target| Touch::new(target, Access::Read, self.ground)));
+            }
+            return;
+        }
+        if wordy {
             return;
         }
         let mut found = operands(&command.words, &self.ground.places);
@@ -124,6 +144,8 @@ impl<'a> Walk<'a> {
         if entering && found.is_empty() {
             found.push(Operand::Path(self.ground.places.home.to_string_lossy().into_owned()));
         }
+        // What other programs do with a word is their affair: they are dangerous as they are.
+        let is_of_files = reading.is_some() || entering || writes(program).is_some();
         let last = found.len().saturating_sub(1);
         for (index, operand) in found.iter().enumerate() {
             let access = if entering { Access::Enter } else { access(command, index == last) };
@@ -131,18 +153,20 @@ impl<'a> Walk<'a> {
                 Operand::Path(path) => path,
                 Operand::Fitting(directory, pattern) => {
                     part.hides_files |= access != Access::Read;
-                    part.reads_by_pattern |= program != "ls";
-                    let target = self.ground.target(pattern);
-                    part.touches.push(Touch { target, access });
+                    part.reads_by_pattern |= is_of_files && program != "ls";
+                    for directory in &place.directories {
+                        let target = self.ground.target_in(pattern, directory);
+                        part.touches.push(Touch::new(target, access, self.ground));
+                    }
                     directory
                 }
                 Operand::Hidden(_) => {
-                    part.hides_files = true;
+                    part.hides_files |= is_of_files;
                     continue;
                 }
             };
             for directory in &place.directories {
-                part.touches.push(Touch { target: self.ground.target_in(path, directory), access });
+                part.touches.push(Touch::new(self.ground.target_in(path, directory), access, self.ground));
             }
         }
     }
@@ -161,7 +185,11 @@ impl<'a> Walk<'a> {
             return None;
         }
         // What these write is among their touches; what they read does no harm.
-        if writes(program).is_some() || is_wordy(program) && base(program) != "git" {
+        if writes(program).is_some() {
+            let found = command.words.iter().skip(1).find(|word| may_fit_policy(word))?;
+            return Some(format!("`{}` may decide what is allowed", found.text));
+        }
+        if is_wordy(program) && base(program) != "git" {
             return None;
         }
         command.words.iter().skip(1).find_map(|word| {
@@ -170,10 +198,9 @@ impl<'a> Walk<'a> {
                 Operand::Path(path) | Operand::Fitting(path, _) => path,
                 Operand::Hidden(text) => text,
             };
-            let named = place
-                .directories
-                .iter()
-                .any(|directory| policy(&self.ground.target_in(&path, directory), &self.ground.places));
+            let is_policy =
+                |directory: &PathBuf| policy(&self.ground.target_in(&path, directory), &self.ground.places);
+            let named = may_fit_policy(word) || place.directories.iter().any(is_policy);
             (in_code || named).then(|| format!("`{}` may write what decides what is allowed", word.text))
         })
     }
@@ -188,6 +215,10 @@ impl<'a> Walk<'a> {
                 let mut part = Part::new(What::File, file.path.text.clone(), DangerLevel::Dangerous);
                 part.changes = file.is_written;
                 part.hides_files = true;
+                if file.is_written && may_fit_policy(&file.path) {
+                    part.critical = Some(format!("`{}` may decide what is allowed", file.path.text));
+                    part.danger = DangerLevel::Critical;
+                }
                 return vec![part];
             }
         };
@@ -207,6 +238,29 @@ impl<'a> Walk<'a> {
 }
 
 impl Where {
+    /// Where a wrapper such as `env -C` starts the command, if one does.
+    fn moved(&self, command: &Command) -> Option<Self> {
+        let mut moved: Option<Self> = None;
+        for wrapper in &command.wrappers {
+            let mut words = wrapper.split(' ');
+            let shifts = |word: &str| matches!(word, "-C" | "-D" | "--chdir");
+            let target = match words.by_ref().find(|word| shifts(word) || word.starts_with("--chdir=")) {
+                Some(word) => word.strip_prefix("--chdir=").or_else(|| words.next()),
+                None => continue,
+            };
+            let next = moved.get_or_insert_with(|| self.clone());
+            match target {
+                Some(target) => {
+                    let there: Vec<PathBuf> =
+                        next.directories.iter().map(|place| place.join(target)).collect();
+                    next.directories.extend(there);
+                }
+                None => next.is_known = false,
+            }
+        }
+        moved
+    }
+
     /// Goes where `cd` goes; both places count from then on, as it may fail.
     fn follow(&mut self, command: &Command, ground: &Ground) {
         let Some(program) = command.words.first() else { return };
@@ -260,15 +314,19 @@ fn access(command: &Command, is_last: bool) -> Access {
     if written { Access::Write } else { Access::Read }
 }
 
-/// Whether `grep` and its like get their pattern by an option.
+/// Whether the first operand of `grep` and its like may be something else than the pattern: an option brings the pattern, or
+/// takes that operand for itself.
 fn names_its_pattern(words: &[Word]) -> bool {
-    words.iter().skip(1).any(|word| {
-        let text = word.text.as_str();
-        text.starts_with("-e")
-            || text.starts_with("-f")
-            || text.starts_with("--regexp")
-            || text.starts_with("--file")
-    })
+    let options = words.iter().skip(1).map(|word| word.text.as_str());
+    let mut before =
+        options.clone().take_while(|text| text.len() > 1 && text.starts_with('-') && *text != "--");
+    let takes_it = before.any(|text| match text.strip_prefix("--") {
+        Some(long) => !long.contains('='),
+        None => text.contains(['e', 'f']),
+    });
+    let brings_it =
+        |text: &str| ["-e", "-f", "--regexp", "--file"].iter().any(|start| text.starts_with(start));
+    takes_it || options.clone().any(brings_it)
 }
 
 /// A variable that only the script itself looks at: in small letters, and no proxy.

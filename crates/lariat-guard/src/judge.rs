@@ -91,7 +91,7 @@ impl Guard {
 
     /// Whether a file may not be read. Tools that walk over many files leave these out.
     pub fn hides(&self, path: &str) -> bool {
-        self.rulebook.hides(&Touch { target: self.ground.target(path), access: Access::Read })
+        self.rulebook.hides(&Touch::new(self.ground.target(path), Access::Read, &self.ground))
     }
 
     /// Judges a call.
@@ -165,8 +165,8 @@ impl Guard {
     fn passes(&self, part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Result<Reason, Reason> {
         let reason = |cause| Reason::new(&part.shown, cause);
         let bypassed = mode == Mode::Bypass;
-        if self.rulebook.may_restrict(part) {
-            let why = "a rule may fit what is known only when it runs".to_owned();
+        if self.rulebook.may_restrict(part, call) {
+            let why = "a rule may fit what it runs or uses".to_owned();
             return Err(reason(Cause::Doubt(why)));
         }
         if stance(part, call, query, mode) == Stance::Run && (bypassed || part.protected.is_none()) {
@@ -220,8 +220,9 @@ impl Guard {
 fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
     let whole = rulebook.of_call(effect, query.tool, query.arguments);
     let text = || {
-        let has_text = !call.text.is_empty();
-        has_text.then(|| rulebook.of_text(effect, &call.text)).flatten()
+        // Where the parts are not known for sure, the text counts.
+        let is_open = call.is_typed || !call.script.doubts.is_empty();
+        is_open.then(|| rulebook.of_text(effect, &call.text)).flatten()
     };
     if let Some(rule) = whole.or_else(text) {
         return vec![Reason::rule(shown(call, query), rule)];
@@ -247,7 +248,9 @@ fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {
 /// What the plan mode does not let happen.
 fn refused(call: &Call, query: &Query<'_>) -> Vec<Reason> {
     let parts = call.parts.iter().filter(|part| stance(part, call, query, Mode::Plan) == Stance::Refuse);
-    parts.map(|part| Reason::new(&part.shown, Cause::Mode(Mode::Plan))).collect()
+    let parts = parts.map(|part| part.shown.as_str());
+    let doubtful = (!call.script.doubts.is_empty()).then(|| call.text.trim());
+    parts.chain(doubtful).map(|part| Reason::new(part, Cause::Mode(Mode::Plan))).collect()
 }
 
 /// The level of the worst part. What cannot be read may be anything.

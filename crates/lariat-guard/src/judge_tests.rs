@@ -91,6 +91,15 @@ fn a_command_of_more_than_10_000_characters_is_always_asked_and_can_be_denied() 
 }
 
 #[test]
+fn reasons_are_few_and_short() {
+    let guard = guard(&[]);
+    let arguments = json!({ "command": format!("make {}\n", "ä".repeat(300)).repeat(30) });
+    let judgement = guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL));
+    assert_eq!(judgement.because.len(), 16);
+    assert!(judgement.because.iter().all(|reason| reason.part.chars().count() == 301), "{judgement:?}");
+}
+
+#[test]
 fn arguments_that_do_not_fit_a_tool_are_never_allowed_to_write_or_run() {
     let guard = guard(&[]);
     for arguments in [json!({}), json!(null), json!({ "command": 3 }), json!({ "path": [] })] {

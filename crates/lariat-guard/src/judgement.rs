@@ -11,6 +11,11 @@ use crate::mode::Mode;
 use crate::origin::Origin;
 use crate::rule::{Effect, Rule};
 
+/// Characters of a part that a reason repeats.
+const SHOWN: usize = 300;
+/// Reasons of one judgement: more would not be read.
+const REASONS: usize = 16;
+
 /// What is to be done with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
@@ -51,7 +56,7 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reason {
-    /// The part of the call.
+    /// The part of the call, or its beginning.
     pub part: String,
     /// Why.
     pub cause: Cause,
@@ -59,7 +64,11 @@ pub struct Reason {
 
 impl Reason {
     pub(crate) fn new(part: &str, cause: Cause) -> Self {
-        Self { part: part.to_owned(), cause }
+        let part = match part.char_indices().nth(SHOWN) {
+            Some((end, _)) => format!("{}…", part.get(..end).unwrap_or_default()),
+            None => part.to_owned(),
+        };
+        Self { part, cause }
     }
 
     pub(crate) fn rule(part: &str, rule: &Rule) -> Self {
@@ -90,12 +99,13 @@ pub struct Judgement {
     pub verdict: Decision,
     /// How dangerous the call is.
     pub danger: DangerLevel,
-    /// Why; the decisive reason first.
+    /// Why; the decisive reason first, and not all of very many.
     pub because: Vec<Reason>,
 }
 
 impl Judgement {
-    pub(crate) const fn new(verdict: Decision, danger: DangerLevel, because: Vec<Reason>) -> Self {
+    pub(crate) fn new(verdict: Decision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
+        because.truncate(REASONS);
         Self { verdict, danger, because }
     }
 

@@ -31,10 +31,16 @@ pub(crate) fn operand(word: &Word, places: &Places) -> Option<Operand> {
     if word.is_known {
         return Some(Operand::Path(text.to_owned()));
     }
-    let text = expanded(text, places);
+    if is_one_process(text) {
+        return None;
+    }
+    let known = expanded(text, places);
+    let is_expanded = known.is_some();
+    let text = known.unwrap_or_else(|| text.to_owned());
     let bare = text.trim_matches('"');
     let Some(first) = bare.find(['*', '?', '[', '$', '`', '{', '~', '\'', '"', '\\', '<', '>', '(']) else {
-        return Some(Operand::Path(bare.to_owned()));
+        // Nothing in it says why it is not known: something else fills it in, as `xargs` does.
+        return Some(if is_expanded { Operand::Path(bare.to_owned()) } else { Operand::Hidden(text) });
     };
     let (start, rest) = bare.split_at_checked(first)?;
     if rest.contains(['$', '`', '{', '~', '\'', '"', '\\', '<', '>', '(']) {
@@ -64,24 +70,32 @@ fn value(text: &str) -> Option<&str> {
     Some(value.strip_prefix('@').unwrap_or(value))
 }
 
+/// `<(command)` and nothing else: the file is what the command prints, and the command is judged by itself.
+fn is_one_process(text: &str) -> bool {
+    text.strip_prefix("<(")
+        .is_some_and(|rest| rest.ends_with(')') && !rest.contains("<(") && !rest.contains(")/"))
+}
+
 /// With `~`, `$HOME` and `$PWD` at the beginning replaced.
-fn expanded(text: &str, places: &Places) -> String {
+fn expanded(text: &str, places: &Places) -> Option<String> {
     let quoted = text.strip_prefix('"').unwrap_or(text);
     if let Some(path) = at_home(text, &places.home) {
-        return path.to_string_lossy().into_owned();
+        return Some(path.to_string_lossy().into_owned());
     }
-    let known: [(&str, &PathBuf); 4] = [
+    let known: [(&str, &PathBuf); 6] = [
         ("$HOME", &places.home),
         ("${HOME}", &places.home),
         ("$PWD", &places.directory),
         ("${PWD}", &places.directory),
+        ("$(pwd)", &places.directory),
+        ("`pwd`", &places.directory),
     ];
     for (name, path) in known {
         if let Some(rest) = quoted.strip_prefix(name)
             && !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         {
-            return format!("{}{rest}", path.display()).replace('"', "");
+            return Some(format!("{}{rest}", path.display()).replace('"', ""));
         }
     }
-    text.to_owned()
+    None
 }

@@ -27,6 +27,15 @@ pub(crate) enum Access {
 pub(crate) struct Touch {
     pub(crate) target: Target,
     pub(crate) access: Access,
+    /// It lies in the workspace, whatever form of it is looked at.
+    pub(crate) is_inside: bool,
+}
+
+impl Touch {
+    pub(crate) fn new(target: Target, access: Access, ground: &Ground) -> Self {
+        let is_inside = target.is_beneath(&ground.workspace);
+        Self { target, access, is_inside }
+    }
 }
 
 /// What a part is.
@@ -62,6 +71,8 @@ pub(crate) struct Part {
     pub(crate) hides_files: bool,
     /// It reads the content of files that are named by a pattern.
     pub(crate) reads_by_pattern: bool,
+    /// All it does is to read the files of `touches`, or to enter them.
+    pub(crate) only_looks: bool,
 }
 
 impl Part {
@@ -76,6 +87,7 @@ impl Part {
             protected: None,
             hides_files: false,
             reads_by_pattern: false,
+            only_looks: false,
         }
     }
 
@@ -86,16 +98,16 @@ impl Part {
 
     /// A file that is used.
     pub(crate) fn file(target: Target, access: Access, ground: &Ground) -> Self {
-        let inside = target.is_beneath(&ground.workspace);
-        let shown = target.named.display().to_string();
+        let touch = Touch::new(target, access, ground);
+        let shown = touch.target.named.display().to_string();
         let danger = match access {
-            Access::Write if inside => DangerLevel::Moderate,
-            Access::Read | Access::Enter if inside => DangerLevel::Safe,
+            Access::Write if touch.is_inside => DangerLevel::Moderate,
+            Access::Read | Access::Enter if touch.is_inside => DangerLevel::Safe,
             _ => DangerLevel::Dangerous,
         };
         let mut part = Self::new(What::File, shown, danger);
         part.changes = access == Access::Write;
-        part.touches.push(Touch { target, access });
+        part.touches.push(touch);
         part.weigh(ground);
         part
     }
@@ -229,25 +241,51 @@ fn other(tool: &str, effects: ToolEffects) -> Part {
 
 /// Every path that a patch could name, in either form. Lines of content that look like a head are taken for one.
 fn patched(patch: &str) -> Vec<String> {
-    const HEADS: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    const UNIFIED: &[&str] = &["--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to "];
     let sections = patch.lines().any(|line| line.trim() == "*** Begin Patch");
-    let heads = if sections { HEADS } else { UNIFIED };
+    let found = if sections { in_sections(patch) } else { in_diffs(patch) };
     let mut paths: Vec<String> = Vec::new();
-    for line in patch.lines() {
-        let Some(name) = heads.iter().find_map(|head| line.strip_prefix(head)) else { continue };
-        let name = name.split('\t').next().unwrap_or_default().trim().trim_matches('"');
-        let plain = if sections { name } else { unprefixed(name) };
-        if name != "/dev/null" && !plain.is_empty() && !paths.iter().any(|path| path == plain) {
-            paths.push(plain.to_owned());
+    for path in found {
+        if path != "/dev/null" && !path.is_empty() && !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
         }
     }
     paths
 }
 
-/// Without the `a/` or `b/` that git puts before a name.
-fn unprefixed(name: &str) -> &str {
-    name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name)
+fn in_sections(patch: &str) -> Vec<&str> {
+    const HEADS: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let heads = patch.lines().filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)));
+    heads.map(str::trim).collect()
+}
+
+/// Git puts `a/` and `b/` before names. That only both together are such marks is how the tool reads them, too.
+fn in_diffs(patch: &str) -> Vec<&str> {
+    const OTHERS: &[&str] = &["rename from ", "rename to ", "copy from ", "copy to "];
+    let mut found = Vec::new();
+    let mut old: Option<&str> = None;
+    for line in patch.lines() {
+        if let Some(name) = line.strip_prefix("--- ").map(named) {
+            found.extend(old.replace(name));
+        } else if let Some(new) = line.strip_prefix("+++ ").map(named) {
+            let before = old.take().unwrap_or("/dev/null");
+            let is_old = before == "/dev/null" || before.starts_with("a/");
+            let is_new = new == "/dev/null" || new.starts_with("b/");
+            let plain = |name: &'_ str, mark: &str| name.strip_prefix(mark).map_or(0, |_| mark.len());
+            let (skip_old, skip_new) =
+                if is_old && is_new { (plain(before, "a/"), plain(new, "b/")) } else { (0, 0) };
+            found.extend(before.get(skip_old..));
+            found.extend(new.get(skip_new..));
+        } else {
+            found.extend(OTHERS.iter().find_map(|head| line.strip_prefix(head)).map(named));
+        }
+    }
+    found.extend(old);
+    found
+}
+
+/// A name without the time that may follow it, and without quotes.
+fn named(text: &str) -> &str {
+    text.split('\t').next().unwrap_or_default().trim().trim_matches('"')
 }
 
 /// The host of an address, in small letters; `None` when two readers could disagree about it.

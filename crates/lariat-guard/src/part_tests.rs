@@ -24,5 +24,7 @@ fn a_patch_names_every_file_it_could_touch() {
     assert_eq!(patched(sections), ["a", "b", "c"]);
     let unified = "--- a/x\t2026\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/new\nrename from old\nrename to \"q\"\n";
     assert_eq!(patched(unified), ["x", "new", "old", "q"]);
+    let unmarked = "--- a/x\n+++ a/x\n@@ -1 +1 @@\n-a\n+b\n--- y\n+++ z\n--- alone\n";
+    assert_eq!(patched(unmarked), ["a/x", "y", "z", "alone"]);
     assert!(patched("nothing").is_empty());
 }

@@ -9,17 +9,19 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::origin::{Level, Origin};
 use crate::place::{Places, Resolver, Target, at_home, plain};
 use crate::rule::Effect;
 
+/// A longer pattern is not read, in bytes: nobody writes one, and what it compiles to has no bound.
+const LONGEST: usize = 1024;
+
 /// The patterns of one list, each with the number of its rule.
 pub(crate) struct PathRules {
-    set: GlobSet,
-    /// The rule of each glob.
-    rules: Vec<usize>,
+    /// All together; one by one where they are too many for one automaton, so that no pattern can switch off another.
+    sets: Vec<(GlobSet, Vec<usize>)>,
     effect: Effect,
 }
 
@@ -31,57 +33,73 @@ impl PathRules {
         places: &Places,
         resolver: &dyn Resolver,
     ) -> (Self, Vec<usize>) {
-        let mut builder = GlobSetBuilder::new();
-        let mut rules = Vec::new();
+        let mut all: Vec<(usize, Glob)> = Vec::new();
         let mut broken = Vec::new();
         for (number, pattern, origin) in patterns {
-            let globs = globs(pattern, effect, origin, places, resolver);
-            let mut fits = !globs.is_empty();
-            for glob in globs {
+            if pattern.len() > LONGEST {
+                broken.push(number);
+                continue;
+            }
+            for glob in globs(pattern, effect, origin, places, resolver) {
                 let made = GlobBuilder::new(&glob)
                     .literal_separator(true)
                     .backslash_escape(true)
                     .case_insensitive(effect != Effect::Allow)
                     .build();
                 match made {
-                    Ok(glob) => {
-                        builder.add(glob);
-                        rules.push(number);
-                    }
-                    Err(_) => fits = false,
+                    Ok(glob) => all.push((number, glob)),
+                    Err(_) => broken.push(number),
                 }
             }
-            if !fits {
-                broken.push(number);
-            }
         }
-        let set = builder.build().unwrap_or_else(|_| {
-            broken.extend(&rules);
-            GlobSet::empty()
-        });
-        (Self { set, rules, effect }, broken)
+        let sets = match set(&all) {
+            Some(whole) => vec![whole],
+            None => {
+                let mut each = Vec::with_capacity(all.len());
+                for one in all.chunks(1) {
+                    match set(one) {
+                        Some(set) => each.push(set),
+                        None => broken.extend(one.iter().map(|(number, _)| *number)),
+                    }
+                }
+                each
+            }
+        };
+        (Self { sets, effect }, broken)
     }
 
     /// The rule that fits a file, if any does.
     pub(crate) fn find(&self, target: &Target) -> Option<usize> {
-        if self.rules.is_empty() {
-            return None;
+        if self.effect != Effect::Allow {
+            return target.forms().find_map(|form| self.fitting(form));
         }
-        let mut fitting = target.forms().map(|form| self.set.matches(form));
-        let fitting = if self.effect == Effect::Allow {
-            target.real.as_ref()?;
-            let first = fitting.next()?;
-            fitting.all(|other| !other.is_empty()).then_some(first)?
-        } else {
-            fitting.flatten().collect()
-        };
-        fitting.first().and_then(|glob| self.rules.get(*glob)).copied()
+        target.real.as_ref()?;
+        let mut forms = target.forms();
+        let first = self.fitting(forms.next()?)?;
+        forms.all(|form| self.fitting(form).is_some()).then_some(first)
+    }
+
+    fn fitting(&self, path: &Path) -> Option<usize> {
+        self.sets.iter().find_map(|(set, rules)| {
+            let glob = set.matches(path).first().copied()?;
+            rules.get(glob).copied()
+        })
     }
 
     /// True without a rule.
     pub(crate) fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.sets.iter().all(|(set, _)| set.is_empty())
     }
+}
+
+/// One automaton for some globs; `None` when it would be too large.
+fn set(globs: &[(usize, Glob)]) -> Option<(GlobSet, Vec<usize>)> {
+    let mut builder = GlobSetBuilder::new();
+    for (_, glob) in globs {
+        builder.add(glob.clone());
+    }
+    let rules = globs.iter().map(|(number, _)| *number).collect();
+    Some((builder.build().ok()?, rules))
 }
 
 /// Where a pattern begins.
@@ -189,3 +207,7 @@ fn escaped(body: &str, open: char, close: char) -> String {
     }
     text
 }
+
+#[cfg(test)]
+#[path = "path_rule_tests.rs"]
+mod tests;

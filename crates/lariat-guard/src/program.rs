@@ -3,7 +3,7 @@
 //! Owns the tables that rules for commands need: what is looked through, what runs its arguments, what writes files,
 //! which variables are harmless. A program that is in none of them is only as known as its name.
 
-use crate::shell::Command;
+use crate::shell::{Command, Word};
 
 /// Wrappers that a rule which allows looks through.
 const TRANSPARENT: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"];
@@ -187,7 +187,7 @@ pub(crate) enum Writes {
 const WRITERS: &[(&str, Writes)] = &[
     ("cp", Writes::Last),
     ("install", Writes::Last),
-    ("ln", Writes::Last),
+    ("ln", Writes::All),
     ("rsync", Writes::Last),
     ("scp", Writes::Last),
     ("mv", Writes::All),
@@ -243,7 +243,29 @@ pub(crate) fn is_find_action(word: &str) -> bool {
 
 /// Whether a command needs its program's name in a rule with `*`.
 pub(crate) fn is_broad(command: &Command) -> bool {
-    command.runs_its_arguments() || command.program().is_none_or(|program| BROAD.contains(&program))
+    command.program().is_none_or(|program| BROAD.contains(&program))
+}
+
+/// Whether a command runs what its arguments say. Of git only those words count that can make it do so: its options, its
+/// subcommand, and that one's options.
+pub(crate) fn runs_code(command: &Command) -> bool {
+    if command.program() != Some("git") || !command.runs_its_arguments() {
+        return command.runs_its_arguments();
+    }
+    let arguments = command.words.get(1..).unwrap_or_default();
+    let before = options_before_subcommand("git", arguments.iter().map(|word| word.text.as_str()));
+    let subcommand = arguments.get(before).map_or("", |word| word.text.as_str());
+    let configures = matches!(subcommand, "clone" | "init");
+    let counts = |index: usize, word: &Word| {
+        let text = word.text.as_str();
+        let is_option =
+            text.starts_with('-') && (configures || !(text.starts_with("-c") || text.starts_with("-C")));
+        index <= before || !word.is_known || is_option || text.contains("::")
+    };
+    let words =
+        arguments.iter().enumerate().filter(|(index, word)| counts(*index, word)).map(|(_, word)| word);
+    let words = command.words.first().into_iter().chain(words).cloned().collect();
+    Command { words, ..command.clone() }.runs_its_arguments()
 }
 
 /// The subcommands of a program that can be generalised.

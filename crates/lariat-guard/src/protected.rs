@@ -7,6 +7,8 @@
 use std::path::{Component, Path};
 
 use crate::place::{Places, Target};
+use crate::shell::Word;
+use crate::wildcard::Wildcard;
 
 /// Names that protect everything beneath them, and files, anywhere in a path.
 const PROTECTED: &[&str] = &[
@@ -105,6 +107,22 @@ fn is_policy_of_claude(rest: &[String]) -> bool {
         None => true,
         Some(name) => name == "hooks" || (name.starts_with("settings") && name.contains(".json")),
     }
+}
+
+/// Whether a pattern of the shell may fit a part of our policy. It must name the beginning: a lone `*` fits no hidden file.
+pub(crate) fn may_fit_policy(word: &Word) -> bool {
+    const OPEN: [char; 6] = ['*', '?', '[', ']', '{', '}'];
+    if word.is_known || !word.text.contains(OPEN) {
+        return false;
+    }
+    let parts: Vec<String> =
+        word.text.split('/').map(|part| part.to_lowercase().replace(OPEN, "*")).collect();
+    parts.iter().enumerate().any(|(index, part)| {
+        let fits = |name: &str| !part.starts_with('*') && Wildcard::new(part).matches(name);
+        let rest = parts.get(index + 1..).unwrap_or_default();
+        let beneath = rest.first().is_none_or(|next| next.contains('*')) || is_policy_of_claude(rest);
+        POLICY.iter().any(|name| fits(name)) || (fits(".claude") && beneath)
+    })
 }
 
 /// Whether a text, as a program's code, speaks of our policy.

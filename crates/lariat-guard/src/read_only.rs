@@ -17,13 +17,15 @@ pub(crate) enum Operands {
     PatternThenFiles,
     /// Words.
     Words,
+    /// Variables of the script, in small letters.
+    Variables,
     /// One file; a second would be written.
     OneFile,
-    /// There are none but these.
+    /// There are none but these, and formats, which begin with `+`.
     Only(&'static [&'static str]),
 }
 
-use Operands::{Files, OneFile, Only, PatternThenFiles, Words};
+use Operands::{Files, OneFile, Only, PatternThenFiles, Variables, Words};
 
 /// A command, its operands, the options that it may not have.
 type Row = (&'static str, Operands, &'static [&'static str]);
@@ -33,24 +35,27 @@ const DIFF: &[&str] = &["--output", "--ext-diff", "--textconv", "--no-index", "-
 
 const COMMANDS: &[Row] = &[
     (":", Words, NONE),
-    ("[", Words, NONE),
+    ("[", Words, &["-v", "-R"]),
     ("arch", Only(NONE), NONE),
     ("b2sum", Files, NONE),
-    ("base64", Files, NONE),
+    ("base64", Files, &["-o", "--output"]),
     ("basename", Words, NONE),
+    ("break", Only(NONE), NONE),
     ("cat", Files, NONE),
     ("cksum", Files, NONE),
     ("cmp", Files, NONE),
     ("column", Files, NONE),
     ("comm", Files, NONE),
+    ("continue", Only(NONE), NONE),
     ("cut", Files, NONE),
-    ("date", Words, &["-s", "--set", "-f", "--file"]),
+    ("date", Only(NONE), &["-s", "--set", "-f", "--file"]),
     ("df", Files, NONE),
     ("diff", Files, NONE),
     ("dirname", Words, NONE),
     ("du", Files, &["--files0-from"]),
     ("echo", Words, NONE),
     ("egrep", PatternThenFiles, NONE),
+    ("exit", Words, NONE),
     ("expr", Words, NONE),
     ("false", Words, NONE),
     ("fd", PatternThenFiles, &["-x", "-X", "--exec", "--exec-batch"]),
@@ -88,8 +93,10 @@ const COMMANDS: &[Row] = &[
     ("printf", Words, &["-v"]),
     ("ps", Only(&["aux", "ax", "auxw", "auxww"]), NONE),
     ("pwd", Only(NONE), NONE),
+    ("read", Variables, NONE),
     ("readlink", Files, NONE),
     ("realpath", Files, NONE),
+    ("return", Words, NONE),
     ("rev", Files, NONE),
     (
         "rg",
@@ -97,6 +104,7 @@ const COMMANDS: &[Row] = &[
         &["--pre", "--pre-glob", "--hostname-bin", "-z", "--search-zip", "--hyperlink-format"],
     ),
     ("seq", Words, NONE),
+    ("set", Only(&["errexit", "nounset", "pipefail", "xtrace"]), NONE),
     ("sha1sum", Files, NONE),
     ("sha256sum", Files, NONE),
     ("sha512sum", Files, NONE),
@@ -110,7 +118,7 @@ const COMMANDS: &[Row] = &[
     ("strings", Files, NONE),
     ("tac", Files, NONE),
     ("tail", Files, NONE),
-    ("test", Words, NONE),
+    ("test", Words, &["-v", "-R"]),
     ("tr", Words, NONE),
     ("tree", Files, &["-o", "--output", "--fromfile", "--fromtabfile"]),
     ("true", Words, NONE),
@@ -119,6 +127,7 @@ const COMMANDS: &[Row] = &[
     ("uname", Only(NONE), NONE),
     ("uniq", OneFile, NONE),
     ("uptime", Only(NONE), NONE),
+    ("wait", Only(NONE), NONE),
     ("wc", Files, &["--files0-from"]),
     ("which", Words, NONE),
     ("whoami", Only(NONE), NONE),
@@ -263,6 +272,17 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
     {
         return Some(Only(NONE));
     }
+    // Where a program is, not what it does.
+    if let [option, ..] = arguments
+        && program.text == "command"
+        && option.is_known
+        && matches!(option.text.as_str(), "-v" | "-V")
+    {
+        return Some(Words);
+    }
+    if program.text == "sed" {
+        return prints_lines(arguments).then_some(Files);
+    }
     if program.text == "git" {
         return git(arguments);
     }
@@ -273,6 +293,18 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
 /// True for git, whose meaning the repository can change.
 pub(crate) fn is_of_a_repository(words: &[Word]) -> bool {
     words.first().is_some_and(|program| program.text == "git")
+}
+
+/// `sed -n 1,20p file`: of all that sed can do, only this.
+fn prints_lines(arguments: &[Word]) -> bool {
+    let [quiet, script, files @ ..] = arguments else { return false };
+    let lines = script.text.strip_suffix('p').unwrap_or_default();
+    quiet.is_known
+        && quiet.text == "-n"
+        && script.is_known
+        && lines.starts_with(|c: char| c.is_ascii_digit() || c == '$')
+        && lines.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '$')
+        && files.iter().all(|word| !hides_an_option(word) && !word.text.starts_with('-'))
 }
 
 fn git(arguments: &[Word]) -> Option<Operands> {
@@ -295,7 +327,7 @@ fn git(arguments: &[Word]) -> Option<Operands> {
 /// Whether the arguments have no forbidden option and no operand too many.
 fn keeps_to(row: &Row, arguments: &[Word], single_dash: bool) -> bool {
     let (_, operands, forbidden) = row;
-    let strict = !forbidden.is_empty() || matches!(operands, OneFile | Only(_));
+    let strict = !forbidden.is_empty() || matches!(operands, OneFile | Only(_) | Variables);
     let mut count = 0;
     let mut only_operands = false;
     for word in arguments {
@@ -312,7 +344,13 @@ fn keeps_to(row: &Row, arguments: &[Word], single_dash: bool) -> bool {
             count += 1;
             if let Only(names) = operands
                 && !names.contains(&word.text.as_str())
+                && !word.text.starts_with('+')
             {
+                return false;
+            }
+            // `read 'a[$(x)]'` runs x.
+            let is_variable = word.text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            if *operands == Variables && !is_variable {
                 return false;
             }
         }

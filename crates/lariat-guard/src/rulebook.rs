@@ -8,7 +8,7 @@ use crate::ground::Ground;
 use crate::part::{Access, Call, Part, Touch, What};
 use crate::path_rule::PathRules;
 use crate::rule::{Effect, Parameter, Rule, Specifier, Tools, Warning};
-use crate::shell_rule::{Covering, spellings};
+use crate::shell_rule::{Covering, inner_spellings, spellings};
 use crate::tool_name::{About, alias_of};
 
 /// The rules of a session.
@@ -179,14 +179,7 @@ impl Rulebook {
                 Specifier::Command(pattern, _) => rule.tools.contain(tool) && covering.is_covered_by(pattern),
                 _ => false,
             });
-            // `cd` alone is also allowed by the directory it goes to.
-            let entered = || {
-                let mut touches = part.touches.iter();
-                let enters = !part.touches.is_empty() && touches.all(|touch| touch.access == Access::Enter);
-                let rule = part.touches.iter().map(|touch| self.of_file(Effect::Allow, tool, touch));
-                if enters { rule.collect::<Option<Vec<_>>>()?.pop() } else { None }
-            };
-            return by_command.or_else(entered);
+            return by_command.or_else(|| self.looking(tool, part));
         }
         if let Some(touch) = part.touches.first() {
             touch.target.real.as_ref()?;
@@ -195,6 +188,14 @@ impl Rulebook {
         }
         let whole = self.rules_of(&list.calls).find(|rule| rule.tools.contain(tool));
         whole.or_else(|| self.of_name(list, tool, &part.what))
+    }
+
+    /// For a command that only reads or enters files: rules that allow all of those outside the workspace.
+    fn looking(&self, tool: &str, part: &Part) -> Option<&Rule> {
+        let outside = part.touches.iter().filter(|touch| !touch.is_inside);
+        let rules: Option<Vec<&Rule>> =
+            outside.map(|touch| self.of_file(Effect::Allow, tool, touch)).collect();
+        if part.only_looks { rules?.pop() } else { None }
     }
 
     fn of_file(&self, effect: Effect, tool: &str, touch: &Touch) -> Option<&Rule> {
@@ -226,8 +227,20 @@ impl Rulebook {
     }
 
     /// Whether a rule denies or asks by what a part hides: then it cannot be said that none fits.
-    pub(crate) fn may_restrict(&self, part: &Part) -> bool {
+    pub(crate) fn may_restrict(&self, part: &Part, call: &Call) -> bool {
         let lists = [&self.deny, &self.ask];
+        if let Some(command) = call.command(part)
+            && lists.iter().any(|list| !list.commands.is_empty())
+        {
+            let inner = inner_spellings(command);
+            let fits = |rule: &Rule| match &rule.specifier {
+                Specifier::Command(pattern, _) => inner.iter().any(|text| pattern.matches(text)),
+                _ => false,
+            };
+            if lists.iter().any(|list| self.rules_of(&list.commands).any(fits)) {
+                return true;
+            }
+        }
         match &part.what {
             What::Address(None) => lists.iter().any(|list| !list.domains.is_empty()),
             _ if part.reads_by_pattern => lists.iter().any(|list| !list.read.is_empty()),

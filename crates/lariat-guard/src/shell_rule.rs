@@ -4,9 +4,11 @@
 //! with and without wrappers, variables, directories of programs, and as it was written. A rule that allows sees one
 //! spelling and must cover the whole command. Whether every command is covered is decided by `judge`.
 
+use std::borrow::Cow;
+
 use crate::program::{
     base, is_broad, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
-    options_before_subcommand,
+    options_before_subcommand, runs_code,
 };
 use crate::shell::{Command, Word};
 use crate::wildcard::Wildcard;
@@ -17,6 +19,8 @@ pub(crate) struct CommandPattern {
     whole: Wildcard,
     /// For a final ` *`: the same without it, so that the bare command fits.
     bare: Option<Wildcard>,
+    /// What it says before the first star is enough to run code: `python *`, `docker exec web *`.
+    runs: bool,
 }
 
 impl CommandPattern {
@@ -24,9 +28,10 @@ impl CommandPattern {
     pub(crate) fn new(text: &str) -> Self {
         match text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")) {
             Some(start) if !start.is_empty() => {
-                Self { whole: Wildcard::new(&format!("{start} *")), bare: Some(Wildcard::new(start)) }
+                let bare = Some(Wildcard::new(start));
+                Self { whole: Wildcard::new(&format!("{start} *")), bare, runs: runs(start) }
             }
-            _ => Self { whole: Wildcard::new(text), bare: None },
+            _ => Self { whole: Wildcard::new(text), bare: None, runs: runs(text) },
         }
     }
 
@@ -45,11 +50,23 @@ impl CommandPattern {
     }
 }
 
+/// Whether the words before the first star of a pattern run code, whatever follows.
+fn runs(pattern: &str) -> bool {
+    let start = pattern.split('*').next().unwrap_or_default();
+    let words: Vec<Word> =
+        start.split_whitespace().map(|word| Word { text: word.to_owned(), is_known: true }).collect();
+    let command = Command { words, assignments: Vec::new(), wrappers: Vec::new(), place: 0..0 };
+    !command.words.is_empty() && runs_code(&command)
+}
+
 /// Every spelling of a command that a rule which denies or asks may name.
 pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     let mut spellings = Vec::with_capacity(4);
-    let plain = joined(&command.words, |word| word.text.clone());
-    let Some(program) = command.words.first() else { return written(command, script).into_iter().collect() };
+    let Some(program) = command.words.first() else {
+        return written(command, script).into_iter().map(str::to_owned).collect();
+    };
+    let mut plain = joined(&command.words, |word| Cow::Borrowed(&word.text));
+    plain.truncate(plain.trim_end().len());
     let skipped =
         options_before_subcommand(&program.text, rest(&command.words).map(|word| word.text.as_str()));
     if skipped > 0 {
@@ -67,9 +84,27 @@ pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
         spellings.extend(without_directory(&whole, &first));
         spellings.push(whole);
     }
-    let written = written(command, script).filter(|written| *written != plain);
+    spellings.extend(written(command, script).filter(|written| *written != plain).map(str::to_owned));
     spellings.push(plain);
-    spellings.extend(written);
+    spellings
+}
+
+/// Words of a command that are looked at for a command inside.
+const INNER: usize = 64;
+
+/// What a command that runs its arguments may run, as far as its words tell: everything from some word on.
+pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
+    if !runs_code(command) {
+        return Vec::new();
+    }
+    let words: Vec<&str> = rest(&command.words).take(INNER).map(|word| word.text.as_str()).collect();
+    let mut spellings = Vec::new();
+    for index in 0..words.len() {
+        let inner = words.get(index..).unwrap_or_default().join(" ");
+        // `--exec='rm x'`
+        spellings.extend(inner.split_once('=').map(|(_, value)| value.trim_start_matches('!').to_owned()));
+        spellings.push(inner);
+    }
     spellings
 }
 
@@ -79,16 +114,23 @@ fn without_directory(whole: &str, program: &str) -> Option<String> {
         .then(|| format!("{name}{}", whole.strip_prefix(program).unwrap_or_default()))
 }
 
-fn written(command: &Command, script: &str) -> Option<String> {
-    script.get(command.place.clone()).filter(|text| !text.is_empty()).map(|text| text.trim().to_owned())
+fn written<'a>(command: &Command, script: &'a str) -> Option<&'a str> {
+    script.get(command.place.clone()).map(str::trim).filter(|text| !text.is_empty())
 }
 
 fn rest(words: &[Word]) -> impl Iterator<Item = &Word> {
     words.iter().skip(1)
 }
 
-fn joined(words: &[Word], text: impl Fn(&Word) -> String) -> String {
-    words.iter().map(text).collect::<Vec<_>>().join(" ")
+fn joined<'a>(words: &'a [Word], text: impl Fn(&'a Word) -> Cow<'a, str>) -> String {
+    let mut whole = String::with_capacity(64);
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            whole.push(' ');
+        }
+        whole.push_str(&text(word));
+    }
+    whole
 }
 
 /// A command as a rule that allows sees it.
@@ -107,6 +149,8 @@ enum Kind {
     Plain,
     /// Only by a rule that begins with its name.
     ByName,
+    /// Only by a rule that begins with what makes it run code.
+    ByCode,
     /// Only by a rule without `*`.
     Exact,
 }
@@ -126,7 +170,7 @@ impl Covering {
         let text = if shown.is_empty() { words } else { format!("{} {words}", shown.join(" ")) };
         let program = text.split(' ').next().unwrap_or_default().to_owned();
         let plain = command.wrappers.is_empty() && command.assignments.is_empty();
-        let written = plain.then(|| written(command, script)).flatten();
+        let written = plain.then(|| written(command, script)).flatten().map(str::to_owned);
         let kind = kind(command, &shown);
         Some(Self { text, written, program, kind })
     }
@@ -139,6 +183,7 @@ impl Covering {
             || match self.kind {
                 Kind::Plain => true,
                 Kind::ByName => pattern.names(&self.program),
+                Kind::ByCode => pattern.names(&self.program) && pattern.runs,
                 Kind::Exact => false,
             })
     }
@@ -161,6 +206,8 @@ fn kind(command: &Command, shown: &[&str]) -> Kind {
         && rest(&command.words).any(|word| is_find_action(&word.text) || hides_an_option(word));
     if acts || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
         Kind::Exact
+    } else if runs_code(command) {
+        Kind::ByCode
     } else if !shown.is_empty() || is_broad(command) {
         Kind::ByName
     } else {
@@ -175,12 +222,12 @@ pub(crate) fn hides_an_option(word: &Word) -> bool {
 }
 
 /// A word as a rule spells it: in quotes where its end would not be seen.
-fn quoted(word: &Word) -> String {
+fn quoted(word: &Word) -> Cow<'_, str> {
     let is_plain =
         !word.text.is_empty() && !word.text.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"');
     if !word.is_known || is_plain {
-        word.text.clone()
+        Cow::Borrowed(&word.text)
     } else {
-        format!("'{}'", word.text.replace('\'', r"'\''"))
+        Cow::Owned(format!("'{}'", word.text.replace('\'', r"'\''")))
     }
 }

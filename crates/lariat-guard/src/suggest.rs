@@ -12,7 +12,7 @@ use crate::judge::{Guard, Query};
 use crate::judgement::Decision;
 use crate::origin::Level;
 use crate::part::{Access, Call, Part, What};
-use crate::program::{base, is_broad, is_editor, subcommands};
+use crate::program::{base, is_broad, is_editor, runs_code, subcommands};
 use crate::rule::{Effect, Rule};
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
@@ -118,7 +118,7 @@ fn generalised(covering: &Covering, command: &Command) -> String {
     let exact = covering.text().to_owned();
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     let Some(program) = words.first() else { return exact };
-    if covering.is_exact() || command.runs_its_arguments() || !exact.starts_with(program) {
+    if covering.is_exact() || runs_code(command) || !exact.starts_with(program) {
         return exact;
     }
     match (subcommands(program), words.get(1), words.get(2)) {

@@ -16,6 +16,9 @@ pub(super) struct Names<'a> {
     numbers: Vec<&'a str>,
 }
 
+/// Names that are looked after; each is searched for in the whole text.
+const MOST: usize = 32;
+
 /// Builtins that set variables to what is not known.
 const SETTERS: &[&str] = &[
     "read",
@@ -36,7 +39,7 @@ impl<'a> Names<'a> {
     /// A name, or what follows a `$`, in arithmetic.
     pub(super) fn used(&mut self, name: &'a str) {
         let is_special = matches!(name, "?" | "#" | "$" | "!");
-        if !is_special && !is_number(name) {
+        if !is_special && !is_number(name) && self.used.len() <= MOST && !self.used.contains(&name) {
             self.used.push(name);
         }
     }
@@ -73,6 +76,11 @@ impl<'a> Names<'a> {
                 .any(|assignment| assignment.starts_with(&format!("{name}+=")));
             !is_number_always || is_appended || self.spoiled.contains(*name) || has_setter()
         };
+        if self.used.len() > MOST {
+            return Some(Doubt::Unknown(
+                "arithmetic over many variables, whose values are evaluated".to_owned(),
+            ));
+        }
         let name = self.used.iter().find(is_spoiled)?;
         Some(Doubt::Unknown(format!("arithmetic over `{name}`, whose value is evaluated")))
     }

@@ -12,11 +12,11 @@ pub enum Flaw {
     SkipsSubstitutions,
     /// What the parsers say is not compared.
     TrustsOneReader,
-    /// The text that is handed to a shell is not read.
-    IgnoresTexts,
+    /// Of the text that is handed to a shell, only the first command is listed.
+    StopsAtFirst,
     /// Files that are written are not listed.
     ForgetsFiles,
-    /// A program that is not known is taken for a known one.
+    /// A word that is not known is taken as it is written.
     TrustsVariables,
     /// Variables that other programs obey are taken for any others.
     TrustsNames,
@@ -30,7 +30,7 @@ impl Flaw {
     pub const ALL: &[Self] = &[
         Self::SkipsSubstitutions,
         Self::TrustsOneReader,
-        Self::IgnoresTexts,
+        Self::StopsAtFirst,
         Self::ForgetsFiles,
         Self::TrustsVariables,
         Self::TrustsNames,

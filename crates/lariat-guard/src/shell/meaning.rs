@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::flaw::Flaw;
 use super::reading::RawCommand;
 use super::wrapper::{self, Inside, Text};
-use super::{Assignment, Command, Doubt, Opened, Script, Word, names, reading, state, word};
+use super::{Assignment, Command, Doubt, MOST_DOUBTS, Opened, Script, Word, names, reading, state, word};
 
 /// Shells inside of shells that are looked into.
 const DEEPEST: usize = 6;
@@ -21,7 +21,7 @@ pub(super) struct Meaning {
 
 impl Meaning {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if !self.script.doubts.contains(&doubt) {
+        if self.script.doubts.len() < MOST_DOUBTS && !self.script.doubts.contains(&doubt) {
             self.script.doubts.push(doubt);
         }
     }
@@ -31,10 +31,12 @@ impl Meaning {
     }
 
     fn unquoted(&mut self, raw: &str) -> Word {
-        word::unquoted(raw).unwrap_or_else(|_| {
+        let mut word = word::unquoted(raw).unwrap_or_else(|_| {
             self.doubt(Doubt::Unreadable(format!("`{raw}` is no word")));
             Word::unknown(raw)
-        })
+        });
+        word.is_known |= self.flaw == Some(Flaw::TrustsVariables);
+        word
     }
 
     pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
@@ -48,6 +50,10 @@ impl Meaning {
     pub(super) fn command(&mut self, raw: &RawCommand<'_>) {
         if raw.words.first().is_some_and(|word| names::RESERVED.contains(&word.as_ref())) {
             self.unknown("a word of the grammar where a program stands");
+        }
+        let target = raw.words.first().and_then(|word| word.split_once('=')).map(|(target, _)| target);
+        if target.is_some_and(|target| names::is_name(target.strip_suffix('+').unwrap_or(target))) {
+            self.unknown("an assignment where a program stands");
         }
         let assignments = raw.assignments.iter().map(|raw| self.assignment(raw)).collect();
         let words = raw.words.iter().map(|raw| self.unquoted(raw)).collect();
@@ -97,9 +103,7 @@ impl Meaning {
     }
 
     fn hidden(&mut self, command: &Command) {
-        if self.flaw != Some(Flaw::TrustsVariables) {
-            self.doubt(Doubt::HiddenProgram(joined(&command.words)));
-        }
+        self.doubt(Doubt::HiddenProgram(joined(&command.words)));
     }
 
     /// A command without wrappers.
@@ -112,7 +116,7 @@ impl Meaning {
         match wrapper::shell_text(&command.words) {
             Text::Nothing => {}
             Text::Hidden => self.hidden(&command),
-            Text::Known { text, is_ours } if self.flaw != Some(Flaw::IgnoresTexts) => {
+            Text::Known { text, is_ours } => {
                 if !is_ours {
                     self.unknown("a shell with a language of its own");
                 }
@@ -122,7 +126,6 @@ impl Meaning {
                     return;
                 }
             }
-            Text::Known { .. } => {}
         }
         match name.as_deref() {
             None => self.hidden(&command),
@@ -151,7 +154,10 @@ impl Meaning {
             self.unknown("shells inside of shells");
             return false;
         }
-        let inner = super::analyse_at(text, self.depth + 1, self.flaw);
+        let mut inner = super::analyse_at(text, self.depth + 1, self.flaw);
+        if self.flaw == Some(Flaw::StopsAtFirst) {
+            inner.commands.truncate(1);
+        }
         let has_commands = !inner.commands.is_empty();
         for mut command in inner.commands {
             command.place = Range::default();

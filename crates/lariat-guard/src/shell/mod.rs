@@ -6,8 +6,10 @@
 
 mod arithmetic;
 mod flaw;
+mod kinds;
 mod meaning;
 mod names;
+mod operator;
 mod parameter;
 mod plain;
 mod reading;
@@ -25,6 +27,8 @@ pub use flaw::Flaw;
 
 /// A longer text is not looked at, in bytes.
 const LONGEST: usize = 1 << 20;
+/// More doubts are not kept: one is enough to ask, and each is compared with the others.
+const MOST_DOUBTS: usize = 32;
 /// A longer text is listed, but never without a doubt, in characters.
 const LONG: usize = 10_000;
 
@@ -170,7 +174,7 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
             .iter()
             .find(|line| !theirs.contains(line))
             .or_else(|| theirs.iter().find(|line| !ours.contains(line)));
-        let odd = odd.map(|line| line.replace('\u{1}', " ")).unwrap_or_default();
+        let odd = odd.map(|line| line.replace(['\u{1}', '\u{2}', '\u{3}'], " ")).unwrap_or_default();
         first.doubt(Doubt::Disagreement(odd));
         first.commands.extend(second.commands);
         first.files.extend(second.files);

@@ -22,6 +22,10 @@ pub(super) fn doubt(text: &str) -> Option<&'static str> {
         }
         rest = after;
     }
+    // Inside of double quotes a single quote here is a letter, and what follows it is expanded.
+    if rest.contains('\'') && rest.contains(['$', '`']) {
+        return Some("quotes in an expansion");
+    }
     let mut characters = rest.chars();
     match (characters.next(), characters.next()) {
         (None, _)
@@ -66,6 +70,7 @@ mod tests {
             "${PATH:=.}",
             "${PATH=.}",
             "${@@P}",
+            "${x:-'`y`'}",
         ] {
             assert!(doubt(text).is_some(), "{text}");
         }

@@ -1,4 +1,5 @@
-//! A short way for commands that need no parser: words without anything special, joined by `&&`, `||`, `|` and `;`.
+//! A short way for commands that need no parser: words with nothing more special than a variable, joined by `&&`, `||`, `|`
+//! and `;`.
 //!
 //! Owns a scanner that gives up at the first character it is not sure of. Invariant: what it reads, the parsers read in
 //! the same way; a property test holds them against each other.
@@ -128,28 +129,46 @@ impl<'a> Scanner<'a> {
                 Some(b'&') if bytes.get(self.at + 1) == Some(&b'&') => break,
                 Some(b'\'') => self.at += self.quoted(b'\'')?,
                 Some(b'"') => self.at += self.quoted(b'"')?,
-                Some(byte) if byte.is_ascii_alphanumeric() || b"_./:,@%+=^-".contains(byte) => self.at += 1,
+                Some(b'$') => self.at += variable(bytes.get(self.at + 1..)?)? + 1,
+                Some(byte) if byte.is_ascii_alphanumeric() || b"_./:,@%+=^*~-".contains(byte) => self.at += 1,
                 Some(_) => return None,
             }
         }
         (self.at > start).then(|| self.text.get(start..self.at)).flatten()
     }
 
-    /// The length of a quoted text, with its quotes, that stands for itself.
+    /// The length of a quoted text, with its quotes, in which at most variables stand for something else.
     fn quoted(&self, quote: u8) -> Option<usize> {
         let inside = self.text.as_bytes().get(self.at + 1..)?;
-        let length = inside.iter().position(|byte| *byte == quote)?;
-        let is_plain =
-            |byte: &u8| matches!(byte, b' '..=b'~') && (quote == b'\'' || !b"$`\\!".contains(byte));
-        inside.get(..length)?.iter().all(is_plain).then_some(length + 2)
+        let mut length = 0;
+        loop {
+            match inside.get(length)? {
+                byte if *byte == quote => return Some(length + 2),
+                b'$' if quote == b'"' => length += variable(inside.get(length + 1..)?)? + 1,
+                b'`' | b'\\' | b'!' if quote == b'"' => return None,
+                b' '..=b'~' => length += 1,
+                _ => return None,
+            }
+        }
     }
+}
+
+/// The length of a variable's name after a `$`, with its braces if it has them.
+fn variable(rest: &[u8]) -> Option<usize> {
+    let braces = usize::from(rest.first() == Some(&b'{'));
+    let name = rest.get(braces..)?;
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let length = name.iter().take_while(|byte| is_letter(byte) || byte.is_ascii_digit()).count();
+    let is_whole = name.first().is_some_and(is_letter) && (braces == 0 || name.get(length) == Some(&b'}'));
+    is_whole.then_some(length + 2 * braces)
 }
 
 /// A program's name in which no parser sees a word of the grammar, or an assignment.
 fn is_plain_program(word: &str) -> bool {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
-    is_plain && word.get(..end).is_some_and(|start| start != "time" && !RESERVED.contains(&start))
+    let starts = !word.starts_with('-');
+    is_plain && starts && word.get(..end).is_some_and(|start| start != "time" && !RESERVED.contains(&start))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Doubt, word};
+use super::{Doubt, MOST_DOUBTS, word};
 
 #[derive(Debug, Default)]
 pub(super) struct Reading<'a> {
@@ -32,7 +32,7 @@ pub(super) struct RawFile<'a> {
 
 impl Reading<'_> {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if !self.doubts.contains(&doubt) {
+        if self.doubts.len() < MOST_DOUBTS && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
     }
@@ -58,8 +58,15 @@ impl RawCommand<'_> {
         let options =
             self.words.iter().skip(timed).take_while(|word| timed == 1 && (*word == "-p" || *word == "--"));
         let skipped = timed + options.count();
-        let words = self.assignments.iter().chain(self.words.iter().skip(skipped));
-        words.map(|raw| spelling(raw)).collect::<Vec<_>>().join("\u{1}")
+        let joined = |words: &mut dyn Iterator<Item = &Cow<'_, str>>| {
+            words.map(|raw| spelling(raw)).collect::<Vec<_>>().join("\u{1}")
+        };
+        // What is set and what is run must not be mistaken for each other.
+        format!(
+            "{}\u{3}{}",
+            joined(&mut self.assignments.iter()),
+            joined(&mut self.words.iter().skip(skipped))
+        )
     }
 }
 

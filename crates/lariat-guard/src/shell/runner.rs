@@ -9,7 +9,7 @@ use super::{Command, Word};
 /// When a program runs its arguments.
 enum Runs {
     Always,
-    /// When a word begins with one of these.
+    /// When an option begins with one of these, or a word is one of them.
     With(&'static [&'static str]),
     /// When a word holds one of these.
     Holding(&'static [&'static str]),
@@ -241,7 +241,6 @@ const RUNNERS: &[(&str, Runs)] = &[
     ("wget", Runs::With(&["--use-askpass", "-e", "--execute", "--config"])),
     ("zip", Runs::With(&["-T", "--unzip-command"])),
     ("cargo", Runs::With(&["--config"])),
-    ("tee", Runs::With(&[])),
 ];
 
 impl Command {
@@ -280,7 +279,11 @@ impl Command {
 }
 
 fn begins(word: &Word, starts: &[&str]) -> bool {
-    starts.iter().any(|start| word.text.starts_with(start))
+    // An option may have its value attached, a scheme an address; any other word must be the whole word.
+    starts.iter().any(|start| match start.starts_with('-') || start.ends_with(':') {
+        true => word.text.starts_with(start),
+        false => word.text == *start,
+    })
 }
 
 /// A word that begins with what is known begins with no option, unless it does.

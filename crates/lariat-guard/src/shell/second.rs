@@ -15,20 +15,23 @@ use brush_parser::word::{ParameterExpr, WordPiece, WordPieceWithSource};
 use brush_parser::{Parser, ParserOptions};
 
 use super::reading::{RawCommand, RawFile, Reading};
-use super::{Doubt, arithmetic, names};
+use super::{Doubt, arithmetic, names, operator};
 
 /// Substitutions inside of substitutions that are looked into.
 const DEEPEST: usize = 24;
 
-/// Reads a text.
+/// Reads a text. The parser panics on some texts that are cut off; such a text is unreadable.
 pub(super) fn read(text: &str) -> Reading<'static> {
-    let mut reader = Reader {
-        options: ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() },
-        reading: Reading::default(),
-        depth: 0,
-    };
-    reader.text(text);
-    reader.reading
+    std::panic::catch_unwind(|| {
+        let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+        let mut reader = Reader { options, reading: Reading::default(), depth: 0 };
+        reader.text(text);
+        reader.reading
+    })
+    .unwrap_or_else(|_| {
+        let doubts = vec![Doubt::Unreadable("the second parser gave up".to_owned())];
+        Reading { doubts, ..Reading::default() }
+    })
 }
 
 struct Reader {
@@ -198,9 +201,7 @@ impl Reader {
                 Kind::DuplicateInput | Kind::DuplicateOutput,
                 Target::Duplicate(word) | Target::Filename(word),
             ) => {
-                let is_number = word.value == "-"
-                    || word.value.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
-                if !is_number {
+                if !operator::is_descriptor(&word.value) {
                     self.opened(&word.value, matches!(kind, Kind::DuplicateOutput));
                 }
             }
@@ -267,7 +268,10 @@ impl Reader {
                     self.text(text)
                 }
                 WordPiece::ParameterExpansion(expansion) => self.expansion(expansion),
-                // The first reader looks at arithmetic; the others hold no commands.
+                WordPiece::ArithmeticExpression(expression) if expression.value.contains(['$', '`', '[']) => {
+                    self.reading.doubt(Doubt::Unknown("arithmetic over what is evaluated".to_owned()));
+                }
+                // The first reader looks at the names in arithmetic; the others hold no commands.
                 _ => {}
             }
         }

@@ -80,6 +80,9 @@ fn what_cannot_be_judged_is_a_doubt() {
         "echo hi > /dev/tcp/1.2.3.4/80",
         "a <<E\nb",
         "((i++))",
+        "echo $(a # )\n)",
+        "_=x\\\n chmod",
+        "ls {fd}>f",
         "echo ${x:i}",
     ];
     for text in cases {
@@ -140,4 +143,26 @@ fn nested_texts_do_not_overflow() {
         let text = piece.repeat(LONG / piece.len());
         assert!(!analyse(&text).doubts.is_empty(), "{piece}");
     }
+}
+
+#[test]
+fn a_parser_that_panics_makes_a_doubt() {
+    for text in [
+        "echo $(a # )",
+        "a 99999999999999999999>f",
+        "echo ${99999999999999999999}",
+        "a ~99999999999999999999",
+    ] {
+        // The last is an ordinary word to the first reader: what counts is that nothing panics.
+        let _ = analyse(text);
+        let _ = second::read(text);
+    }
+}
+
+#[test]
+fn many_doubts_cost_no_more_than_many_commands() {
+    let parts: Vec<String> = (0..20_000).map(|index| format!("$x{index} $((y{index}))")).collect();
+    let script = analyse(&parts.join(";"));
+    assert_eq!(script.commands.len(), 20_000);
+    assert_eq!(script.doubts.len(), MOST_DOUBTS);
 }

@@ -186,6 +186,10 @@ fn reads_harmlessly(arguments: &[Word], with_value: &str, except: &str) -> bool 
         if letters.chars().any(|c| except.contains(c)) {
             return false;
         }
+        // `-aNAME` names an array.
+        if letters.find('a').is_some_and(|at| at + 1 < letters.len()) {
+            return false;
+        }
         let takes = letters.find(|c| with_value.contains(c));
         if takes.is_some_and(|at| at + 1 == letters.len()) && rest.next().is_none_or(|value| !value.is_known)
         {

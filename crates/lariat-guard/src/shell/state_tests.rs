@@ -9,6 +9,8 @@ fn builtins_that_poison_later_commands_are_doubts() {
         "readonly BASH_ENV=x",
         "read PATH < f",
         "read -r a IFS",
+        "read -aPATH",
+        "SECONDS='a[$(x)]'",
         "mapfile -C rm -c 1 a < f",
         "printf -v PATH x",
         "printf -vPATH x",

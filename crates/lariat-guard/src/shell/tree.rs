@@ -10,6 +10,8 @@ use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
 use super::Doubt;
+use super::kinds::{EXPRESSIONS, KINDS, TEXTS};
+use super::operator::Operator;
 use super::reading::{RawCommand, RawFile, Reading};
 use super::{arithmetic, names, parameter};
 
@@ -36,16 +38,6 @@ enum Frame {
     Arithmetic,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    Read,
-    Write,
-    /// `>&`: a file unless the word is a number or `-`.
-    WriteOrDuplicate,
-    Duplicate,
-    Close,
-}
-
 /// Places of words; they become text at the end.
 #[derive(Default)]
 struct Spans {
@@ -63,6 +55,8 @@ struct Walk<'a> {
     covered: usize,
     /// Up to here text between nodes is content.
     free_until: usize,
+    /// Up to here the text is inside of a substitution.
+    substituted_until: usize,
     arithmetic: arithmetic::Names<'a>,
 }
 
@@ -79,6 +73,7 @@ pub(super) fn read(text: &str) -> Reading<'_> {
         reading: Reading::default(),
         covered: 0,
         free_until: 0,
+        substituted_until: 0,
         arithmetic: arithmetic::Names::default(),
     };
     if tree.root_node().has_error() {
@@ -134,6 +129,13 @@ impl<'a> Walk<'a> {
 
     fn leaf(&mut self, node: Node<'_>) {
         self.gap(node.start_byte());
+        let text = self.slice(node.byte_range());
+        if TEXTS.contains(&node.kind())
+            && text.contains(['$', '`'])
+            && text.replace("\\$", "").replace("\\`", "").contains(['$', '`'])
+        {
+            self.unknown("an expansion that was not looked into");
+        }
         self.covered = self.covered.max(node.end_byte());
     }
 
@@ -202,6 +204,11 @@ impl<'a> Walk<'a> {
                 Frame::Other
             }
             "redirected_statement" => Frame::Redirected(None),
+            "file_redirect" if self.slice(0..node.start_byte()).ends_with('}') => {
+                // `{name}>file`, which neither reader knows.
+                self.unknown("a descriptor that is kept in a variable");
+                Frame::Other
+            }
             "file_redirect" => Frame::Redirect { of, writes: None, is_named: false },
             "heredoc_redirect" => {
                 self.heredoc(node);
@@ -223,10 +230,16 @@ impl<'a> Walk<'a> {
                 Frame::Other
             }
             "command_substitution" => {
+                self.substituted_until = self.substituted_until.max(node.end_byte());
                 let inside = self.slice(node.byte_range());
                 if inside.starts_with('`') && inside.contains('\\') {
                     self.unknown("a backslash between backquotes");
                 }
+                Frame::Other
+            }
+            // Where it ends is a matter of taste: the second reader may take the `)` for a part of it, and give up.
+            "comment" if node.start_byte() < self.substituted_until => {
+                self.unknown("a comment in a substitution");
                 Frame::Other
             }
             "expansion" => {
@@ -288,14 +301,7 @@ impl<'a> Walk<'a> {
         is_named: bool,
     ) -> Frame {
         let Some(operator) = writes else {
-            let operator = match node.kind() {
-                "<" => Some(Operator::Read),
-                ">" | ">>" | ">|" | "&>" | "&>>" | "<>" => Some(Operator::Write),
-                ">&" => Some(Operator::WriteOrDuplicate),
-                "<&" => Some(Operator::Duplicate),
-                "<&-" | ">&-" => Some(Operator::Close),
-                _ => None,
-            };
+            let operator = Operator::of(node.kind());
             if node.kind() != "file_descriptor" && operator.is_none() {
                 self.unknown("a redirection");
             }
@@ -380,18 +386,10 @@ impl<'a> Walk<'a> {
             .collect();
         for (range, operator) in std::mem::take(&mut self.files) {
             let target = cut(range);
-            let is_number =
-                target == "-" || target.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
-            let is_written = match operator {
-                Operator::Read => false,
-                Operator::Write => true,
-                Operator::WriteOrDuplicate if !is_number => true,
-                Operator::Duplicate if !is_number => {
-                    self.unknown("a descriptor that is not known");
-                    continue;
-                }
-                _ => continue,
-            };
+            let Some(is_written) = operator.opens(&target) else { continue };
+            if operator == Operator::Duplicate {
+                self.unknown("a descriptor that is not known");
+            }
             self.reading.files.push(RawFile { target, is_written });
         }
         if let Some(doubt) = self.arithmetic.doubt(&self.reading.commands) {
@@ -407,75 +405,3 @@ fn is_substitution(kind: &str) -> bool {
         "command_substitution" | "process_substitution" | "string" | "expansion" | "simple_expansion"
     )
 }
-
-/// Parts of `[ ... ]` that have words of their own.
-const EXPRESSIONS: &[&str] = &[
-    "binary_expression",
-    "unary_expression",
-    "parenthesized_expression",
-    "ternary_expression",
-    "postfix_expression",
-];
-
-/// Every construct that is looked into.
-const KINDS: &[&str] = &[
-    "ansi_c_string",
-    "arithmetic_expansion",
-    "array",
-    "binary_expression",
-    "brace_expression",
-    "c_style_for_statement",
-    "case_item",
-    "case_statement",
-    "command",
-    "command_name",
-    "command_substitution",
-    "comment",
-    "compound_statement",
-    "concatenation",
-    "declaration_command",
-    "do_group",
-    "elif_clause",
-    "else_clause",
-    "expansion",
-    "extglob_pattern",
-    "file_descriptor",
-    "file_redirect",
-    "for_statement",
-    "function_definition",
-    "heredoc_body",
-    "heredoc_content",
-    "heredoc_end",
-    "heredoc_redirect",
-    "heredoc_start",
-    "herestring_redirect",
-    "if_statement",
-    "list",
-    "negated_command",
-    "number",
-    "parenthesized_expression",
-    "pipeline",
-    "postfix_expression",
-    "process_substitution",
-    "program",
-    "raw_string",
-    "redirected_statement",
-    "regex",
-    "simple_expansion",
-    "special_variable_name",
-    "string",
-    "string_content",
-    "subscript",
-    "subshell",
-    "ternary_expression",
-    "test_command",
-    "test_operator",
-    "translated_string",
-    "unary_expression",
-    "unset_command",
-    "variable_assignment",
-    "variable_assignments",
-    "variable_name",
-    "while_statement",
-    "word",
-];

@@ -63,10 +63,8 @@ const WRAPPERS: &[Wrapper] = &[
             "-d",
             "-E",
             "-a",
-            "--replace",
             "--max-args",
             "--max-procs",
-            "--max-lines",
             "--max-chars",
             "--delimiter",
             "--arg-file",
@@ -114,7 +112,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("doas", &["-u", "-C", "-a"], &["-n", "-L"]),
     wrapper("setsid", &[], &["-c", "-f", "-w", "--ctty", "--fork", "--wait"]),
     wrapper("ionice", &["-c", "-n", "--class", "--classdata"], &["-t", "--ignore"]),
-    wrapper("chrt", &[], &[]),
     Wrapper {
         operands: 1,
         ..wrapper(
@@ -198,7 +195,9 @@ pub(super) fn inside(words: &[Word]) -> Inside {
             at += 1;
         } else if has_options && text.starts_with('-') && (text.len() > 1 || wrapper.flags.contains(&"-")) {
             match wrapper.option(text) {
-                Some(words) => at += words,
+                // A value that is not known may be many words, or none.
+                Some(2) if words.get(at + 1).is_some_and(|value| !value.is_known) => return Inside::Hidden,
+                Some(taken) => at += taken,
                 // Asked for a meaning, nothing runs.
                 None if name == "command" && matches!(text, "-v" | "-V") => return Inside::Nothing,
                 None if matches!(text, "--help" | "--version") => return Inside::Nothing,
@@ -241,8 +240,11 @@ impl Wrapper {
     }
 }
 
-/// Shells whose language is the one that is read here.
+/// Shells whose language is the one that is read here, or a part of it.
 const SHELLS: &[&str] = &["bash", "sh", "dash"];
+/// What is one thing to bash and another to a plain `sh`: `((a))` is arithmetic, or runs `a`.
+const ONLY_BASH: &[&str] =
+    &["$'", "$\"", "[[", "((", "&>", "<(", ">(", "<<<", "|&", ";&", "+=", "=(", "$[", "function", "select"];
 /// Shells with a language of their own; close enough to list what they run, not to be sure of it.
 const OTHER_SHELLS: &[&str] = &["ash", "csh", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"];
 
@@ -260,8 +262,12 @@ pub(super) enum Text<'a> {
 /// The text of `bash -c TEXT`.
 pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
     let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Text::Nothing };
-    let is_ours = SHELLS.contains(&name);
-    if !is_ours && !OTHER_SHELLS.contains(&name) {
+    let is_one_of_ours = SHELLS.contains(&name);
+    let known = |text| {
+        let is_same = name == "bash" || !ONLY_BASH.iter().any(|piece| str::contains(text, piece));
+        Text::Known { text, is_ours: is_one_of_ours && is_same }
+    };
+    if !is_one_of_ours && !OTHER_SHELLS.contains(&name) {
         return Text::Nothing;
     }
     let mut rest = words.iter().skip(1);
@@ -272,7 +278,7 @@ pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
             // The next word is the text, or a file.
             let next = rest.next();
             return match next.map(|word| (wants_text, word.as_known())) {
-                Some((true, Some(text))) => Text::Known { text, is_ours },
+                Some((true, Some(text))) => known(text),
                 Some((true, None)) => Text::Hidden,
                 Some((false, _)) | None => Text::Nothing,
             };
@@ -285,7 +291,7 @@ pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
             _ => {}
         }
         let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
-            return if wants_text { Text::Known { text, is_ours } } else { Text::Nothing };
+            return if wants_text { known(text) } else { Text::Nothing };
         };
         wants_text |= letters.contains('c') && text.starts_with('-');
         for _ in letters.matches(['o', 'O']) {

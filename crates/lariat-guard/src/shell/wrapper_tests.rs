@@ -47,10 +47,14 @@ fn wrappers_are_looked_through() {
 fn wrappers_that_hide_what_they_run_are_doubts() {
     let cases = [
         "timeout $X rm x",
+        "nice -n $X rm x",
+        "xargs --replace curl {}",
         "timeout --unheard-of 5 rm x",
         "env -S 'rm x'",
         "env \"$X\" ls",
         "bash -c \"$X\"",
+        "sh -c '((rm x))'",
+        "dash -c 'ls &> f'",
         "bash $X",
         "xargs $X",
         "sudo -s ls",

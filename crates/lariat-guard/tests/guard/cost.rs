@@ -61,8 +61,20 @@ fn a_rule_that_denies_holds_for_the_last_of_ten_thousand_parts() {
     let command = format!("{}tool7 now", "echo a && ".repeat(10_000));
     let arguments = json!({ "command": command });
     let query = Query::new("bash", &arguments, ToolEffects::ALL);
-    let start = Instant::now();
-    let judgement = guard.judge(&query);
-    println!("10,000 parts: {:?}", start.elapsed());
-    assert_eq!(judgement.verdict, Decision::Deny);
+    // The machine may be busy: the best of a few is what it costs.
+    let best = |run: &mut dyn FnMut()| {
+        let times = (0..5).map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        });
+        times.min().unwrap()
+    };
+    let analysed = best(&mut || {
+        assert_eq!(lariat_guard::shell::analyse(&command).commands.len(), 10_001);
+    });
+    let judged = best(&mut || {
+        assert_eq!(guard.judge(&query).verdict, Decision::Deny);
+    });
+    println!("10,000 parts: {judged:?}, of which {analysed:?} is the analysis");
 }

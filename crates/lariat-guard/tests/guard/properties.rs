@@ -101,7 +101,7 @@ fn rules() -> impl Strategy<Value = Vec<(Effect, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn a_rule_that_denies_or_asks_never_loosens(rules in rules(), more in rule(), deny: bool, command in command(), mode in mode()) {

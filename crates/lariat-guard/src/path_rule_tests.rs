@@ -1,0 +1,34 @@
+use std::path::PathBuf;
+
+use super::PathRules;
+use crate::origin::{Level, Origin};
+use crate::place::{NoLinks, Places, Target};
+use crate::rule::Effect;
+
+fn target(path: &str) -> Target {
+    Target { named: PathBuf::from(path), real: Some(PathBuf::from(path)) }
+}
+
+fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {
+    let origin = Origin::file(Level::Project, "/home/u/p/.claude/settings.json");
+    let numbered = patterns.iter().enumerate().map(|(number, pattern)| (number, pattern.as_str(), &origin));
+    PathRules::new(Effect::Deny, numbered, &Places::new("/home/u/p", "/home/u"), &NoLinks)
+}
+
+#[test]
+fn patterns_without_end_do_not_switch_off_the_others() {
+    let mut patterns = vec![".env".to_owned(), "x".repeat(5_000)];
+    patterns.extend((0..240).map(|index| format!("{}{index}", "?*[a-zA-Zäöü]*[!q]".repeat(45))));
+    let (rules, broken) = rules(&patterns);
+    assert_eq!(rules.find(&target("/home/u/p/a/.env")), Some(0));
+    assert_eq!(rules.find(&target("/home/u/p/a")), None);
+    assert!(broken.contains(&1), "it is told that a pattern is too long");
+    assert!(rules.sets.len() > 1, "the patterns of this test are too few to need more than one automaton");
+}
+
+#[test]
+fn without_rules_nothing_fits() {
+    let (rules, broken) = rules(&[]);
+    assert!(rules.is_empty() && broken.is_empty());
+    assert_eq!(rules.find(&target("/home/u/p/a")), None);
+}

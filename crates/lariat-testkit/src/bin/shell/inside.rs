@@ -1,0 +1,101 @@
+//! What runs inside of the jail: the driver, which is its first process, and the stubs.
+//!
+//! Owns the state that a command finds: a fresh folder with a few files, and a small environment. Invariant: when a command
+//! begins, nothing of the one before it is left; and the trace holds a mark between them.
+
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
+
+/// How long a command may take.
+const TIME: Duration = Duration::from_millis(500);
+/// Opened, in vain, before each command: the mark in the trace.
+pub(crate) const MARK: &str = "/mark/";
+/// The shell that commands are started in; nothing else starts it by this name.
+pub(crate) const SHELL: &str = "/start/bash";
+/// Where a command runs.
+const PLACE: &str = "/ground/place";
+
+/// What a command may find in its environment: programs and more hidden in variables.
+const VARIABLES: &[(&str, &str)] = &[
+    ("PATH", "/stubs"),
+    ("HOME", "/ground/home"),
+    ("X", "rm"),
+    ("Y", "curl evil"),
+    ("EVIL", "a[$(curl arithmetic)]"),
+    ("EMPTY", ""),
+    ("FILE", "a.txt"),
+    ("WORDS", "one two"),
+];
+
+const FILES: &[(&str, &str)] = &[
+    ("a.txt", "one\ntwo\n"),
+    ("b c.txt", "rm data\n"),
+    ("evil.sh", "curl from-a-script\n"),
+    ("names", "a.txt\n"),
+    ("sub/x", "x\n"),
+];
+
+/// Runs every command of a file, one after the other.
+pub(crate) fn run(batch: &str) -> Result<bool, String> {
+    let words = |error: std::io::Error| error.to_string();
+    let texts: Vec<String> =
+        serde_json::from_slice(&std::fs::read(batch).map_err(words)?).map_err(|error| error.to_string())?;
+    let now: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+    std::thread::spawn(move || watch(now));
+    std::fs::create_dir_all("/ground/home").map_err(words)?;
+    for (index, text) in texts.iter().enumerate() {
+        let _ = std::fs::remove_dir_all(PLACE);
+        std::fs::create_dir_all(format!("{PLACE}/sub")).map_err(words)?;
+        for (name, content) in FILES {
+            std::fs::write(format!("{PLACE}/{name}"), content).map_err(words)?;
+        }
+        let _ = std::os::unix::fs::symlink("/jail/shell", format!("{PLACE}/tool"));
+        let _ = std::fs::File::open(format!("{MARK}{index}"));
+        now.store(index + 1, Ordering::SeqCst);
+        let _ = Command::new(SHELL)
+            .args(["-c", text])
+            .env_clear()
+            .envs(VARIABLES.iter().copied())
+            .current_dir(PLACE)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        // As the first process, whatever a command leaves behind is our child.
+        while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
+        now.store(0, Ordering::SeqCst);
+    }
+    let _ = std::fs::File::open(format!("{MARK}end"));
+    Ok(true)
+}
+
+/// Ends everything when one command takes too long.
+fn watch(now: &AtomicUsize) {
+    let mut last = (0, std::time::Instant::now());
+    loop {
+        std::thread::sleep(TIME / 10);
+        let current = now.load(Ordering::SeqCst);
+        if current == 0 || current != last.0 {
+            last = (current, std::time::Instant::now());
+        } else if last.1.elapsed() > TIME
+            && let Some(first) = Pid::from_raw(1)
+        {
+            let _ = std::fs::File::open(format!("{MARK}stopped"));
+            // The group of process 1, negated, is every process but this one.
+            let _ = kill_process_group(first, Signal::KILL);
+        }
+    }
+}
+
+/// A program that only says what it was told.
+pub(crate) fn stub(name: &str, arguments: &[String]) -> ExitCode {
+    use std::io::Write;
+
+    let _ = writeln!(std::io::stdout(), "{}", arguments.join(" "));
+    let fails = matches!(name, "false" | "grep" | "diff");
+    if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

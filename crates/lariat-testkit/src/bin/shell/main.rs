@@ -1,0 +1,238 @@
+//! The proof that nothing runs which the shell analysis did not list. Called by `cargo xtask shell-diff`.
+//!
+//! Owns the command line, the figures and the verdict. Generated commands (`grammar`), real bypasses and everyday commands
+//! (`corpus`) run under real bash in a jail (`jail`, `inside`), traced (`trace`); what ran is held against what was listed
+//! (`oracle`). Under the name of any other program this binary is a stub that does nothing.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
+)]
+
+mod corpus;
+mod grammar;
+mod inside;
+mod jail;
+mod oracle;
+mod speed;
+mod trace;
+mod vocabulary;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use lariat_guard::shell::{Command, Script};
+use lariat_testkit::Seeded;
+use lariat_testkit::proof::{ended, number, option};
+
+use oracle::Verdict;
+
+const USAGE: &str = "\
+usage: shell [--count N] [--seed N]   N generated commands (100,000), the bypasses and the everyday commands
+       shell --seed N --count 1       one of them again
+       shell --planted                every mistake made on purpose must be noticed (built with the feature `planted`)
+       shell --show SEED              the command of a seed
+       shell --explain TEXT           what the analysis makes of a text";
+
+/// Commands of a full run.
+const COMMANDS: u64 = 100_000;
+/// Commands that one traced jail runs.
+const BATCH: usize = 250;
+/// Jails at the same time.
+const LANES: usize = 2;
+/// Generated commands that the analysis should be sure of, in percent.
+const SURE: u8 = 75;
+/// How often one is made again.
+const ATTEMPTS: usize = 60;
+/// Everyday commands that may be a doubt, in percent.
+const NEEDLESS: f64 = 5.0;
+
+/// Makes the command of a number, with its label.
+type Make<'a> = dyn Fn(usize) -> (String, String) + Sync + 'a;
+
+/// How a text is analysed: as it is, or with a mistake.
+type Analyse = dyn Fn(&str) -> Script + Sync;
+
+fn main() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().collect();
+    let name =
+        words.first().map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()).unwrap_or_default();
+    if name != "shell" {
+        return inside::stub(&name, words.get(1..).unwrap_or_default());
+    }
+    words.remove(0);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = match words.as_slice() {
+        ["--inside", batch] => inside::run(batch),
+        ["--planted"] => planted(),
+        ["--show", seed] => number(&["--seed", seed], "--seed", 1).map(|seed| {
+            println!("{}", generated(seed).1);
+            true
+        }),
+        ["--explain", text] => {
+            println!("{:#?}", lariat_guard::shell::analyse(text));
+            Ok(true)
+        }
+        options => prove(options),
+    };
+    ended(ran, USAGE)
+}
+
+fn prove(options: &[&str]) -> Result<bool, String> {
+    let count = number(options, "--count", COMMANDS)?;
+    let seed = number(options, "--seed", 1)?;
+    let analyse: &Analyse = &lariat_guard::shell::analyse;
+    let bypasses = corpus::bypasses()?;
+    let everyday = corpus::everyday()?;
+    let mut good = true;
+    if option(options, "--seed").is_none() || count > 1 {
+        let texts: Vec<(String, String)> =
+            bypasses.iter().map(|bypass| (bypass.label(), bypass.text.clone())).collect();
+        good &= compare("bypasses", texts.len(), &listed(&texts), analyse)?.told();
+        good &= corpus::told(&bypasses, analyse);
+        let texts: Vec<(String, String)> =
+            everyday.iter().map(|text| ("everyday".to_owned(), text.clone())).collect();
+        let report = compare("everyday", texts.len(), &listed(&texts), analyse)?;
+        good &= report.told();
+        good &= report.doubted_percent() <= NEEDLESS;
+        println!("everyday: {:.1} % are doubted (at most {NEEDLESS} %)", report.doubted_percent());
+        good &= speed::told(&everyday);
+    }
+    let count = usize::try_from(count).map_err(|error| error.to_string())?;
+    good &= compare("generated", count, &|index| generated(seed + index as u64), analyse)?.told();
+    println!("{}", if good { "nothing ran that was not judged" } else { "FAILED" });
+    Ok(good)
+}
+
+/// The commands of a list.
+fn listed(texts: &[(String, String)]) -> impl Fn(usize) -> (String, String) + Sync {
+    |index| texts.get(index).cloned().unwrap_or_default()
+}
+
+/// The command of a seed. A text with a doubt proves little, so most are made again until the analysis is sure of one.
+fn generated(seed: u64) -> (String, String) {
+    let mut random = Seeded::new(seed);
+    let must_be_sure = random.chance(SURE);
+    let mut text = grammar::command(&mut random);
+    for _ in 0..ATTEMPTS {
+        let script = lariat_guard::shell::analyse(&text);
+        let is_sure = script.doubts.is_empty() && !script.commands.iter().any(Command::runs_its_arguments);
+        if is_sure || !must_be_sure {
+            break;
+        }
+        text = grammar::command(&mut random);
+    }
+    (format!("seed {seed}"), text)
+}
+
+/// What came of many commands.
+struct Report {
+    name: &'static str,
+    verdicts: Vec<Verdict>,
+    faults: Vec<String>,
+    seconds: f64,
+}
+
+/// What one jail after the other found: verdicts and faults.
+type Lane = Result<(Vec<Verdict>, Vec<String>), String>;
+
+/// Runs commands and holds what ran against what was listed.
+fn compare(name: &'static str, count: usize, make: &Make<'_>, analyse: &Analyse) -> Result<Report, String> {
+    let start = Instant::now();
+    let jail = jail::Jail::make()?;
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || -> Lane {
+        let mut done = (Vec::new(), Vec::new());
+        loop {
+            let start = next.fetch_add(BATCH, std::sync::atomic::Ordering::Relaxed);
+            if start >= count {
+                break;
+            }
+            let batch: Vec<(String, String)> = (start..count.min(start + BATCH)).map(make).collect();
+            let seen = jail.run(batch.iter().map(|(_, text)| text.as_str()))?;
+            for ((label, text), seen) in batch.iter().zip(&seen) {
+                let verdict = oracle::judge(&analyse(text), seen);
+                done.1.extend(verdict.faults.iter().map(|fault| format!("{label}: {fault}\n    {text:?}")));
+                done.0.push(verdict);
+            }
+        }
+        Ok(done)
+    };
+    let lanes: Vec<Lane> = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(work)).collect();
+        lanes
+            .into_iter()
+            .map(|lane| lane.join().unwrap_or_else(|_| Err("a lane panicked".to_owned())))
+            .collect()
+    });
+    let mut report = Report { name, verdicts: Vec::new(), faults: Vec::new(), seconds: 0.0 };
+    for lane in lanes {
+        let (verdicts, faults) = lane?;
+        report.verdicts.extend(verdicts);
+        report.faults.extend(faults);
+    }
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+impl Report {
+    fn doubted_percent(&self) -> f64 {
+        let doubted = self.verdicts.iter().filter(|verdict| verdict.is_doubted).count();
+        100.0 * doubted as f64 / self.verdicts.len().max(1) as f64
+    }
+
+    /// Prints the figures; whether nothing was wrong.
+    fn told(&self) -> bool {
+        let sum = |of: fn(&Verdict) -> usize| self.verdicts.iter().map(of).sum::<usize>();
+        let count = |of: fn(&Verdict) -> bool| self.verdicts.iter().filter(|verdict| of(verdict)).count();
+        println!(
+            "{}: {} commands, {:.1} % with a doubt, {} left to rules as runners; {} programs started and {} files written by a shell, \
+             {} of them judged by name; {} ran nothing, {} were stopped; {} executed-but-not-judged; {:.1} s ({:.0} a second)",
+            self.name,
+            self.verdicts.len(),
+            self.doubted_percent(),
+            count(|verdict| verdict.is_runner),
+            sum(|verdict| verdict.started),
+            sum(|verdict| verdict.written),
+            sum(|verdict| verdict.judged),
+            count(|verdict| verdict.started + verdict.written == 0),
+            count(|verdict| verdict.is_stopped),
+            self.faults.len(),
+            self.seconds,
+            self.verdicts.len() as f64 / self.seconds.max(0.001),
+        );
+        for fault in self.faults.iter().take(20) {
+            println!("  {fault}");
+        }
+        if self.faults.len() > 20 {
+            println!("  … and {} more", self.faults.len() - 20);
+        }
+        self.faults.is_empty()
+    }
+}
+
+#[cfg(not(feature = "planted"))]
+fn planted() -> Result<bool, String> {
+    Err("built without the feature `planted`".to_owned())
+}
+
+/// Each mistake must be noticed by the bypasses or by some generated commands.
+#[cfg(feature = "planted")]
+fn planted() -> Result<bool, String> {
+    use lariat_guard::shell::{Flaw, analyse_with};
+
+    let mut texts: Vec<(String, String)> =
+        corpus::bypasses()?.iter().map(|bypass| (bypass.label(), bypass.text.clone())).collect();
+    texts.extend((1..=1_000).map(generated));
+    let mut good = true;
+    for flaw in Flaw::ALL.iter().copied() {
+        let report = compare("planted", texts.len(), &listed(&texts), &move |text| analyse_with(text, flaw))?;
+        match report.faults.first() {
+            Some(fault) => println!("{flaw:?}: noticed {} times: {fault}", report.faults.len()),
+            None => {
+                good = false;
+                println!("{flaw:?}: NOT NOTICED");
+            }
+        }
+    }
+    Ok(good)
+}
