@@ -26,6 +26,9 @@ pub(super) fn doubt(text: &str) -> Option<&'static str> {
     if rest.contains('\'') && rest.contains(['$', '`']) {
         return Some("quotes in an expansion");
     }
+    if rest.contains("<(") || rest.contains(">(") {
+        return Some("a process in an expansion");
+    }
     let mut characters = rest.chars();
     match (characters.next(), characters.next()) {
         (None, _)

@@ -80,6 +80,8 @@ fn what_cannot_be_judged_is_a_doubt() {
         "echo hi > /dev/tcp/1.2.3.4/80",
         "a <<E\nb",
         "((i++))",
+        "echo ${x%%>(a)}",
+        "A=(1 2)= a b",
         "echo $(a # )\n)",
         "_=x\\\n chmod",
         "ls {fd}>f",

@@ -286,7 +286,10 @@ impl<'a> Walk<'a> {
 
     fn add_word(&mut self, index: usize, range: Range<usize>) {
         let Some(command) = self.commands.get_mut(index) else { return };
+        let is_glued = command.assignments.last().is_some_and(|last| last.end == range.start);
         match command.words.last_mut() {
+            // `a=(1)= b`: all of it is the assignment.
+            None if is_glued => self.unknown("text after an array"),
             // The grammar splits some words; only a blank does.
             Some(last) if last.end == range.start => last.end = range.end,
             _ => command.words.push(range),

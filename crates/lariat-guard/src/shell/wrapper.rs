@@ -206,6 +206,10 @@ pub(super) fn inside(words: &[Word]) -> Inside {
         } else if operands > 0 {
             operands -= 1;
             at += 1;
+            // Options end here; `flock` alone still takes one.
+            has_options = false;
+        } else if wrapper.operands > 0 && text.starts_with('-') {
+            return Inside::Hidden;
         } else {
             return Inside::Program { at, sets };
         }
@@ -264,7 +268,8 @@ pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
     let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Text::Nothing };
     let is_one_of_ours = SHELLS.contains(&name);
     let known = |text| {
-        let is_same = name == "bash" || !ONLY_BASH.iter().any(|piece| str::contains(text, piece));
+        let is_same = name == "bash"
+            || !ONLY_BASH.iter().any(|piece| str::contains(text, piece)) && !has_long_descriptor(text);
         Text::Known { text, is_ours: is_one_of_ours && is_same }
     };
     if !is_one_of_ours && !OTHER_SHELLS.contains(&name) {
@@ -304,6 +309,12 @@ pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
         }
     }
     Text::Nothing
+}
+
+/// `10>`: a descriptor to bash, a word to others.
+fn has_long_descriptor(text: &str) -> bool {
+    let is_long = |bytes: &[u8]| matches!(bytes, [one, other, b'<' | b'>'] if one.is_ascii_digit() && other.is_ascii_digit());
+    text.replace("\\\n", "").as_bytes().windows(3).any(is_long)
 }
 
 /// Whether a shell is started that takes its commands from its input, or from a file.

@@ -48,6 +48,9 @@ fn wrappers_that_hide_what_they_run_are_doubts() {
     let cases = [
         "timeout $X rm x",
         "nice -n $X rm x",
+        "flock lock -n lock rm x",
+        "timeout 5 -k 1 rm x",
+        "dash -c 'cp a 10>b'",
         "xargs --replace curl {}",
         "timeout --unheard-of 5 rm x",
         "env -S 'rm x'",
