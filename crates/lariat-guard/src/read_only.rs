@@ -133,84 +133,56 @@ const COMMANDS: &[Row] = &[
     ("whoami", Only(NONE), NONE),
 ];
 
+/// Options of `git branch` that change something.
+const BRANCH: &[&str] = &[
+    "-d",
+    "-D",
+    "-m",
+    "-M",
+    "-c",
+    "-C",
+    "-f",
+    "-u",
+    "--delete",
+    "--move",
+    "--copy",
+    "--force",
+    "--set-upstream-to",
+    "--unset-upstream",
+    "--edit-description",
+    "--create-reflog",
+    "--track",
+];
+
+/// Options of `git config` that change something, or read another file.
+const CONFIG: &[&str] = &[
+    "--add",
+    "--unset",
+    "--unset-all",
+    "--replace-all",
+    "-e",
+    "--edit",
+    "--rename-section",
+    "--remove-section",
+    "-f",
+    "--file",
+    "--blob",
+];
+
+/// Options of `git tag` that change something.
+const TAG: &[&str] =
+    &["-d", "--delete", "-f", "-s", "-a", "-m", "-F", "-u", "--sign", "--force", "--annotate"];
+
 /// Subcommands of git. Its operands are objects and files of the repository.
 const GIT: &[Row] = &[
     ("blame", Words, &["--contents", "--textconv"]),
-    (
-        "branch --list",
-        Words,
-        &[
-            "-d",
-            "-D",
-            "-m",
-            "-M",
-            "-c",
-            "-C",
-            "-f",
-            "-u",
-            "--delete",
-            "--move",
-            "--copy",
-            "--force",
-            "--set-upstream-to",
-            "--unset-upstream",
-            "--edit-description",
-            "--create-reflog",
-            "--track",
-        ],
-    ),
-    (
-        "branch",
-        Only(NONE),
-        &[
-            "-d",
-            "-D",
-            "-m",
-            "-M",
-            "-c",
-            "-C",
-            "-f",
-            "-u",
-            "--delete",
-            "--move",
-            "--copy",
-            "--force",
-            "--set-upstream-to",
-            "--unset-upstream",
-            "--edit-description",
-            "--create-reflog",
-            "--track",
-        ],
-    ),
+    ("branch --list", Words, BRANCH),
+    ("branch", Only(NONE), BRANCH),
     ("cat-file", Words, &["--textconv", "--filters", "--batch-command"]),
     ("check-ignore", Words, NONE),
-    (
-        "config --get",
-        Words,
-        &[
-            "--add",
-            "--unset",
-            "--unset-all",
-            "--replace-all",
-            "-e",
-            "--edit",
-            "--rename-section",
-            "--remove-section",
-            "-f",
-            "--file",
-            "--blob",
-        ],
-    ),
-    (
-        "config --list",
-        Only(NONE),
-        &["--add", "--unset", "--unset-all", "--replace-all", "-e", "--edit", "-f", "--file", "--blob"],
-    ),
-    (
-        "config -l",
-        Only(NONE),
-        &["--add", "--unset", "--unset-all", "--replace-all", "-e", "--edit", "-f", "--file", "--blob"],
-    ),
+    ("config --get", Words, CONFIG),
+    ("config --list", Only(NONE), CONFIG),
+    ("config -l", Only(NONE), CONFIG),
     ("count-objects", Only(NONE), NONE),
     ("describe", Words, NONE),
     ("diff", Files, DIFF),
@@ -233,21 +205,9 @@ const GIT: &[Row] = &[
     ("stash list", Words, DIFF),
     ("stash show", Words, DIFF),
     ("status", Words, NONE),
-    (
-        "tag --list",
-        Words,
-        &["-d", "--delete", "-f", "-s", "-a", "-m", "-F", "-u", "--sign", "--force", "--annotate"],
-    ),
-    (
-        "tag -l",
-        Words,
-        &["-d", "--delete", "-f", "-s", "-a", "-m", "-F", "-u", "--sign", "--force", "--annotate"],
-    ),
-    (
-        "tag",
-        Only(NONE),
-        &["-d", "--delete", "-f", "-s", "-a", "-m", "-F", "-u", "--sign", "--force", "--annotate"],
-    ),
+    ("tag --list", Words, TAG),
+    ("tag -l", Words, TAG),
+    ("tag", Only(NONE), TAG),
     ("worktree list", Only(NONE), NONE),
 ];
 
