@@ -13,10 +13,10 @@ use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 
 fn guard(rules: &[(Effect, &str)]) -> Guard {
-    let origin = Origin::file(Level::Project, "/home/u/p/.claude/settings.json");
+    let origin = Origin::file(Level::Project, "/people/u/p/.claude/settings.json");
     let layer = rules.iter().fold(Layer::new(origin), |layer, (effect, text)| layer.with_rule(*effect, text));
     let settings = Settings::merge([layer], Trust::Trusted);
-    Guard::new(settings, Places::new("/home/u/p", "/home/u"), Arc::new(NoLinks))
+    Guard::new(settings, Places::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
 }
 
 #[test]
@@ -25,14 +25,14 @@ fn an_explanation_names_the_part_the_rule_and_its_file() {
     let denied = guard.dry_run("Bash(make && rm x)", Mode::Default).unwrap();
     assert_eq!(
         denied.explain(),
-        "Denied:\n- `rm x`: the rule deny `Bash(rm *)` of project settings /home/u/p/.claude/settings.json fits."
+        "Denied:\n- `rm x`: the rule deny `Bash(rm *)` of project settings /people/u/p/.claude/settings.json fits."
     );
     let asked = guard.dry_run("Bash(make && cargo build)", Mode::Default).unwrap();
     assert_eq!(asked.explain(), "Asked:\n- `cargo build`: no rule allows it.");
     let allowed = guard.dry_run("Bash(make && ls)", Mode::Default).unwrap();
     assert_eq!(
         allowed.explain(),
-        "Allowed:\n- `make`: the rule allow `Bash(make *)` of project settings /home/u/p/.claude/settings.json fits.\n\
+        "Allowed:\n- `make`: the rule allow `Bash(make *)` of project settings /people/u/p/.claude/settings.json fits.\n\
          - `ls`: the mode default decides."
     );
 }

@@ -13,9 +13,9 @@
 //! use lariat_guard::{Decision, Guard, Layer, Level, NoLinks, Origin, Places, Query, Settings, Trust};
 //!
 //! let text = r#"{ "permissions": { "deny": ["Read(.env)"], "allow": ["Edit(src/**)"] } }"#;
-//! let layer = Layer::claude(text, Origin::file(Level::User, "/home/me/.claude/settings.json"))?;
+//! let layer = Layer::claude(text, Origin::file(Level::User, "/people/me/.claude/settings.json"))?;
 //! let settings = Settings::merge([layer], Trust::Untrusted);
-//! let guard = Guard::new(settings, Places::new("/home/me/project", "/home/me"), Arc::new(NoLinks));
+//! let guard = Guard::new(settings, Places::new("/people/me/project", "/people/me"), Arc::new(NoLinks));
 //!
 //! let arguments = serde_json::json!({ "path": ".env" });
 //! let judgement = guard.judge(&Query::new("read_file", &arguments, ToolEffects::READS));

@@ -10,9 +10,9 @@ fn target(path: &str) -> Target {
 }
 
 fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {
-    let origin = Origin::file(Level::Project, "/home/u/p/.claude/settings.json");
+    let origin = Origin::file(Level::Project, "/people/u/p/.claude/settings.json");
     let numbered = patterns.iter().enumerate().map(|(number, pattern)| (number, pattern.as_str(), &origin));
-    PathRules::new(Effect::Deny, numbered, &Places::new("/home/u/p", "/home/u"), &NoLinks)
+    PathRules::new(Effect::Deny, numbered, &Places::new("/people/u/p", "/people/u"), &NoLinks)
 }
 
 #[test]
@@ -20,8 +20,8 @@ fn patterns_without_end_do_not_switch_off_the_others() {
     let mut patterns = vec![".env".to_owned(), "x".repeat(5_000)];
     patterns.extend((0..240).map(|index| format!("{}{index}", "?*[a-zA-Zäöü]*[!q]".repeat(45))));
     let (rules, broken) = rules(&patterns);
-    assert_eq!(rules.find(&target("/home/u/p/a/.env")), Some(0));
-    assert_eq!(rules.find(&target("/home/u/p/a")), None);
+    assert_eq!(rules.find(&target("/people/u/p/a/.env")), Some(0));
+    assert_eq!(rules.find(&target("/people/u/p/a")), None);
     assert!(broken.contains(&1), "it is told that a pattern is too long");
     assert!(rules.sets.len() > 1, "the patterns of this test are too few to need more than one automaton");
 }
@@ -30,5 +30,5 @@ fn patterns_without_end_do_not_switch_off_the_others() {
 fn without_rules_nothing_fits() {
     let (rules, broken) = rules(&[]);
     assert!(rules.is_empty() && broken.is_empty());
-    assert_eq!(rules.find(&target("/home/u/p/a")), None);
+    assert_eq!(rules.find(&target("/people/u/p/a")), None);
 }

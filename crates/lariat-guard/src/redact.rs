@@ -205,8 +205,9 @@ static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 });
 
 fn by_looks(text: &str) -> Cow<'_, str> {
-    let signed = SIGNS.as_ref().is_none_or(|signs| signs.is_match(text));
-    if !signed && !(text.contains("://") && text.contains('@')) {
+    let is_signed = SIGNS.as_ref().is_none_or(|signs| signs.is_match(text));
+    let has_address = text.contains("://") && text.contains('@');
+    if !is_signed && !has_address {
         return Cow::Borrowed(text);
     }
     let Some(looks) = &*BY_LOOKS else { return Cow::Owned(mark("text that may hold a secret")) };

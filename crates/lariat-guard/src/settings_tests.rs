@@ -4,7 +4,7 @@ use crate::origin::{Level, Origin};
 use crate::rule::Effect;
 
 fn origin() -> Origin {
-    Origin::file(Level::User, "/home/u/.claude/settings.json")
+    Origin::file(Level::User, "/people/u/.claude/settings.json")
 }
 
 fn texts(layer: &Layer, effect: Effect) -> Vec<&str> {
@@ -61,7 +61,7 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
         Layer::lariat("permissions = 3", origin()),
     ] {
         let Err(error @ SettingsError::Malformed { .. }) = result else { panic!("{result:?}") };
-        assert!(error.to_string().contains("/home/u/.claude/settings.json"), "{error}");
+        assert!(error.to_string().contains("/people/u/.claude/settings.json"), "{error}");
     }
 }
 

@@ -42,7 +42,7 @@ fn repository() -> Files {
 }
 
 fn identity() -> Identity {
-    Identity { path: "/work/repo".into(), device: 1, inode: 2 }
+    Identity { path: "/people/repo".into(), device: 1, inode: 2 }
 }
 
 fn book() -> (tempdir::Folder, TrustBook) {
@@ -88,8 +88,8 @@ fn nothing_is_trusted_before_a_person_says_so() {
     assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Unknown);
     book.trust(&identity(), &manifest).unwrap();
     assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Trusted);
-    assert!(book.revoke("/work/repo").unwrap());
-    assert!(!book.revoke("/work/repo").unwrap());
+    assert!(book.revoke("/people/repo").unwrap());
+    assert!(!book.revoke("/people/repo").unwrap());
     assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Unknown);
 }
 
@@ -175,7 +175,7 @@ fn another_directory_borrows_no_trust() {
     let (_folder, book) = book();
     book.trust(&identity(), &manifest).unwrap();
     for other in [
-        Identity { path: "/work/copy".into(), ..identity() },
+        Identity { path: "/people/copy".into(), ..identity() },
         Identity { inode: 3, ..identity() },
         Identity { device: 9, ..identity() },
     ] {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// A guard with as many rules as a busy project has.
 fn guard() -> Guard {
-    let mut layer = Layer::new(Origin::file(Level::Project, "/home/u/p/.claude/settings.json"));
+    let mut layer = Layer::new(Origin::file(Level::Project, "/people/u/p/.claude/settings.json"));
     for index in 0..20 {
         layer = layer
             .with_rule(Effect::Deny, &format!("Bash(tool{index} *)"))
@@ -19,7 +19,7 @@ fn guard() -> Guard {
     }
     let layer = layer.with_rule(Effect::Allow, "Bash(cargo test *)").with_rule(Effect::Allow, "Edit(src/**)");
     let settings = Settings::merge([layer], Trust::Trusted);
-    Guard::new(settings, Places::new("/home/u/p", "/home/u"), Arc::new(NoLinks))
+    Guard::new(settings, Places::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
 }
 
 fn median(mut run: impl FnMut()) -> Duration {

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn guard(rules: &[(Effect, String)], trust: Trust) -> Guard {
-    let origin = Origin::file(Level::Project, "/home/u/p/.claude/settings.json");
+    let origin = Origin::file(Level::Project, "/people/u/p/.claude/settings.json");
     let layer = rules.iter().fold(Layer::new(origin), |layer, (effect, text)| layer.with_rule(*effect, text));
-    Guard::new(Settings::merge([layer], trust), Places::new("/home/u/p", "/home/u"), Arc::new(NoLinks))
+    Guard::new(Settings::merge([layer], trust), Places::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
 }
 
 fn verdict(guard: &Guard, command: &str, mode: Mode) -> Decision {

@@ -9,7 +9,7 @@
 //! sandbox               commands run in a sandbox
 //! untrusted             the workspace is not trusted
 //! directory ../more     an additional directory of the layer
-//! cwd /home/u/p/sub     where the session works; `/home/u/p` is the project's root, `/home/u` the home
+//! cwd /people/u/p/sub     where the session works; `/people/u/p` is the project's root, `/people/u` the home
 //! link /a -> /b         a link
 //! effects reads         what other tools than ours declare: none, reads, network, all
 //! deny: bash rm -r x    ## a case: the verdict, the tool, what it is about, and the reason why
@@ -103,7 +103,7 @@ impl Block {
             mode: None,
             confinement: Confinement::Open,
             trust: Trust::Trusted,
-            places: Places::new("/home/u/p", "/home/u"),
+            places: Places::new("/people/u/p", "/people/u"),
             links: Links::default(),
             effects: ToolEffects::ALL,
             guard: None,
@@ -116,10 +116,10 @@ impl Block {
             Some(at) => self.layers.remove(at),
             None => Layer::new(match self.level {
                 Level::Flags => Origin::flags(),
-                Level::User => Origin::file(Level::User, "/home/u/.claude/settings.json"),
+                Level::User => Origin::file(Level::User, "/people/u/.claude/settings.json"),
                 Level::Managed => Origin::file(Level::Managed, "/etc/claude-code/managed-settings.json"),
-                Level::Local => Origin::file(Level::Local, "/home/u/p/.claude/settings.local.json"),
-                level => Origin::file(level, "/home/u/p/.claude/settings.json"),
+                Level::Local => Origin::file(Level::Local, "/people/u/p/.claude/settings.local.json"),
+                level => Origin::file(level, "/people/u/p/.claude/settings.json"),
             }),
         };
         self.layers.push(change(layer));
@@ -154,7 +154,7 @@ impl Block {
             "mode" => self.mode = Some(Mode::parse(value).unwrap()),
             "sandbox" => self.confinement = Confinement::Sandboxed,
             "untrusted" => self.trust = Trust::Untrusted,
-            "cwd" => self.places = Places::new(value, "/home/u").with_project("/home/u/p"),
+            "cwd" => self.places = Places::new(value, "/people/u").with_project("/people/u/p"),
             "link" => {
                 let (link, target) = value.split_once(" -> ").unwrap();
                 self.links.0.push((link.into(), target.into()));

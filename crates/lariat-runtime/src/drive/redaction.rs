@@ -16,13 +16,16 @@ use lariat_guard::redact::Redactor;
 pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { result: Ok(done), .. } => result(redactor, done),
-        Input::ToolFinished { result: Err(error), .. } => match error {
-            ToolError::Failed(why)
-            | ToolError::NotFound(why)
-            | ToolError::InvalidArgs(why)
-            | ToolError::Interrupted(why) => text(redactor, why),
-            _ => {}
-        },
+        Input::ToolFinished {
+            result:
+                Err(
+                    ToolError::Failed(why)
+                    | ToolError::NotFound(why)
+                    | ToolError::InvalidArgs(why)
+                    | ToolError::Interrupted(why),
+                ),
+            ..
+        } => text(redactor, why),
         Input::Queued { message: said, .. } => message(redactor, said),
         Input::Model { signal: ModelSignal::Failed(error), .. } => failure(redactor, error),
         _ => {}

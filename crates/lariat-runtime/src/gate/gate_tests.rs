@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::*;
 
 fn gate(settings: &str) -> Gate {
-    let layer = Layer::claude(settings, Origin::file(Level::User, "/home/me/.claude/settings.json")).unwrap();
-    Gate::new(vec![layer], Trust::Trusted, Places::new("/w", "/home/me"), Arc::new(NoLinks))
+    let layer =
+        Layer::claude(settings, Origin::file(Level::User, "/people/me/.claude/settings.json")).unwrap();
+    Gate::new(vec![layer], Trust::Trusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
 /// Says what its command says: `exit 2` with a reason, or JSON.
