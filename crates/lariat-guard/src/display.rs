@@ -3,7 +3,7 @@
 //! Owns the one way in which untrusted text (a tool's output, a command to approve, a file's name) reaches a person's
 //! screen. Nothing that comes out of here moves a cursor, changes a terminal, reorders letters or hides. What would is
 //! written as its code point: `⟨U+001B⟩`.
-//! Invariant: [`line`] and [`block`] lose nothing. Two texts that look the same are the same, so what is approved is
+//! Invariant: [`line()`] and [`block`] lose nothing. Two texts that look the same are the same, so what is approved is
 //! what runs ([`exact`] reads it back). [`output`] is for reading only and may leave out.
 
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ pub fn output(text: &str) -> Cow<'_, str> {
     Cow::Owned(block(&text).into_owned())
 }
 
-/// The text that [`line`] or [`block`] shows like this; `None` for what they never show.
+/// The text that [`line()`] or [`block`] shows like this; `None` for what they never show.
 pub fn exact(shown: &str) -> Option<String> {
     let mut text = String::with_capacity(shown.len());
     let mut rest = shown;

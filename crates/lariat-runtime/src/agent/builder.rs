@@ -170,6 +170,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Decides about calls, shared with others: with whoever changes a [`Gate`](crate::Gate)'s mode while it runs.
+    pub fn shared_policy(mut self, policy: Arc<dyn PermissionPolicy>) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Asks a person. Without one, answer with `respond_permission`.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));

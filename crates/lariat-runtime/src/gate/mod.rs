@@ -1,7 +1,7 @@
 //! The one gate: who may do what, for every caller.
 //!
 //! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, and after it ran → hooks. The stages
-//! are the modules beside this one; [`Gate::pass`] is the line, and it is straight. What a stage cannot decide is asked,
+//! are the modules beside this one; `Gate::pass` is the line, and it is straight. What a stage cannot decide is asked,
 //! what fails is denied.
 //!
 //! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.

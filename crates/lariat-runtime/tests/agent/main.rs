@@ -10,6 +10,7 @@
 )]
 
 mod control;
+mod gate;
 mod kit;
 mod observing;
 mod panics;
