@@ -2,7 +2,7 @@
 //!
 //! Owns two questions. May this call be made? That is decided from its number and registers alone, so nothing can
 //! change under the answer. And: will the kernel refuse it, and why? That is told as a [`Denial`], from memory of the
-//! program, and never decides anything: the kernel does.
+//! program, and never lets anything through that the kernel would not: memory may change a moment later.
 //!
 //! A program that wants a local socket gets one that can never be connected. So what it wants it for is known when it
 //! connects: a program of the user is refused by its path, and the C library's own question for a user's name, which

@@ -12,13 +12,14 @@ use lariat_core::event::{
 };
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
-use lariat_core::permission::{PermissionDecision, PermissionPolicy, PermissionRequest};
+use lariat_core::permission::PermissionPolicy;
 use lariat_core::run::{Run, RunConfig, RunParts, StartError};
 use lariat_core::session::{SessionFold, SessionSnapshot};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
+use crate::drive::questions::{self, Answered, Questions};
 use crate::drive::{Journal, Ports};
 
 /// What a loop is run with. Shared between loops.
@@ -92,7 +93,7 @@ pub struct AgentContext {
     loops: u64,
     last_loop_id: Option<LoopId>,
     /// Answers of people in the journal, until the policy was told of them.
-    answers: Vec<(Arc<PermissionRequest>, PermissionDecision)>,
+    answers: Vec<Answered>,
     /// The journal may hold more than this: it is read before the next loop.
     stale: bool,
 }
@@ -144,14 +145,15 @@ impl AgentContext {
         self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
-        self.answers = answers(events);
+        let mut questions = Questions::default();
+        self.answers = events.iter().filter_map(|event| questions.see(&event.event)).collect();
         Ok(journaled)
     }
 
     /// Tells a policy what people answered in this session before.
     pub(super) fn tell_answers(&mut self, policy: &dyn PermissionPolicy) {
-        for (request, decision) in self.answers.drain(..) {
-            policy.answered(&request, &decision);
+        for answered in self.answers.drain(..) {
+            questions::tell(policy, &answered);
         }
     }
 
@@ -377,22 +379,4 @@ impl From<BeginError> for super::AgentError {
             BeginError::Interrupted(loop_id) => Self::Interrupted(loop_id),
         }
     }
-}
-
-/// The questions of a journal with their answers.
-fn answers(events: &[Event]) -> Vec<(Arc<PermissionRequest>, PermissionDecision)> {
-    let mut asked: Vec<&Arc<PermissionRequest>> = Vec::new();
-    let mut answered = Vec::new();
-    for event in events {
-        match &event.event {
-            AgentEvent::PermissionRequired { request } => asked.push(request),
-            AgentEvent::PermissionDecided { request_id, decision, .. } => {
-                if let Some(at) = asked.iter().position(|request| request.id == *request_id) {
-                    answered.push((Arc::clone(asked.swap_remove(at)), decision.clone()));
-                }
-            }
-            _ => {}
-        }
-    }
-    answered
 }

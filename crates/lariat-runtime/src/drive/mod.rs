@@ -13,6 +13,7 @@ mod journal;
 mod mailbox;
 mod model_call;
 mod ports;
+pub(crate) mod questions;
 pub(crate) mod redaction;
 mod timers;
 mod tool_call;

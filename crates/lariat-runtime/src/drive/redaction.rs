@@ -15,17 +15,7 @@ use lariat_guard::redact::Redactor;
 /// Cleans what happened.
 pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
-        Input::ToolFinished { result: Ok(done), .. } => result(redactor, done),
-        Input::ToolFinished {
-            result:
-                Err(
-                    ToolError::Failed(why)
-                    | ToolError::NotFound(why)
-                    | ToolError::InvalidArgs(why)
-                    | ToolError::Interrupted(why),
-                ),
-            ..
-        } => text(redactor, why),
+        Input::ToolFinished { result, .. } => outcome(redactor, result),
         Input::Queued { message: said, .. } => message(redactor, said),
         Input::Model { signal: ModelSignal::Failed(error), .. } => failure(redactor, error),
         _ => {}
@@ -37,6 +27,20 @@ pub(crate) fn message(redactor: &Redactor, message: &mut AgentMessage) {
     match message {
         AgentMessage::Llm(message) => content(redactor, message.message.content_mut()),
         AgentMessage::Extension(message) => redactor.value(&mut message.data),
+    }
+}
+
+/// Cleans what came of a call.
+pub(super) fn outcome(redactor: &Redactor, outcome: &mut Result<ToolResult, ToolError>) {
+    match outcome {
+        Ok(done) => result(redactor, done),
+        Err(
+            ToolError::Failed(why)
+            | ToolError::NotFound(why)
+            | ToolError::InvalidArgs(why)
+            | ToolError::Interrupted(why),
+        ) => text(redactor, why),
+        Err(_) => {}
     }
 }
 

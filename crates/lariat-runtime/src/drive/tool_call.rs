@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::mailbox::{Letter, Mailbox};
 use super::ports::Ports;
+use super::redaction;
 
 /// How a running tool is ended.
 #[derive(Debug)]
@@ -75,6 +76,8 @@ pub(crate) fn start(
                 run(std::pin::pin!(work), &cut).await
             }
         };
+        // Hooks are programs of others: they are told what everybody may know.
+        redaction::outcome(&ports.redactor, &mut result);
         // What ran is what the gate sees again.
         let ran = args.map(|args| ToolCall { arguments: Value::clone(&args), ..ToolCall::clone(&call) });
         let query =

@@ -1,6 +1,7 @@
 //! The hooks around a call: before it, when a person is about to be asked, and after it.
 
 use std::collections::BTreeMap;
+use std::convert::identity;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::content::{Content, joined_text};
@@ -32,8 +33,7 @@ impl Hooked {
 
     /// Before a call.
     pub(super) async fn before(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Outcome {
-        let told = |told: Told| told;
-        let mut outcome = self.fire(HookEvent::PreToolUse, query, mode, guard, told).await;
+        let mut outcome = self.fire(HookEvent::PreToolUse, query, mode, guard, identity).await;
         outcome.updated_input = outcome.updated_input.map(|input| own_input(&query.call.name, &input));
         if !outcome.context.is_empty() {
             let mut notes = self.notes();
@@ -55,7 +55,7 @@ impl Hooked {
         judgement: &Judgement,
         request: PermissionRequest,
     ) -> Verdict {
-        let outcome = self.fire(HookEvent::PermissionRequest, query, mode, guard, |told| told).await;
+        let outcome = self.fire(HookEvent::PermissionRequest, query, mode, guard, identity).await;
         match outcome.decision {
             Some(Decision::Deny | Decision::Defer) => {
                 Verdict::Deny(outcome.reason().unwrap_or_else(|| "a hook refused it".to_owned()))

@@ -1,10 +1,12 @@
 //! An agent behind the gate: what a person answered counts, as long as it says, for the sessions it says.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use lariat_core::BoxFuture;
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::permission::PermissionDecision;
+use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner};
 use lariat_guard::{Mode, NoLinks, Places, Trust};
 use lariat_runtime::{Agent, Gate, RunStream};
 use lariat_testkit::{Act, Reply};
@@ -56,6 +58,34 @@ async fn an_answer_for_the_session_counts_in_it_and_when_it_goes_on() {
     stream.cancel();
     rest(&mut stream).await;
     assert_eq!(world.ledger.len(), 3);
+}
+
+/// Remembers what hooks were told.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl HookRunner for Told {
+    fn run<'a>(&'a self, _handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+        self.0.lock().unwrap().push(input.to_owned());
+        Box::pin(async { Ended::Exited { code: 0, output: String::new(), errors: String::new() } })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_are_told_no_secret_that_a_tool_said() {
+    let world = World::new([command("c1", "git status"), Reply::text("done")]);
+    let mut book = HookBook::default();
+    let entry = json!([{ "hooks": [{ "command": "look" }] }]);
+    assert_eq!(book.add("settings.json", &json!({ "PostToolUse": entry })), []);
+    let told = Arc::new(Told::default());
+    let places = Places::new("/w", "/people/me");
+    let gate = Gate::new(Vec::new(), Trust::Trusted, places, Arc::new(NoLinks));
+    let tool = world.tool("bash", || Act::text("the key is hunter2-canary"));
+    let agent = world.agent().permission_policy(gate.with_hooks(book, told.clone()));
+    let agent = agent.secret("KEY", "hunter2-canary").tool(tool).build().unwrap();
+    assert_eq!(agent.run("go").await.unwrap().text, "done");
+    let told = told.0.lock().unwrap();
+    assert!(told[0].contains("the key is [redacted: KEY]") && !told[0].contains("hunter2"), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,6 +80,6 @@ impl Driver {
 }
 
 /// A hook that panics counts as `false`.
-pub(super) fn guarded(hook: impl FnOnce() -> bool) -> bool {
+fn guarded(hook: impl FnOnce() -> bool) -> bool {
     catch_unwind(AssertUnwindSafe(hook)).unwrap_or(false)
 }

@@ -22,7 +22,7 @@ use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::RequestMemo;
-use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
 use lariat_core::store::StoreError;
@@ -35,6 +35,7 @@ use super::journal::Journal;
 use super::mailbox::Letter;
 use super::model_call::ModelCall;
 use super::ports::Ports;
+use super::questions::Questions;
 use super::redaction;
 use super::timers::Timers;
 use super::tool_call::{self, ToolLeash};
@@ -64,8 +65,7 @@ pub struct Driver {
     cancelled: Option<Cancelled>,
     begun: Option<u64>,
     messages: Vec<SharedMessage>,
-    /// Questions that are recorded and not answered.
-    asked: Vec<Arc<PermissionRequest>>,
+    questions: Questions,
     unread: Vec<(QueueKind, AgentMessage)>,
 }
 
@@ -143,7 +143,7 @@ impl Driver {
             cancelled: Some(handle.cancel.cancelled()),
             begun: None,
             messages: Vec::new(),
-            asked: Vec::new(),
+            questions: Questions::default(),
             unread: Vec::new(),
         };
         (driver, handle)
@@ -277,9 +277,7 @@ impl Driver {
             }
             Effect::Ask { request } => {
                 // A run that was recovered asks what an earlier process recorded.
-                if !self.asked.iter().any(|asked| asked.id == request.id) {
-                    self.asked.push(Arc::clone(&request));
-                }
+                self.questions.ask(&request);
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {

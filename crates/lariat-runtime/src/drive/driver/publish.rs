@@ -7,6 +7,7 @@ use lariat_core::message::SharedMessage;
 use lariat_core::planted::{Planted, planted};
 
 use super::super::journal::Journal;
+use super::super::questions;
 use super::Driver;
 
 /// A live event and how many durable ones of the batch come before it.
@@ -71,18 +72,10 @@ impl Driver {
             AgentEvent::AgentEnd { messages, .. } => {
                 self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
             }
-            AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
-            AgentEvent::PermissionDecided { request_id, decision, .. } => {
-                if let Some(at) = self.asked.iter().position(|request| request.id == *request_id) {
-                    let request = self.asked.swap_remove(at);
-                    let policy = Arc::clone(&self.ports.policy);
-                    super::hook::guarded(|| {
-                        policy.answered(&request, decision);
-                        true
-                    });
-                }
-            }
             _ => {}
+        }
+        if let Some(answered) = self.questions.see(&event.event) {
+            questions::tell(&*self.ports.policy, &answered);
         }
     }
 
