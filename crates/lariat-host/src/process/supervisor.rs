@@ -31,6 +31,8 @@ use crate::sys::child::{Plan, Stage};
 const REMEMBERED: usize = 64;
 /// How long readers may go on after nothing of a program is left: somebody else holds its output open.
 const DRAIN: Duration = Duration::from_millis(200);
+/// How often a sandbox is made before that it cannot be made is believed. The command has not started by then.
+const SANDBOX_TRIES: u32 = 8;
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
@@ -155,7 +157,14 @@ impl Supervisor {
     /// [`ProcessError`] when it could not be started.
     pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
         let id = ProcessId(self.list.next.fetch_add(1, Ordering::Relaxed));
-        let process = begin(id, launch).await?;
+        let mut tries = 1;
+        let process = loop {
+            match begin(id, launch.clone()).await {
+                // A wrapper looks at the machine's mounts, then works on them: one that went meanwhile is its failure.
+                Err(ProcessError::Sandbox(_)) if tries < SANDBOX_TRIES => tries += 1,
+                begun => break begun?,
+            }
+        };
         let mut processes = lock(&self.list.processes);
         processes.insert(id, process.clone());
         while processes.len() > REMEMBERED {
@@ -360,8 +369,31 @@ async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
         });
     }
     let time = launch.time;
+    let judge = guard.as_ref().map(|guard| Arc::clone(&guard.judge));
     tokio::spawn(tend(Arc::clone(&shared), child, notices, ended, readers, time, guard));
-    Ok(Process { shared })
+    let process = Process { shared };
+    match judge {
+        Some(judge) if wrapped => behind_wrapper(process, &judge).await,
+        _ => Ok(process),
+    }
+}
+
+/// The program, once its wrapper started it. A wrapper that ends before that made no sandbox, and nothing has run.
+async fn behind_wrapper(process: Process, judge: &crate::sandbox::Judge) -> Result<Process, ProcessError> {
+    let owned = EndOnDrop(&process);
+    let finished = tokio::select! {
+        biased;
+        () = judge.started() => None,
+        finished = process.wait() => Some(finished),
+    };
+    std::mem::forget(owned);
+    match finished {
+        Some(finished) if finished.end == End::ByItself && !judge.has_started() => {
+            let words = if finished.errors.total > 0 { finished.errors } else { finished.output };
+            Err(ProcessError::Sandbox(io::Error::other(words.text().trim().to_owned())))
+        }
+        _ => Ok(process),
+    }
 }
 
 fn words(launch: &Launch) -> String {

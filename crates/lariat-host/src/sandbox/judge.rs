@@ -15,7 +15,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::watch;
 
 use super::denial::{Denial, Rule};
 use super::filter;
@@ -27,14 +28,24 @@ use crate::sys::notify::{self, Answer, Notification};
 #[derive(Debug)]
 pub(crate) struct Judge {
     policy: Arc<Policy>,
-    /// Starts of programs that are still to come before the command's own.
-    starts: AtomicU32,
+    /// Starts of programs that are still to come, the command's own among them.
+    starts: watch::Sender<u32>,
 }
 
 impl Judge {
     /// A judge of a command that is started after so many other starts.
     pub(super) fn new(policy: Arc<Policy>, starts: u32) -> Self {
-        Self { policy, starts: AtomicU32::new(starts) }
+        Self { policy, starts: watch::Sender::new(starts) }
+    }
+
+    /// True when the command was started, and not only what makes its sandbox.
+    pub(crate) fn has_started(&self) -> bool {
+        *self.starts.borrow() == 0
+    }
+
+    /// Waits for the start of the command.
+    pub(crate) async fn started(&self) {
+        let _ = self.starts.subscribe().wait_for(|starts| *starts == 0).await;
     }
 
     /// Answers until nobody can ask any more. Blocks: the kernel has no other way to wait for a question.
@@ -64,9 +75,9 @@ impl Judge {
 
     fn judge(&self, call: &Notification) -> (Answer, Option<Denial>) {
         let is_start = call.call == libc::SYS_execve || call.call == libc::SYS_execveat;
-        if self.starts.load(Ordering::Acquire) > 0 {
+        if !self.has_started() {
             if is_start {
-                self.starts.fetch_sub(1, Ordering::AcqRel);
+                self.starts.send_modify(|starts| *starts -= 1);
             }
             return (Answer::Continue, None);
         }

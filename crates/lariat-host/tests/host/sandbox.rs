@@ -212,3 +212,20 @@ except BrokenPipeError: print("nobody")
         assert!(told, "{}: {:?}", backend.name(), done.denials);
     }
 }
+
+#[tokio::test]
+async fn a_wrapper_that_makes_no_sandbox_is_tried_again_and_then_an_error() {
+    let folder = Folder::new();
+    let tries = folder.path().join("tries");
+    let wrapper = folder.path().join("wrapper");
+    let script =
+        format!("#!/bin/sh\necho x >> {}; echo 'bwrap: a mount is gone' >&2; exit 1\n", tries.display());
+    std::fs::write(&wrapper, script).unwrap();
+    std::fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let launch = Launch::shell("true", folder.path())
+        .with_environment(environment())
+        .with_sandbox(Sandbox::new(Policy::workspace(folder.path(), None), Backend::Bubblewrap(wrapper)));
+    let error = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the sandbox could not be made: bwrap: a mount is gone");
+    assert_eq!(std::fs::read_to_string(tries).unwrap(), "x\n".repeat(8));
+}
