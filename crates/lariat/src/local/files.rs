@@ -1,0 +1,63 @@
+//! The files of a workspace, as trust looks at them.
+
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+
+use lariat_guard::trust::{Entry, Identity, Look};
+use lariat_host::files::{FileError, Kind, Workspace};
+
+/// More names than this in one directory are not looked at: the guard refuses earlier.
+const MOST_NAMES: usize = 10_000;
+
+/// The files of a workspace, through its own handle: no link leads out of it.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkspaceFiles<'a>(pub &'a Workspace);
+
+impl WorkspaceFiles<'_> {
+    /// Which directory it is.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn identity(&self) -> std::io::Result<Identity> {
+        let root = self.0.roots().first().ok_or(std::io::ErrorKind::NotFound)?;
+        let state = std::fs::File::from(root.handle().try_clone()?).metadata()?;
+        let path = self.0.path().canonicalize()?.display().to_string();
+        Ok(Identity { path, device: state.dev(), inode: state.ino() })
+    }
+}
+
+impl Look for WorkspaceFiles<'_> {
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
+        let (names, more) = match self.0.list(folder, MOST_NAMES) {
+            Ok(listed) => listed,
+            Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error.to_string()),
+        };
+        if more {
+            return Err(format!("it holds more than {MOST_NAMES} names"));
+        }
+        let entry = |entry: lariat_host::files::Entry| {
+            let name = entry.name.into_string().map_err(|name| format!("{name:?} is not UTF-8"))?;
+            Ok(match entry.kind {
+                Kind::File => Entry::File(name),
+                Kind::Directory => Entry::Folder(name),
+                Kind::Link => Entry::Link(name, String::new()),
+                _ => Entry::Other(name),
+            })
+        };
+        names.into_iter().map(entry).collect()
+    }
+
+    fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String> {
+        let file = match self.0.file(path) {
+            Ok((file, _)) => file,
+            Err(FileError::NotFound { .. } | FileError::IsDirectory(_) | FileError::NotADirectory(_)) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let mut bytes = Vec::new();
+        file.take(limit as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(Some(bytes))
+    }
+}
