@@ -336,10 +336,12 @@ fn is_plain_variable(name: &str) -> bool {
             && !name.ends_with("proxy"))
 }
 
-/// Files that are no files: what the command has open already, or nothing.
+/// Files that are no files: what the command has open already, or nothing. Beyond a number, `/dev/fd/..` is a folder of
+/// the process, and leads to every file there is.
 fn is_stream(path: &str) -> bool {
+    let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin" | "/dev/tty")
-        || path.starts_with("/dev/fd/")
+        || path.strip_prefix("/dev/fd/").is_some_and(is_number)
 }
 
 fn shown(command: &Command, text: &str) -> String {

@@ -173,9 +173,13 @@ const CONFIG: &[&str] = &[
 const TAG: &[&str] =
     &["-d", "--delete", "-f", "-s", "-a", "-m", "-F", "-u", "--sign", "--force", "--annotate"];
 
-/// Subcommands of git. Its operands are objects and files of the repository.
+/// Options of `git grep` that run something, or read another file.
+const GREP: &[&str] = &["-O", "--open-files-in-pager", "--textconv", "--no-index", "-f"];
+
+/// Subcommands of git. Its operands are objects and files of the repository; options that read files from elsewhere and
+/// show them, if only in a complaint, are left out.
 const GIT: &[Row] = &[
-    ("blame", Words, &["--contents", "--textconv"]),
+    ("blame", Words, &["--contents", "--textconv", "--ignore-revs-file", "-S"]),
     ("branch --list", Words, BRANCH),
     ("branch", Only(NONE), BRANCH),
     ("cat-file", Words, &["--textconv", "--filters", "--batch-command"]),
@@ -188,9 +192,9 @@ const GIT: &[Row] = &[
     ("diff", Files, DIFF),
     ("diff-tree", Words, DIFF),
     ("for-each-ref", Words, &["--shell", "--perl", "--python", "--tcl"]),
-    ("grep", Words, DIFF),
+    ("grep", Words, GREP),
     ("log", Words, DIFF),
-    ("ls-files", Words, NONE),
+    ("ls-files", Words, &["-X", "--exclude-from"]),
     ("ls-tree", Words, NONE),
     ("merge-base", Words, NONE),
     ("name-rev", Words, NONE),
