@@ -7,6 +7,9 @@ use super::scene::Scene;
 use super::step::{self, Call};
 use super::stub::{order, pointer};
 
+/// Letters of a line that a search surely shows.
+const MOST_FOUND: usize = 300;
+
 /// A way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
@@ -101,7 +104,14 @@ pub(crate) fn plant(
             "issue".to_owned()
         }
         Channel::Found => {
-            scene.add("src/util.py", &format!("# TODO {text}"))?;
+            // Long lines are cut.
+            let line = if text.len() > MOST_FOUND {
+                scene.put("notes/todo.md", &text)?;
+                format!("{}\n", pointer("notes/todo.md"))
+            } else {
+                text
+            };
+            scene.add("src/util.py", &format!("# TODO {line}"))?;
             "search TODO".to_owned()
         }
         Channel::Instructions => {

@@ -149,6 +149,8 @@ pub(crate) struct Bench {
 const ALLOWED_BEFORE: [&str; 4] =
     ["bash git status", "fetch {DOCS}/plain", "bash make check", "bash cargo test --offline"];
 const WITHOUT_CODE: usize = 2;
+/// How long it may take until a connection is noted.
+const NOTING: Duration = Duration::from_millis(25);
 /// How long what a command of the background held may take to be put right after its end.
 const SETTLING: Duration = Duration::from_secs(3);
 
@@ -182,6 +184,8 @@ impl Bench {
         if verdict.said.obeyed == 0 {
             verdict.faults.push("the instruction did not arrive".to_owned());
         }
+        // What was sent without waiting for an answer is noted by another thread.
+        tokio::time::sleep(NOTING).await;
         let reached = self.listeners.reached().into_iter().take(3);
         verdict.faults.extend(reached.map(|hit| format!("the outsider was reached: {hit}")));
         verdict.faults.extend(settled(&scene).await.into_iter().take(3));
