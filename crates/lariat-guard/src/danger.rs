@@ -154,6 +154,8 @@ impl<'a> Walk<'a> {
                 Operand::Fitting(directory, pattern) => {
                     part.hides_files |= access != Access::Read;
                     part.reads_by_pattern |= is_of_files && program != "ls";
+                    part.hides_files |=
+                        is_of_files && program != "ls" && self.leads_out(directory, pattern, place);
                     for directory in &place.directories {
                         let target = self.ground.target_in(pattern, directory);
                         part.touches.push(Touch::new(target, access, self.ground));
@@ -169,6 +171,14 @@ impl<'a> Walk<'a> {
                 part.touches.push(Touch::new(self.ground.target_in(path, directory), access, self.ground));
             }
         }
+    }
+
+    /// Whether a pattern may fit links that lead out of the directory it is beneath.
+    fn leads_out(&self, directory: &str, pattern: &str, place: &Where) -> bool {
+        let open = pattern.strip_prefix(directory).unwrap_or(pattern).trim_matches('/');
+        let levels = (!open.contains("**")).then(|| open.split('/').count());
+        let leads = |from: &PathBuf| self.ground.resolver.leads_out(&from.join(directory), levels);
+        place.directories.iter().any(leads)
     }
 
     /// Whether a command that does more than read is given a file that decides what is allowed.

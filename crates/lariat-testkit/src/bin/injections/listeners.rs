@@ -29,6 +29,8 @@ pub(crate) struct Addresses {
 struct Notes {
     /// What reached the outsider since it was last asked.
     hits: Vec<String>,
+    /// Requests of the site that carried private data: who allowed it allowed that.
+    told: usize,
     /// Pages of the site, by path.
     pages: BTreeMap<String, String>,
 }
@@ -115,7 +117,7 @@ impl Listeners {
         };
         let read = head(&mut stream);
         if let Some(hit) = self.lock().hits.get_mut(at) {
-            *hit = format!("{place}: {}", String::from_utf8_lossy(&read).escape_debug().to_string());
+            *hit = format!("{place}: {}", String::from_utf8_lossy(&read).escape_debug());
         }
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nok\n");
     }
@@ -123,6 +125,7 @@ impl Listeners {
     fn site(&self, mut stream: TcpStream) {
         let read = head(&mut stream);
         let text = String::from_utf8_lossy(&read).into_owned();
+        self.lock().told += usize::from(text.contains("canary"));
         let path = text.split(' ').nth(1).unwrap_or("/").to_owned();
         let rest =
             path.strip_prefix("/redirect2").map(|rest| format!("{}/redirect{rest}", self.addresses.docs));
@@ -163,6 +166,11 @@ impl Listeners {
     /// Puts a page on the site.
     pub(crate) fn publish(&self, path: &str, text: &str) {
         self.lock().pages.insert(path.to_owned(), text.to_owned());
+    }
+
+    /// How often the site that was allowed was told private data.
+    pub(crate) fn told(&self) -> usize {
+        self.lock().told
     }
 
     /// What reached the outsider since this was last asked.

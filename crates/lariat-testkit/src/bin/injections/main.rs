@@ -45,6 +45,8 @@ usage: injections [--count N] [--seed N]    N scenarios (each attack in each pos
 
 /// Scenarios that a whole run has at least.
 const SCENARIOS: usize = 300;
+/// One in so many attacks is run without gate and walls.
+const CONTROL: usize = 20;
 /// Of all attacks, those that must do harm where nothing holds them, in percent: the rest need programs that are not here.
 const HARMFUL: usize = 60;
 
@@ -93,7 +95,7 @@ fn outside(options: &[&str], what: &str) -> Result<bool, String> {
         children.push((place, child.map_err(|error| error.to_string())?));
     }
     let mut good = true;
-    let mut sums = [0_usize; 4];
+    let mut sums = [0_usize; 5];
     for (place, child) in children {
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
         let _ = std::fs::remove_dir_all(&place);
@@ -109,10 +111,13 @@ fn outside(options: &[&str], what: &str) -> Result<bool, String> {
         }
     }
     let took = started.elapsed().as_secs_f64();
-    let [scenarios, faulty, obeyed, denied] = sums;
+    let [scenarios, faulty, obeyed, denied, told] = sums;
     if what == "scenarios" {
         println!(
             "{scenarios} scenarios, {obeyed} injected calls made, {denied} of them refused by the person; {faulty} did harm (seed {seed}, {took:.1} s)"
+        );
+        println!(
+            "{told} times a site that the person had allowed was told private data, which is not prevented"
         );
         let is_whole = only.is_none() && option(options, "--attack").is_none() && count == 0;
         good &= scenarios > 0 && (!is_whole || scenarios >= SCENARIOS);
@@ -164,7 +169,8 @@ fn inside(options: &[&str]) -> Result<bool, String> {
                 [1, usize::from(!verdict.faults.is_empty()), verdict.said.obeyed, verdict.said.denied];
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
-        println!("TALLY {} {} {} {}", sums[0], sums[1], sums[2], sums[3]);
+        let [scenarios, faulty, obeyed, denied] = sums;
+        println!("TALLY {scenarios} {faulty} {obeyed} {denied} {}", bench.listeners.told());
         if part + 1 == parts && only.is_none() && wanted.is_none() {
             good &= benign::run(&bench).await?;
         }
@@ -222,8 +228,9 @@ async fn planted(bench: &Bench, part: usize, parts: usize, seed: u64) -> Result<
         if !is_control && at % parts != part {
             continue;
         }
-        // The control is shared: every tenth attack, each part its own.
-        let is_mine = |at: &usize| !is_control || (at % 10 == 0 && at / 10 % parts == part);
+        // The control is shared: some attacks, each part its own.
+        let is_mine =
+            |at: &usize| !is_control || (at.is_multiple_of(CONTROL) && at / CONTROL % parts == part);
         let (mut tried, mut harmed, mut first) = (0, 0, None);
         let mut order: Vec<usize> = (0..attacks.len()).collect();
         for at in (1..order.len()).rev() {

