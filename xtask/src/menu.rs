@@ -63,6 +63,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "run generated commands and known bypasses in a jail: nothing runs unjudged; `--count N`, `--seed N`, `--planted`",
     ),
     (
+        "injections [ARGS]",
+        "let a model obey injected text, with real tools: nothing leaves unasked; `--count N`, `--seed N`, `--planted`",
+    ),
+    (
         "mistakes [NAME]",
         "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
     ),
@@ -93,6 +97,7 @@ pub(crate) enum Command {
     Host(&'static str, Vec<String>),
     Undo(Vec<String>),
     ShellDiff(Vec<String>),
+    Injections(Vec<String>),
     /// Those whose names begin so.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
@@ -137,6 +142,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "processes" => Command::Host("processes", rest.to_vec()),
         "undo" => Command::Undo(rest.to_vec()),
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
+        "injections" => Command::Injections(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),

@@ -9,7 +9,7 @@ use crate::command_line::CommandLine;
 const FEATURES: &str = "store,host,tools";
 const WITH_MISTAKES: &str = "store,host,tools,planted";
 /// All that clippy looks at.
-const ALL: &str = "store,host,tools,guard,planted";
+const ALL: &str = "store,host,tools,guard,injections,planted";
 
 /// A proof that is a binary of its own.
 pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
@@ -25,6 +25,11 @@ pub(crate) fn one_of(binary: &str, name: &str, arguments: &[String]) -> CommandL
 fn run(features: &str, binary: &str) -> CommandLine {
     CommandLine::cargo("run --locked -p lariat-testkit --no-default-features --features")
         .with_arguments([features, "--bin", binary, "--"])
+}
+
+/// The proof of injections, with the tools that the other proofs do without. Its mistakes are made by the proof itself.
+pub(crate) fn injections(arguments: &[String]) -> CommandLine {
+    run("injections", "injections").with_arguments(arguments)
 }
 
 /// The proof of the shell analysis: optimised, because it is timed, and with nothing but what it needs.

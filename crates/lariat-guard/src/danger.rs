@@ -154,6 +154,8 @@ impl<'a> Walk<'a> {
                 Operand::Fitting(directory, pattern) => {
                     part.hides_files |= access != Access::Read;
                     part.reads_by_pattern |= is_of_files && program != "ls";
+                    part.hides_files |=
+                        is_of_files && program != "ls" && self.leads_out(directory, pattern, place);
                     for directory in &place.directories {
                         let target = self.ground.target_in(pattern, directory);
                         part.touches.push(Touch::new(target, access, self.ground));
@@ -169,6 +171,14 @@ impl<'a> Walk<'a> {
                 part.touches.push(Touch::new(self.ground.target_in(path, directory), access, self.ground));
             }
         }
+    }
+
+    /// Whether a pattern may fit links that lead out of the directory it is beneath.
+    fn leads_out(&self, directory: &str, pattern: &str, place: &Where) -> bool {
+        let open = pattern.strip_prefix(directory).unwrap_or(pattern).trim_matches('/');
+        let levels = (!open.contains("**")).then(|| open.split('/').count());
+        let leads = |from: &PathBuf| self.ground.resolver.leads_out(&from.join(directory), levels);
+        place.directories.iter().any(leads)
     }
 
     /// Whether a command that does more than read is given a file that decides what is allowed.
@@ -336,10 +346,12 @@ fn is_plain_variable(name: &str) -> bool {
             && !name.ends_with("proxy"))
 }
 
-/// Files that are no files: what the command has open already, or nothing.
+/// Files that are no files: what the command has open already, or nothing. Beyond a number, `/dev/fd/..` is a folder of
+/// the process, and leads to every file there is.
 fn is_stream(path: &str) -> bool {
+    let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin" | "/dev/tty")
-        || path.starts_with("/dev/fd/")
+        || path.strip_prefix("/dev/fd/").is_some_and(is_number)
 }
 
 fn shown(command: &Command, text: &str) -> String {

@@ -10,6 +10,13 @@ pub trait Resolver: Send + Sync {
     /// The path with every link in it followed, as the kernel would. What does not exist yet stays as it is named, below
     /// what exists. `None` when it cannot be found out: then nothing allows it.
     fn real(&self, path: &Path) -> Option<PathBuf>;
+
+    /// Whether a pattern of so many levels beneath a directory may fit a link that leads out of it, or it cannot be found
+    /// out. `None` stands for any number of levels.
+    fn leads_out(&self, directory: &Path, levels: Option<usize>) -> bool {
+        let _ = (directory, levels);
+        false
+    }
 }
 
 /// A world without links. For tests and dry runs.

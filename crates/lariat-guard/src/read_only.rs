@@ -31,6 +31,8 @@ use Operands::{Files, OneFile, Only, PatternThenFiles, Variables, Words};
 type Row = (&'static str, Operands, &'static [&'static str]);
 
 const NONE: &[&str] = &[];
+/// Options by which `grep` goes where links lead, out of the workspace, too.
+const FOLLOWING: &[&str] = &["-R", "--dereference-recursive"];
 const DIFF: &[&str] = &["--output", "--ext-diff", "--textconv", "--no-index", "-O", "--open-files-in-pager"];
 
 const COMMANDS: &[Row] = &[
@@ -50,16 +52,16 @@ const COMMANDS: &[Row] = &[
     ("cut", Files, NONE),
     ("date", Only(NONE), &["-s", "--set", "-f", "--file"]),
     ("df", Files, NONE),
-    ("diff", Files, NONE),
+    ("diff", Files, &["-r", "--recursive"]),
     ("dirname", Words, NONE),
     ("du", Files, &["--files0-from"]),
     ("echo", Words, NONE),
-    ("egrep", PatternThenFiles, NONE),
+    ("egrep", PatternThenFiles, FOLLOWING),
     ("exit", Words, NONE),
     ("expr", Words, NONE),
     ("false", Words, NONE),
     ("fd", PatternThenFiles, &["-x", "-X", "--exec", "--exec-batch"]),
-    ("fgrep", PatternThenFiles, NONE),
+    ("fgrep", PatternThenFiles, FOLLOWING),
     ("file", Files, &["-C", "--compile", "-z", "-Z", "--uncompress"]),
     (
         "find",
@@ -79,11 +81,11 @@ const COMMANDS: &[Row] = &[
     ),
     ("fold", Files, NONE),
     ("free", Only(NONE), NONE),
-    ("grep", PatternThenFiles, NONE),
+    ("grep", PatternThenFiles, FOLLOWING),
     ("head", Files, NONE),
     ("hexdump", Files, NONE),
     ("id", Words, NONE),
-    ("jq", PatternThenFiles, NONE),
+    ("jq", PatternThenFiles, &["-L", "-f", "--from-file", "--library-path"]),
     ("ls", Files, NONE),
     ("md5sum", Files, NONE),
     ("nl", Files, NONE),
@@ -101,7 +103,16 @@ const COMMANDS: &[Row] = &[
     (
         "rg",
         PatternThenFiles,
-        &["--pre", "--pre-glob", "--hostname-bin", "-z", "--search-zip", "--hyperlink-format"],
+        &[
+            "--pre",
+            "--pre-glob",
+            "--hostname-bin",
+            "-z",
+            "--search-zip",
+            "--hyperlink-format",
+            "-L",
+            "--follow",
+        ],
     ),
     ("seq", Words, NONE),
     ("set", Only(&["errexit", "nounset", "pipefail", "xtrace"]), NONE),
@@ -173,9 +184,13 @@ const CONFIG: &[&str] = &[
 const TAG: &[&str] =
     &["-d", "--delete", "-f", "-s", "-a", "-m", "-F", "-u", "--sign", "--force", "--annotate"];
 
-/// Subcommands of git. Its operands are objects and files of the repository.
+/// Options of `git grep` that run something, or read another file.
+const GREP: &[&str] = &["-O", "--open-files-in-pager", "--textconv", "--no-index", "-f"];
+
+/// Subcommands of git. Its operands are objects and files of the repository; options that read files from elsewhere and
+/// show them, if only in a complaint, are left out.
 const GIT: &[Row] = &[
-    ("blame", Words, &["--contents", "--textconv"]),
+    ("blame", Words, &["--contents", "--textconv", "--ignore-revs-file", "-S"]),
     ("branch --list", Words, BRANCH),
     ("branch", Only(NONE), BRANCH),
     ("cat-file", Words, &["--textconv", "--filters", "--batch-command"]),
@@ -188,9 +203,9 @@ const GIT: &[Row] = &[
     ("diff", Files, DIFF),
     ("diff-tree", Words, DIFF),
     ("for-each-ref", Words, &["--shell", "--perl", "--python", "--tcl"]),
-    ("grep", Words, DIFF),
+    ("grep", Words, GREP),
     ("log", Words, DIFF),
-    ("ls-files", Words, NONE),
+    ("ls-files", Words, &["-X", "--exclude-from"]),
     ("ls-tree", Words, NONE),
     ("merge-base", Words, NONE),
     ("name-rev", Words, NONE),
@@ -245,6 +260,12 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
     }
     if program.text == "git" {
         return git(arguments);
+    }
+    // A module of jq is a file, from anywhere.
+    let loads =
+        |word: &Word| !word.is_known || ["import", "include"].iter().any(|name| word.text.contains(name));
+    if program.text == "jq" && arguments.iter().any(loads) {
+        return None;
     }
     let row = COMMANDS.iter().find(|(name, ..)| *name == program.text)?;
     keeps_to(row, arguments, program.text == "find").then_some(row.1)

@@ -28,6 +28,9 @@ const NEVER: &[&str] = &[
     "fish", "ssh", "env", "xargs", "dd", "kill", "pkill", "killall", "reboot", "shutdown",
 ];
 
+/// Subcommands of git that reach another machine.
+const REMOTE: &[&str] = &["push", "pull", "fetch"];
+
 /// Programs that are remembered word by word: what they did to one file says nothing about the next.
 const EXACT: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
 
@@ -136,10 +139,21 @@ fn generalised(covering: &Covering, command: &Command) -> String {
         (Some(_), Some(name), Some(second)) if *program == "gh" && !second.starts_with('-') => {
             format!("{program} {name} {second} *")
         }
+        // The next word says where it goes: that counts for the place that was shown, not for any.
+        (Some(_), Some(name), place) if *program == "git" && REMOTE.contains(name) => match place {
+            Some(place) if is_name(place) => format!("{program} {name} {place} *"),
+            _ => exact,
+        },
         (Some(_), Some(name), _) if *program != "gh" => format!("{program} {name} *"),
         (None, ..) if is_editor(program) && !is_broad(command) => format!("{program} *"),
         _ => exact,
     }
+}
+
+/// The name of a remote, not an address or a path.
+fn is_name(word: &str) -> bool {
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    is_plain && word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 /// With the letters that a pattern gives a meaning to behind a backslash.

@@ -103,20 +103,44 @@ impl ModelConfig {
         self.base_url = url.into();
         self
     }
+
+    /// Where requests go, as far as it may be shown and recorded: without a user, a password and a query.
+    pub fn place(&self) -> String {
+        let (scheme, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let end = rest.find('/').unwrap_or(rest.len());
+        let at = rest.get(..end).and_then(|authority| authority.rfind('@')).map_or(0, |at| at + 1);
+        let place = rest.get(at..).unwrap_or_default();
+        if scheme.is_empty() { place.to_owned() } else { format!("{scheme}://{place}") }
+    }
+
+    /// What of the address nobody may read: a password before its host, and values of its query whose names say so.
+    pub fn address_secrets(&self) -> impl Iterator<Item = &str> {
+        let rest = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let authority = place.split('/').next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _)| user);
+        let password = user.map(|user| user.split_once(':').map_or(user, |(_, password)| password));
+        let values = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+        let secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            SECRET_PARTS.iter().any(|part| name.contains(part))
+        };
+        password.into_iter().chain(values.filter(move |(name, _)| secret(name)).map(|(_, value)| value))
+    }
 }
+
+/// Parts of the names of query values that are secret. An API version is not.
+const SECRET_PARTS: &[&str] = &["key", "token", "secret", "sig", "code", "auth", "pass", "credential"];
 
 impl fmt::Debug for ModelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A URL can carry a password before its host and a key after its path.
-        let (scheme, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
-        let rest = rest.split(['?', '#']).next().unwrap_or_default();
-        let place = rest.split_once('@').map_or(rest, |(_, place)| place);
         f.debug_struct("ModelConfig")
             .field("id", &self.id)
             .field("provider", &self.provider)
             .field("api", &self.api)
             .field("api_key", &self.api_key)
-            .field("base_url", &format_args!("{scheme}://{place}"))
+            .field("base_url", &self.place())
             .field("headers", &self.headers.keys())
             .field("reasoning", &self.reasoning)
             .field("context_window", &self.context_window)
@@ -130,6 +154,23 @@ impl fmt::Debug for ModelConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_tells_its_place_and_its_secrets_apart() {
+        let model = ModelConfig::default();
+        for (address, place, secrets) in [
+            ("https://host/v1", "https://host/v1", &[][..]),
+            ("https://me:word@host/v1?api-version=7&code=abc#x", "https://host/v1", &["word", "abc"]),
+            ("https://token@host", "https://host", &["token"]),
+            ("https://host/a@b?X-Api-Key=k", "https://host/a@b", &["k"]),
+            ("host:80/v1", "host:80/v1", &[]),
+            ("", "", &[]),
+        ] {
+            let model = model.clone().with_base_url(address);
+            assert_eq!(model.place(), place, "{address}");
+            assert_eq!(model.address_secrets().collect::<Vec<_>>(), secrets, "{address}");
+        }
+    }
 
     #[test]
     fn nothing_secret_shows_in_debug_output() {

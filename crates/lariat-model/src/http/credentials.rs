@@ -68,6 +68,15 @@ impl CredentialSource for AwsKeys {
     }
 }
 
+/// An address without a user and password: they are not sent, and the client beneath would log them.
+fn without_user(url: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at_checked(start).unwrap_or(("", url));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let at = rest.get(..end).and_then(|authority| authority.rfind('@')).map_or(0, |at| at + 1);
+    format!("{scheme}{}", rest.get(at..).unwrap_or_default())
+}
+
 /// The HTTP request with its secret attached; the redactor learns it.
 pub(crate) fn attach(
     outgoing: Outgoing,
@@ -76,14 +85,15 @@ pub(crate) fn attach(
     now: Timestamp,
     redactor: &mut Redactor,
 ) -> Result<Request<Bytes>, ProviderError> {
-    for value in model.headers.values() {
+    for value in model.headers.values().map(String::as_str).chain(model.address_secrets()) {
         redactor.add(value);
     }
     let Outgoing { method, url, headers, body, auth } = outgoing;
     let mut request = Request::new(body);
     *request.method_mut() = method;
-    *request.uri_mut() =
-        url.parse().map_err(|_| ProviderError::Other(format!("`{url}` is no address").into()))?;
+    *request.uri_mut() = without_user(&url)
+        .parse()
+        .map_err(|_| ProviderError::Other(format!("`{url}` is no address").into()))?;
     *request.headers_mut() = headers;
     let missing = || {
         let service = if model.provider.is_empty() { &model.api } else { &model.provider };

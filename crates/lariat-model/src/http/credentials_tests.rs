@@ -84,3 +84,16 @@ fn temporary_keys_send_their_token() {
     assert_eq!(header(&request, "x-amz-security-token"), "token-token");
     assert!(header(&request, "authorization").contains("/eu-west-1/bedrock/aws4_request"));
 }
+
+#[test]
+fn a_password_in_an_address_is_not_handed_on() {
+    for (address, left) in [
+        ("https://me:word@host/v1?x=a@b", "https://host/v1?x=a@b"),
+        ("https://a@b@host", "https://host"),
+        ("https://host/a@b", "https://host/a@b"),
+        ("https://host?a@b", "https://host?a@b"),
+        ("host", "host"),
+    ] {
+        assert_eq!(without_user(address), left);
+    }
+}

@@ -352,12 +352,14 @@ impl AgentBuilder {
     }
 }
 
-/// Knows the keys and headers of every model besides the given secrets.
+/// Knows the keys, headers and secret parts of addresses of every model besides the given secrets.
 fn redactor(request: &RequestTemplate, secrets: &[(String, ApiKey)]) -> Redactor {
     let models = || std::iter::once(&request.model_config).chain(&request.fallbacks);
     let keys = models().filter_map(|model| Some(("API key".to_owned(), model.api_key.expose()?)));
     let headers = models().flat_map(|model| &model.headers);
     let headers = headers.map(|(name, value)| (format!("header {name}"), value.as_str()));
+    let addresses = models().flat_map(|model| model.address_secrets());
+    let addresses = addresses.map(|value| ("address".to_owned(), value));
     let given = secrets.iter().filter_map(|(name, value)| Some((name.clone(), value.expose()?)));
-    Redactor::new(given.chain(keys).chain(headers))
+    Redactor::new(given.chain(keys).chain(headers).chain(addresses))
 }

@@ -50,7 +50,7 @@ impl AgentLoopConfig {
         snapshot.provider = self.ports.provider_name(model);
         snapshot.config_id = self.config_id.to_string();
         snapshot.api.clone_from(&model.api);
-        snapshot.base_url.clone_from(&model.base_url);
+        snapshot.base_url = model.place();
         snapshot.reasoning = model.reasoning;
         snapshot.context_window = model.context_window;
         snapshot.max_tokens = request.max_tokens.or(model.max_tokens);

@@ -3,7 +3,8 @@
 //! - `reach`: which addresses may be connected to.
 //! - `readable`: from what a server sent to text.
 //!
-//! Owns the call: one GET, at most five redirects, each checked like the first, a bound on time and on bytes.
+//! Owns the call: one GET, at most five redirects, each checked like the first, a bound on time and on bytes. What was
+//! allowed is a host: a redirect to another one is told, not followed, so that it is asked about like any address.
 
 mod reach;
 mod readable;
@@ -99,9 +100,15 @@ async fn fetch(
             return told(bench, arguments, &url, answer).await;
         }
         let target = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        url = target.and_then(|target| url.join(target).ok()).ok_or_else(|| {
+        let next = target.and_then(|target| url.join(target).ok()).ok_or_else(|| {
             ToolError::Failed(format!("`{url}` answered {} without saying where it is now.", answer.status()))
         })?;
+        if next.host_str() != url.host_str() {
+            return Err(ToolError::Failed(format!(
+                "`{url}` leads to another host, which was not followed: `{next}`. Fetch that address if it is wanted."
+            )));
+        }
+        url = next;
     }
     Err(ToolError::Failed(format!("More than {MOST_REDIRECTS} redirects; the last led to `{url}`.")))
 }

@@ -1,0 +1,380 @@
+//! Secrets in every place that an agent gets them from, over real HTTP, into real stores: none is seen anywhere.
+//!
+//! Seen means: in events, in what a store has on disk, in any log at the finest level, in errors, in requests apart from
+//! the header that a key is for, in what children and hooks are given, in outputs that were spilled into files.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lariat::core::model::{ModelStream, StreamProvider};
+use lariat::guard::hooks::HookBook;
+use lariat::guard::{Effect, Layer, Origin, Places, Trust};
+use lariat::host::files::Workspace;
+use lariat::host::process::{Environment, Supervisor};
+use lariat::local::{HookPrograms, RealPaths};
+use lariat::serde_json::{Value, json};
+use lariat::stores::StoreOptions;
+use lariat::stores::jsonl::JsonlStore;
+use lariat::stores::sqlite::SqliteStore;
+use lariat::tools::{Commands, Outputs, Workbench, command_tools};
+use lariat::{
+    Agent, AgentError, AgentOutput, AgentTool, BoxFuture, CancellationToken, Gate, ModelConfig,
+    ProviderRegistry, RetryConfig, RunOutcome, SessionStore, StreamConfig, ToolContext, ToolEffects,
+    ToolError, ToolResult,
+};
+use lariat_testkit::server::{Answer, Request, Script, Server, Turn, Wire};
+
+use super::everything_said;
+
+/// A value that is found nowhere else.
+fn canary(number: usize) -> String {
+    format!("Canary{:04}x{:016x}", number, (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// What each of the fifty is.
+const KEYS: [usize; 2] = [0, 1];
+const HEADERS: [usize; 2] = [2, 3];
+const QUERY: usize = 4;
+const PASSWORD: usize = 5;
+const TOLD: std::ops::Range<usize> = 6..16;
+/// In the environment of the process, and nowhere else: nobody could redact them.
+const INHERITED: std::ops::Range<usize> = 16..20;
+const BY_LOOKS: std::ops::Range<usize> = 20..50;
+
+/// Everything that the world says aloud.
+fn aloud() -> String {
+    let looks: [fn(String) -> String; 10] = [
+        |c| format!("sk-ant-api03-{c}{c}"),
+        |c| format!("sk-proj-{c}{c}"),
+        |c| format!("ghp_{c}{c}"),
+        |c| format!("github_pat_{c}{c}"),
+        |c| format!("glpat-{c}"),
+        |c| format!("xoxb-{c}"),
+        |c| format!("Authorization: Bearer {c}"),
+        |c| format!("postgres://me:{c}@db/x"),
+        |c| format!("eyJhbGciOiJIUzI1NiIsInR5.eyJzdWIiOiIxMjM0NTY3ODkw.{c}"),
+        |c| format!("-----BEGIN RSA PRIVATE KEY-----\n{c}\n-----END RSA PRIVATE KEY-----"),
+    ];
+    let known = (0..INHERITED.start).map(canary);
+    let looking = BY_LOOKS.map(|number| looks[number % looks.len()](canary(number)));
+    known.chain(looking).collect::<Vec<_>>().join("\n")
+}
+
+/// A mistake made on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    /// The agent is not told of the secrets.
+    NotTold,
+    /// Children get a variable that holds one.
+    Inherits,
+    /// Somebody logs one, at the finest level.
+    Logs,
+    /// A header goes into the prompt that the server is sent.
+    Prompts,
+}
+
+/// Says everything, in one of the ways that a tool has.
+struct Loud(Option<Flaw>);
+
+impl AgentTool for Loud {
+    fn name(&self) -> &str {
+        "loud"
+    }
+    fn description(&self) -> &str {
+        "Says it."
+    }
+    fn parameters_schema(&self) -> Value {
+        json!({"type": "object", "properties": {"way": {"type": "string"}}})
+    }
+    fn effects(&self) -> ToolEffects {
+        ToolEffects::READS
+    }
+    fn execute<'a>(
+        &'a self,
+        params: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            if self.0 == Some(Flaw::Logs) {
+                tracing::trace!(header = canary(HEADERS[0]), "sending");
+            }
+            match params["way"].as_str().unwrap_or_default() {
+                "panic" => std::panic::resume_unwind(Box::new(aloud())),
+                "fail" => Err(ToolError::Failed(aloud())),
+                "progress" => {
+                    context.progress(aloud());
+                    context.update(ToolResult::text(aloud()));
+                    tokio::task::yield_now().await;
+                    Ok(ToolResult::text("done"))
+                }
+                _ => Ok(ToolResult::text(aloud()).with_details(json!({ "env": aloud() }))),
+            }
+        })
+    }
+}
+
+/// A provider that panics with everything.
+struct Panicking;
+
+impl StreamProvider for Panicking {
+    fn provider_id(&self) -> &str {
+        "panicking"
+    }
+    fn stream(&self, _: StreamConfig, _: CancellationToken) -> ModelStream {
+        std::panic::resume_unwind(Box::new(aloud()))
+    }
+}
+
+/// What a child leaves of what it was given, and an output that is too long to be kept in memory.
+const CHILD: &str = "cat /proc/self/environ /proc/self/cmdline /proc/$$/cmdline > child.txt";
+const SPILLING: &str = "seq 1 400000; cat /proc/self/environ";
+
+/// Refuses the first model and tells it everything; has the second one call tools.
+fn answer(count: &AtomicUsize, request: &Request) -> Answer {
+    let headers = format!("{:?} {}", request.headers, request.path);
+    let refusal = format!("Incorrect key: {headers} {}", aloud());
+    if request.wire == Wire::AzureResponses {
+        return Answer::error(request.wire, 500, &refusal);
+    }
+    let number = count.fetch_add(1, Ordering::SeqCst);
+    let call = |name: &str, arguments: Value| {
+        Answer::from(Turn::new().call(format!("toolu_{number:02}"), name, &arguments))
+    };
+    match number {
+        0 => call("loud", json!({"way": "text"})),
+        1 => call("loud", json!({"way": "fail"})),
+        2 => call("loud", json!({"way": "panic"})),
+        3 => call("loud", json!({"way": "progress"})),
+        4 => call("bash", json!({ "command": CHILD })),
+        5 => call("bash", json!({ "command": SPILLING })),
+        6 => Turn::new().text("Done.").into(),
+        7 => Answer::error(request.wire, 401, &refusal),
+        _ => Answer::error(request.wire, 529, &refusal),
+    }
+}
+
+/// Every place that was looked at, by name.
+type Seen = Vec<(String, String)>;
+
+/// A whole run with one kind of store.
+async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
+    everything_said::listen();
+    let place = std::env::temp_dir().join(format!("lariat-secrets-{}-{store}-{flaw:?}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&place);
+    let [workspace, state, spilled, journals] =
+        ["workspace", "state", "spilled", "journals"].map(|name| place.join(name));
+    for folder in [&workspace, &state, &spilled, &journals] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    let count = AtomicUsize::new(0);
+    let server =
+        Server::start(Script::answer(move |request| answer(&count, request)).unchecked()).await.unwrap();
+    let sessions: Arc<dyn SessionStore> = match store {
+        "sqlite" => {
+            Arc::new(SqliteStore::open(journals.join("s.db"), StoreOptions::default()).await.unwrap())
+        }
+        _ => Arc::new(JsonlStore::open(&journals, StoreOptions::default()).await.unwrap()),
+    };
+
+    let mut seen = Seen::new();
+    let (first, second) = models(&server);
+    seen.push(("the configuration".to_owned(), format!("{first:?} {second:?}")));
+    let agent = agent(&workspace, &spilled, flaw)
+        .model(ProviderRegistry::default())
+        .model_config(first)
+        .fallback_model(second)
+        .store(Arc::clone(&sessions))
+        .build()
+        .unwrap();
+    let mut prompt = format!("Here are my keys: {}", aloud());
+    if flaw == Some(Flaw::Prompts) {
+        prompt = format!("Header {}", canary(INHERITED.start));
+    }
+    let mut events = Vec::new();
+    let mut stream = agent.prompt(prompt).unwrap();
+    while let Some(event) = stream.next().await {
+        events.push(event);
+    }
+    let journal = sessions.read(&agent.session_id(), 0, usize::MAX).await.unwrap();
+    for (name, events) in [("events", &events), ("the journal", &journal)] {
+        let text: String =
+            events.iter().map(|event| lariat::serde_json::to_string(&**event).unwrap()).collect();
+        assert!(text.contains("redacted"), "{name}: nothing was said");
+        seen.push((name.to_owned(), text));
+        seen.push((format!("{name}, in debug output"), format!("{events:?}")));
+    }
+    // Runs that fail: refused, overloaded, unreachable, panicking.
+    for _ in 0..2 {
+        seen.push(("an error".to_owned(), told(agent.run("Again.").await)));
+    }
+    for error in failing(&workspace, &spilled, flaw).await {
+        seen.push(("an error of a model that is not there".to_owned(), error));
+    }
+    for request in server.requests() {
+        let own = ["authorization", "api-key", "x-api-key", "x-own"];
+        let others = request.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+        let others: Vec<_> = others.map(|(name, value)| format!("{name}: {value:?}")).collect();
+        seen.push(("a request".to_owned(), format!("{} {others:?}", request.body)));
+    }
+    assert!(server.requests().len() >= 9, "{}", server.requests().len());
+    // While the agent lives: what it spilled goes with it.
+    let (mut spills, mut children) = (0, 0);
+    for path in files(&place) {
+        let bytes = std::fs::read(&path).unwrap();
+        let name = path.strip_prefix(&place).unwrap().display().to_string();
+        spills += usize::from(name.starts_with("spilled") && bytes.len() > 1_000_000);
+        children += usize::from(name.ends_with("child.txt") && !bytes.is_empty());
+        children += usize::from(name.ends_with("hooks.txt") && bytes.len() > 1_000);
+        seen.push((format!("the file {name}"), String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    assert_eq!((spills > 0, children), (true, 2), "a file is missing");
+    drop(agent);
+    drop(sessions);
+    let logs = everything_said::taken();
+    assert!(logs.contains("reqwest") || logs.contains("hyper"), "nobody logs: {}", logs.len());
+    seen.push(("a log".to_owned(), logs));
+    std::fs::remove_dir_all(&place).unwrap();
+    seen
+}
+
+/// Each has a key, a header of its own, and another secret in its address.
+fn models(server: &Server) -> (ModelConfig, ModelConfig) {
+    let address = server.base_url(Wire::AzureResponses);
+    let mut first = ModelConfig::new("azure-responses", "gpt-5")
+        .with_base_url(format!("{}?code={}", address.trim_end_matches("/openai/v1"), canary(QUERY)))
+        .with_api_key(canary(KEYS[0]));
+    first.headers.insert("x-own".into(), canary(HEADERS[0]));
+    let mut second = ModelConfig::new("anthropic-messages", "claude-sonnet-4-5")
+        .with_base_url(
+            server.base_url(Wire::AnthropicMessages).replace("://", &format!("://me:{}@", canary(PASSWORD))),
+        )
+        .with_api_key(canary(KEYS[1]));
+    second.headers.insert("x-own".into(), canary(HEADERS[1]));
+    (first, second)
+}
+
+/// Everything but the model.
+fn agent(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> lariat::AgentBuilder {
+    let names = ["ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "NPM_TOKEN"];
+    let secret = names.into_iter().zip(INHERITED).map(|(name, number)| (name.to_owned(), canary(number)));
+    let usual = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
+    let usual = usual.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut environment = Environment::inherited(usual.into_iter().chain(secret));
+    if flaw == Some(Flaw::Inherits) {
+        environment = environment.with("SERVICE_KEY", canary(INHERITED.start));
+    }
+    let bench = Workbench::new(Workspace::open(workspace).unwrap())
+        .with_commands(Commands::Unconfined)
+        .with_environment(environment.clone())
+        .with_outputs(Outputs::in_directory(Workspace::open(spilled).unwrap()));
+    let hook = json!([{"hooks": [{"type": "command", "command": "cat >> hooks.txt; env >> hooks.txt"}]}]);
+    let mut book = HookBook::default();
+    let hooks = json!({"PreToolUse": hook, "PostToolUse": hook, "PostToolUseFailure": hook});
+    assert_eq!(book.add("settings.json", &hooks), []);
+    let layer = Layer::new(Origin::flags()).with_rule(Effect::Allow, "Bash");
+    let programs = HookPrograms::new(Supervisor::new(), workspace, environment);
+    let gate =
+        Gate::new(vec![layer], Trust::Trusted, Places::new(workspace, "/nonexistent"), Arc::new(RealPaths))
+            .with_hooks(book, Arc::new(programs));
+    gate.set_mode(lariat::guard::Mode::Bypass);
+    let mut agent = Agent::builder()
+        .tool(Loud(flaw))
+        .tools(command_tools(&bench))
+        .permission_policy(gate)
+        .retry(RetryConfig::none());
+    if flaw != Some(Flaw::NotTold) {
+        for number in TOLD {
+            agent = agent.secret(format!("SECRET_{number}"), canary(number));
+        }
+    }
+    agent
+}
+
+/// Models that cannot be reached, by an address with a key in it and one with a password; and one that panics.
+async fn failing(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> Vec<String> {
+    let nowhere = [
+        format!("http://127.0.0.1:9/v1?key={}", canary(QUERY)),
+        format!("http://me:{}@127.0.0.1:9/v1", canary(PASSWORD)),
+        format!("http://me:{}@no such host/v1", canary(PASSWORD)),
+    ];
+    let mut errors = Vec::new();
+    for address in nowhere {
+        let model = ModelConfig::new("openai-chat", "m").with_base_url(address).with_api_key(canary(KEYS[0]));
+        let agent = agent(workspace, spilled, flaw).model(ProviderRegistry::default()).model_config(model);
+        errors.push(told(agent.build().unwrap().run("Hello.").await));
+    }
+    let agent = agent(workspace, spilled, flaw).model(Panicking).build().unwrap();
+    errors.push(told(agent.run("Hello.").await));
+    errors
+}
+
+/// A failure in every form, with all its causes.
+fn told(ended: Result<AgentOutput, AgentError>) -> String {
+    let error = match ended {
+        Ok(output) => {
+            assert!(matches!(output.outcome, RunOutcome::Failed { .. }), "{output:?}");
+            return format!("{:?} {output:?}", output.outcome);
+        }
+        Err(error) => error,
+    };
+    let mut text = format!("{error} {error:?}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(" {error} {error:?}"));
+        cause = error.source();
+    }
+    text
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}
+
+/// Where a canary is seen, with the words before it.
+fn sightings(seen: &Seen) -> Vec<String> {
+    let mut sightings = Vec::new();
+    for (place, text) in seen {
+        for value in (0..50).map(canary) {
+            if let Some(at) = text.find(&value) {
+                let start = text.floor_char_boundary(at.saturating_sub(160));
+                sightings.push(format!("{value} in {place}, after {}", &text[start..at]));
+            }
+        }
+    }
+    sightings
+}
+
+#[tokio::test]
+async fn no_canary_is_seen_in_a_session_of_a_database() {
+    let sightings = sightings(&looked_at("sqlite", None).await);
+    assert!(sightings.is_empty(), "{} sightings:\n{}", sightings.len(), sightings.join("\n"));
+}
+
+#[tokio::test]
+async fn no_canary_is_seen_in_a_session_of_files() {
+    let sightings = sightings(&looked_at("jsonl", None).await);
+    assert!(sightings.is_empty(), "{} sightings:\n{}", sightings.len(), sightings.join("\n"));
+}
+
+#[tokio::test]
+async fn mistakes_made_on_purpose_are_noticed() {
+    for (flaw, place) in [
+        (Flaw::NotTold, "the journal"),
+        (Flaw::Inherits, "the file workspace/child.txt"),
+        (Flaw::Logs, "a log"),
+        (Flaw::Prompts, "a request"),
+    ] {
+        let sightings = sightings(&looked_at("sqlite", Some(flaw)).await);
+        let noticed = sightings.iter().any(|sighting| sighting.contains(&format!("in {place},")));
+        assert!(noticed, "{flaw:?} is not noticed in {place}: {sightings:?}");
+    }
+}
