@@ -161,6 +161,9 @@ impl Handler {
             Some(other) => return Err(format!("`on_failure` is `block` or `proceed`, not `{other}`")),
         };
         let flag = |name: &str| entry.get(name).and_then(Value::as_bool).unwrap_or_default();
+        if text("if").is_some() && !event.is_about_a_call() {
+            return Err("`if` counts for calls of tools only".to_owned());
+        }
         if flag("asyncRewake") {
             return Err("`asyncRewake` is not supported".to_owned());
         }

@@ -262,8 +262,9 @@ fn events_about_nothing_with_a_name_pass_over_matchers() {
 fn what_is_not_supported_of_a_handler_is_told() {
     let mut book = HookBook::default();
     let hooks = json!({"Stop": [{"hooks": [
-        {"command": "x", "asyncRewake": true}, {"type": "http", "url": "http://localhost", "async": true}
+        {"command": "x", "asyncRewake": true}, {"command": "x", "if": "Bash(git *)"},
+        {"type": "http", "url": "http://localhost", "async": true}
     ]}]});
-    assert_eq!(book.add("settings.json", &hooks).len(), 2);
+    assert_eq!(book.add("settings.json", &hooks).len(), 3);
     assert!(book.is_empty(HookEvent::Stop));
 }

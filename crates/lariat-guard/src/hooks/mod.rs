@@ -100,6 +100,14 @@ impl HookEvent {
         )
     }
 
+    /// True when it is about a call of a tool, so that a permission rule can be held against it.
+    pub const fn is_about_a_call(self) -> bool {
+        matches!(
+            self,
+            Self::PreToolUse | Self::PermissionRequest | Self::PostToolUse | Self::PostToolUseFailure
+        )
+    }
+
     /// True when handlers can choose by a matcher what they hear of. Where they cannot, they hear of everything.
     pub const fn has_matcher(self) -> bool {
         !matches!(self, Self::UserPromptSubmit | Self::Stop)

@@ -17,7 +17,9 @@ use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
+use super::driver::Done;
 use super::mailbox::{Letter, Mailbox};
+use super::moments;
 use super::ports::Ports;
 use super::redaction;
 
@@ -41,7 +43,7 @@ pub(crate) fn start(
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
     parent: &CancellationToken,
-) -> (ToolLeash, BoxFuture<'static, Input>) {
+) -> (ToolLeash, BoxFuture<'static, Done>) {
     let leash = ToolLeash {
         id: call.id.clone(),
         tool_name: call.name.clone(),
@@ -83,7 +85,8 @@ pub(crate) fn start(
         let query =
             PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
         look_at(&*ports.policy, query, &mut result, &cut).await;
-        Input::ToolFinished { call: call.id.clone(), result }
+        let input = Some(Input::ToolFinished { call: call.id.clone(), result });
+        Done { halt: moments::take_stop(&ports, &loop_id), input }
     });
     (leash, future)
 }

@@ -7,12 +7,14 @@
 //! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
 
 mod hooked;
+mod moments;
 mod remembered;
 mod verdict;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
+use lariat_core::hooks::SessionHooks;
 use lariat_core::permission::{
     PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
@@ -183,6 +185,10 @@ impl PermissionPolicy for Gate {
         result: &'a mut Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, ()> {
         Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
+    }
+
+    fn session_hooks(&self) -> Option<&dyn SessionHooks> {
+        Some(self)
     }
 }
 
