@@ -162,6 +162,16 @@ impl Player<'_> {
         for (queue, message) in early {
             run.handle(Input::Queued { queue, message }, self.stamp());
         }
+        // A stop that is recorded right after the start was heard before it, or leads to the same.
+        let begun =
+            self.expected.iter().skip_while(|record| !matches!(record.event, AgentEvent::AgentStart(_)));
+        match begun.map(|record| &record.event).nth(1) {
+            Some(AgentEvent::AbortRequested) => run.handle(Input::Cancel, self.stamp()),
+            Some(AgentEvent::HookStopped { reason }) => {
+                run.handle(Input::Halt { reason: reason.clone() }, self.stamp());
+            }
+            _ => {}
+        }
         run.handle(Input::Begin, self.stamp());
         // Every round takes in something that was recorded, or ends.
         loop {
