@@ -10,9 +10,10 @@ use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
 use lariat_core::context::{Compacted, CompactionQuery, CompactionStrategy};
 use lariat_core::event::{AgentEvent, CompactionEdit, RunOutcome};
-use lariat_core::hooks::{FilterResult, Hooks, InputFilter};
+use lariat_core::hooks::{FilterResult, HookAnswer, Hooks, InputFilter, MomentKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::AgentMessage;
+use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::replay::{config_of, replay_session};
 use lariat_core::run::ToolTraits;
 use lariat_core::tool::ToolEffects;
@@ -21,7 +22,7 @@ use lariat_core::usage::Usage;
 use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner, Way};
 use lariat_guard::{NoLinks, Places, Trust};
 use lariat_runtime::{Agent, Gate};
-use lariat_testkit::{Act, Reply};
+use lariat_testkit::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
 use serde_json::{Value, json};
 
 use super::kit::{World, call, durable, idle, kind, kinds, rest, until};
@@ -161,7 +162,7 @@ async fn in_process_and_configured_hooks_have_one_order() {
     while commands.of("Notification").is_empty() {
         tokio::task::yield_now().await;
     }
-    stream.respond_permission(request.id, lariat_core::permission::PermissionDecision::Allow);
+    stream.respond_permission(request.id, PermissionDecision::Allow);
     assert_eq!(stream.finish().await.unwrap().text, "done");
     agent.close().await;
     assert_eq!(
@@ -305,12 +306,9 @@ async fn hooks_that_nobody_configured_change_no_journal() {
 /// A person who always says yes.
 struct Yes;
 
-impl lariat_core::permission::Approver for Yes {
-    fn ask<'a>(
-        &'a self,
-        _: &'a lariat_core::permission::PermissionRequest,
-    ) -> BoxFuture<'a, lariat_core::permission::PermissionDecision> {
-        Box::pin(std::future::ready(lariat_core::permission::PermissionDecision::Allow))
+impl Approver for Yes {
+    fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
+        Box::pin(std::future::ready(PermissionDecision::Allow))
     }
 }
 
@@ -379,6 +377,24 @@ async fn a_hook_that_takes_too_long_over_a_prompt_blocks_it() {
     assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Rejected);
     assert_eq!(world.clock.now().since(before), Duration::from_secs(30));
     assert_eq!(world.model.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_that_panic_have_blocked_what_they_may_block_and_nothing_else() {
+    for kind in MomentKind::ALL {
+        let world = World::new((0..9).map(|_| Reply::text("done")));
+        let hooks = ScriptedHooks::new(Arc::clone(&world.clock), move |moment| {
+            if moment.kind() == kind { Answer::Panic } else { HookAnswer::default().into() }
+        });
+        let policy = ScriptedPolicy::new(Arc::clone(&world.clock), |_| Verdict::Allow.into());
+        let agent = world.agent().permission_policy(policy.with_hooks(hooks)).build().unwrap();
+        let outcome = agent.run("go").await.unwrap().outcome;
+        let rejected = kind == MomentKind::Prompt;
+        assert_eq!(outcome == RunOutcome::Rejected, rejected, "{kind:?}: {outcome:?}");
+        // A run is kept from ending as often as can be, and ends.
+        let requests = if kind == MomentKind::Stop { 9 } else { usize::from(!rejected) };
+        assert_eq!(world.model.requests(), requests, "{kind:?}");
+    }
 }
 
 /// Leaves the last message only.

@@ -1,13 +1,14 @@
 //! Addresses on real sockets of this machine.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lariat_guard::hooks::{HookBook, HookEvent, HookRunner};
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 
 use super::super::HookPrograms;
 use super::*;
