@@ -25,6 +25,7 @@
 //! ```
 
 mod approvals;
+mod claims;
 mod critical;
 mod danger;
 pub mod display;
@@ -45,6 +46,7 @@ mod read_only;
 pub mod redact;
 mod rule;
 mod rulebook;
+mod seal;
 mod settings;
 pub mod shell;
 mod shell_rule;
@@ -54,6 +56,7 @@ pub mod trust;
 mod wildcard;
 
 pub use approvals::{Approval, ApprovalBook};
+pub use claims::{Claims, Held, Taken};
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, Decision, Judgement, Reason};
 pub use kept::KeptError;
@@ -61,4 +64,5 @@ pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
 pub use place::{NoLinks, Places, Resolver};
 pub use rule::{Effect, Rule, Warning};
+pub use seal::Seal;
 pub use settings::{Layer, Settings, SettingsError, Trust};

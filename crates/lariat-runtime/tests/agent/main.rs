@@ -16,6 +16,7 @@ mod moments;
 mod observing;
 mod panics;
 mod permission;
+mod plan;
 mod recovery;
 mod running;
 mod secrets;
