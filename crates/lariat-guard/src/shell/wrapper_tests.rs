@@ -1,4 +1,6 @@
 use super::super::{Script, analyse};
+use super::{Inside, inside};
+use crate::shell::Word;
 
 fn seen(text: &str) -> Vec<String> {
     let Script { commands, .. } = analyse(text);
@@ -79,5 +81,13 @@ fn commands_that_run_nothing_stay_what_they_are() {
     for text in ["command -v git", "timeout --version", "env", "nohup", "bash file.sh", "bash --version"] {
         assert_eq!(seen(text), [text]);
         assert_eq!(analyse(text).doubts, [], "{text}");
+    }
+}
+
+#[test]
+fn after_a_variable_an_option_may_be_a_program() {
+    for text in ["env A=1 -u B cat", "env -u A B=1 -u C cat", "sudo A=1 -u root cat", "env A=1 -- cat"] {
+        let words: Vec<Word> = text.split(' ').map(Word::known).collect();
+        assert_eq!(inside(&words), Inside::Hidden, "{text}");
     }
 }
