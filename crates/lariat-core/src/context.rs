@@ -126,6 +126,8 @@ pub struct Compacted {
     pub edits: Vec<CompactionEdit>,
     /// What making it cost.
     pub usage: Usage,
+    /// Why room must not be made, when somebody forbade it.
+    pub refused: Option<String>,
 }
 
 /// The tiers that need no model: clear old tool output, then drop the middle.
@@ -135,7 +137,7 @@ pub struct TieredCompaction;
 impl CompactionStrategy for TieredCompaction {
     fn compact<'a>(&'a self, query: CompactionQuery, _cancel: CancellationToken) -> BoxFuture<'a, Compacted> {
         let edits = compact_messages(&query);
-        Box::pin(std::future::ready(Compacted { edits, usage: Usage::default() }))
+        Box::pin(std::future::ready(Compacted { edits, ..Compacted::default() }))
     }
 }
 

@@ -1,7 +1,9 @@
-//! In-process hooks and input filters of the embedding program.
+//! In-process hooks and input filters of the embedding program, and the hooks of a session.
 //!
-//! Owns the contracts. The order in which hooks and events alternate is kept by the machine (seed 002, "Event Hook
+//! Owns the contracts; those of a session are in `hooks/session.rs`. The order in which hooks and events alternate is kept by the machine (seed 002, "Event Hook
 //! Ordering"); hooks are synchronous and short, and a hook that panics counts as `false`.
+
+mod session;
 
 use serde_json::Value;
 
@@ -9,6 +11,8 @@ use crate::id::ToolCallId;
 use crate::message::AgentMessage;
 use crate::transcript::Window;
 use crate::usage::Usage;
+
+pub use session::{HookAnswer, Moment, MomentKind, SessionHooks, SessionSource};
 
 /// Which hooks an implementation wants called. What nobody wants costs nothing: it needs no durable barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::content::ToolCall;
+use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
 
@@ -247,6 +248,11 @@ pub trait PermissionPolicy: Send + Sync {
     ) -> BoxFuture<'a, ()> {
         let _ = (query, result);
         Box::pin(std::future::ready(()))
+    }
+
+    /// Whoever wants to be told of the session's other moments.
+    fn session_hooks(&self) -> Option<&dyn SessionHooks> {
+        None
     }
 }
 

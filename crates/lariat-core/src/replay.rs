@@ -11,6 +11,7 @@ mod world;
 use std::sync::Arc;
 
 use crate::event::{AgentEvent, Event, LoopStart, Recorded};
+use crate::hooks::MomentKind;
 use crate::id::LoopId;
 use crate::message::AgentMessage;
 use crate::run::{Effect, Input, Run, RunConfig, ToolTraits};
@@ -47,7 +48,9 @@ pub struct Divergence {
 /// A configuration that fits a recorded session: its tools are those that were started, and nothing is limited. Use the
 /// real one where it is known; a difference in limits shows as a divergence.
 pub fn config_of(records: &[Event]) -> RunConfig {
-    let mut config = RunConfig { repetition: None, ..RunConfig::default() };
+    // What hooks had nothing to say about is not recorded, so asking them changes nothing.
+    let moments = [MomentKind::Stop, MomentKind::PostCompact].into();
+    let mut config = RunConfig { repetition: None, moments, ..RunConfig::default() };
     let traits = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
     for record in records {
         match &record.event {
@@ -159,6 +162,16 @@ impl Player<'_> {
         for (queue, message) in early {
             run.handle(Input::Queued { queue, message }, self.stamp());
         }
+        // A stop that is recorded right after the start was heard before it, or leads to the same.
+        let begun =
+            self.expected.iter().skip_while(|record| !matches!(record.event, AgentEvent::AgentStart(_)));
+        match begun.map(|record| &record.event).nth(1) {
+            Some(AgentEvent::AbortRequested) => run.handle(Input::Cancel, self.stamp()),
+            Some(AgentEvent::HookStopped { reason }) => {
+                run.handle(Input::Halt { reason: reason.clone() }, self.stamp());
+            }
+            _ => {}
+        }
         run.handle(Input::Begin, self.stamp());
         // Every round takes in something that was recorded, or ends.
         loop {
@@ -251,7 +264,14 @@ impl Player<'_> {
                 {
                     prompts.push(AgentMessage::clone(message));
                 }
-                AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. } if opened => break,
+                // What comes after a compaction was said by hooks.
+                AgentEvent::MessageEnd { .. }
+                | AgentEvent::TurnEnd { .. }
+                | AgentEvent::Compaction { .. }
+                    if opened =>
+                {
+                    break;
+                }
                 _ => {}
             }
         }

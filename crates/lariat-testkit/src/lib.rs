@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod conformance;
 pub mod executor;
+pub mod hooks;
 pub mod journal;
 pub mod model;
 pub mod policy;
@@ -23,6 +24,7 @@ pub mod wire;
 
 pub use clock::{EPOCH, VirtualClock};
 pub use executor::{Executor, Halt, Step, TaskId, block_on};
+pub use hooks::ScriptedHooks;
 pub use journal::{Fault, FaultRates, FaultyStore};
 pub use model::{Reply, ScriptedModel, StrictChecker};
 pub use policy::{Answer, ScriptedApprover, ScriptedPolicy};

@@ -10,9 +10,12 @@ use std::time::Duration;
 use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::content::ToolCall;
+use lariat_core::hooks::SessionHooks;
 use lariat_core::permission::{
     Approver, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
+
+use crate::hooks::ScriptedHooks;
 
 /// An answer and when it comes.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +38,7 @@ impl<T> From<T> for Answer<T> {
 }
 
 impl<T> Answer<T> {
-    async fn given(self, clock: &dyn Clock) -> T {
+    pub(crate) async fn given(self, clock: &dyn Clock) -> T {
         match self {
             Self::Now(answer) => answer,
             Self::After(duration, answer) => {
@@ -70,6 +73,7 @@ type ApproverFn = Box<dyn FnMut(&PermissionRequest) -> Answer<PermissionDecision
 pub struct ScriptedPolicy {
     clock: Arc<dyn Clock>,
     state: Mutex<(PolicyFn, Vec<ToolCall>)>,
+    hooks: Option<ScriptedHooks>,
 }
 
 impl ScriptedPolicy {
@@ -78,7 +82,14 @@ impl ScriptedPolicy {
         clock: Arc<dyn Clock>,
         script: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
     ) -> Self {
-        Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None }
+    }
+
+    /// Brings hooks of the session along.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: ScriptedHooks) -> Self {
+        self.hooks = Some(hooks);
+        self
     }
 
     /// The calls it was asked about, in order.
@@ -98,6 +109,10 @@ impl PermissionPolicy for ScriptedPolicy {
             };
             answer.given(&*self.clock).await
         })
+    }
+
+    fn session_hooks(&self) -> Option<&dyn SessionHooks> {
+        self.hooks.as_ref().map(|hooks| hooks as &dyn SessionHooks)
     }
 }
 

@@ -449,7 +449,9 @@ pub use lariat_core::event::{
     AgentEvent, ContinuationKind, Event, EventRecord, LimitKind, QueueKind, RunOutcome, StreamDelta,
     TurnTrigger,
 };
-pub use lariat_core::hooks::{FilterResult, Hooks, InputFilter};
+pub use lariat_core::hooks::{
+    FilterResult, HookAnswer, Hooks, InputFilter, Moment, MomentKind, SessionHooks,
+};
 pub use lariat_core::id::{AgentId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 pub use lariat_core::message::{
     AgentMessage, AssistantMessage, ExtensionMessage, Message, SharedMessage, StopReason, ToolResultMessage,
@@ -489,6 +491,11 @@ pub struct Stores;
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/permissions.md")]
 pub struct Permissions;
+
+/// The code in the reference of hooks, as tests.
+#[cfg(all(doctest, feature = "tools"))]
+#[doc = include_str!("../../../docs/hooks.md")]
+pub struct HookReference;
 
 /// The code in the guide to the tools, as tests.
 #[cfg(all(doctest, feature = "tools"))]

@@ -116,6 +116,18 @@ pub enum AgentEvent {
     },
     /// Somebody asked the loop to end now. Durable, so that a crash does not turn "stop" into "go on".
     AbortRequested,
+    /// A hook said that the loop must not go on. Durable for the same reason.
+    HookStopped {
+        /// Why.
+        reason: String,
+    },
+    /// The model was done, and a hook wants it to go on. Comes before the queued message that says so to the model.
+    StopBlocked {
+        /// Why.
+        reason: String,
+        /// The message.
+        message_id: MessageId,
+    },
     /// An input filter blocked the prompt.
     InputRejected {
         /// Why.
@@ -347,6 +359,8 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "ToolExecutionEnd",
     "ProgressMessage",
     "AbortRequested",
+    "HookStopped",
+    "StopBlocked",
     "InputRejected",
     "InputWarned",
     "ParallelLoopStart",
@@ -554,7 +568,7 @@ pub enum RunOutcome {
     Rejected,
     /// The run was cancelled.
     Aborted,
-    /// `before_loop` or `before_turn` returned false.
+    /// `before_loop` or `before_turn` returned false, or a hook said that the run must not go on (`HookStopped`).
     StoppedByHook,
     /// A limit was reached.
     LimitReached {

@@ -11,11 +11,14 @@ use crate::context::Compacted;
 use crate::event::{
     AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, LimitKind, Recorded, RunOutcome,
 };
+use crate::hooks::HookAnswer;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessage};
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionRequest, Verdict};
-use crate::run::{DENIED, Effect, Filtered, Input, ModelSignal, NOTE_PREFIX, OpId, SKIPPED_BY_HOOK};
+use crate::run::{
+    DENIED, Effect, Filtered, Input, ModelSignal, NOTE_PREFIX, OpId, SKIPPED_BY_HOOK, hook_context,
+};
 use crate::tool::{ToolError, ToolResult};
 
 /// Questions that wait.
@@ -23,6 +26,7 @@ use crate::tool::{ToolError, ToolResult};
 pub(super) struct World {
     hook: bool,
     filter: bool,
+    told: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
     deadline: Option<OpId>,
@@ -36,11 +40,13 @@ impl World {
         match effect {
             Effect::Hook(call) => self.hook |= call.expects_answer(),
             Effect::Filter { .. } => self.filter = true,
+            Effect::Tell { op, .. } => self.told = Some(op),
             Effect::CallModel { op, .. } => self.model = Some(op),
             Effect::Compact { op, .. } => self.compaction = Some(op),
             // The first timer is the one for the whole run; the others watch over what is answered at once here.
             Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
             Effect::Abandon { op } => {
+                self.told.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
             }
@@ -57,6 +63,7 @@ impl World {
         let one = [
             (self.hook, "a hook"),
             (self.filter, "the input filters"),
+            (self.told.is_some(), "the hooks of the session"),
             (self.model.is_some(), "the model"),
             (self.compaction.is_some(), "a compaction"),
         ];
@@ -85,6 +92,9 @@ impl World {
         if self.filter {
             self.filter = false;
             return Some(vec![Input::Filtered(filtered(rest))]);
+        }
+        if let Some(op) = self.told.take() {
+            return Some(vec![Input::Told { op, answer: told(next) }]);
         }
         match next {
             AgentEvent::PermissionRequired { request } => {
@@ -123,12 +133,15 @@ impl World {
             AgentEvent::Compaction { edits, usage, .. } => {
                 let edits = edits.iter().map(|edit| translated(edit, names)).collect();
                 let op = self.compaction.take()?;
-                let compacted = Compacted { edits, usage: *usage };
+                let compacted = Compacted { edits, usage: *usage, refused: None };
                 Some(vec![Input::Compacted { op, compacted }])
             }
             AgentEvent::CompactionRefused { usage, .. } => {
                 let op = self.compaction.take()?;
-                Some(vec![Input::Compacted { op, compacted: Compacted { edits: Vec::new(), usage: *usage } }])
+                Some(vec![Input::Compacted {
+                    op,
+                    compacted: Compacted { usage: *usage, ..Compacted::default() },
+                }])
             }
             _ => None,
         }
@@ -141,6 +154,7 @@ impl World {
                 Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
             }
             AgentEvent::AbortRequested => Some(Input::Cancel),
+            AgentEvent::HookStopped { reason } => Some(Input::Halt { reason: reason.clone() }),
             AgentEvent::LimitReached { limit: LimitKind::Duration, .. } => {
                 self.deadline.map(|op| Input::Timer { op })
             }
@@ -220,7 +234,19 @@ fn filtered(rest: &[Event]) -> Filtered {
             _ => break,
         }
     }
-    Filtered::Pass { warnings }
+    // What hooks added is part of the prompt as it was recorded.
+    Filtered::Pass { context: Vec::new(), warnings }
+}
+
+/// What hooks must have said for this to be recorded next.
+fn told(next: &AgentEvent) -> HookAnswer {
+    match next {
+        AgentEvent::StopBlocked { reason, .. } => HookAnswer::blocks(reason),
+        AgentEvent::MessageEnd { message: Recorded::Full(message) } => {
+            HookAnswer { context: hook_context(message), ..HookAnswer::default() }
+        }
+        _ => HookAnswer::default(),
+    }
 }
 
 /// The stream that makes this reply.

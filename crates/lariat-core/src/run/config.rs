@@ -1,13 +1,13 @@
 //! What a run is configured with. Shared by reference between runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 use crate::event::TurnTrigger;
-use crate::hooks::HookInterest;
+use crate::hooks::{HookInterest, MomentKind};
 use crate::tool::{AgentTool, ToolEffects};
 
 /// Time without an event of a model stream after which it counts as broken. Longer than the limits of our own
@@ -42,6 +42,8 @@ pub struct RunConfig {
     pub hooks: HookInterest,
     /// Whether input filters are registered.
     pub has_filters: bool,
+    /// Moments that the session's hooks want to be told of.
+    pub moments: BTreeSet<MomentKind>,
     /// Provider name for assistant messages.
     pub provider: String,
     /// Model id for assistant messages, until the service reports one.
@@ -65,6 +67,7 @@ impl Default for RunConfig {
             stall_timeout: STALL_TIMEOUT,
             hooks: HookInterest::None,
             has_filters: false,
+            moments: BTreeSet::new(),
             provider: String::new(),
             model: String::new(),
             fallbacks: Vec::new(),

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::content::ToolCall;
 use crate::event::{CompactionCause, EventRecord, RunOutcome};
+use crate::hooks::Moment;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::permission::PermissionRequest;
@@ -16,7 +17,7 @@ use crate::time::Timestamp;
 use crate::transcript::Window;
 use crate::usage::Usage;
 
-/// Names a model call, a timer or a compaction, so that late answers can be told from current ones.
+/// Names a model call, a timer, a compaction or a question to hooks, so that late answers can be told from current ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpId(pub u64);
 
@@ -30,6 +31,8 @@ pub enum Effect {
     Hook(HookCall),
     /// Put the prompts through the input filters; answered with `Filtered`.
     Filter {
+        /// Names the judging.
+        op: OpId,
         /// The prompts.
         prompts: Vec<AgentMessage>,
     },
@@ -64,10 +67,17 @@ pub enum Effect {
         /// Estimated tokens now.
         tokens: u64,
     },
-    /// A model call, timer or compaction is not needed any more.
+    /// A model call, timer, compaction, judging or question to hooks is not needed any more.
     Abandon {
         /// Which.
         op: OpId,
+    },
+    /// Tell the session's hooks; answered with `Told`.
+    Tell {
+        /// Names the question.
+        op: OpId,
+        /// What.
+        moment: Moment,
     },
     /// Put a call through the gate; answered with `Authorized`.
     Authorize {
@@ -107,6 +117,7 @@ impl Effect {
             self,
             Self::Hook(_)
                 | Self::Filter { .. }
+                | Self::Tell { .. }
                 | Self::CallModel { .. }
                 | Self::Compact { .. }
                 | Self::Authorize { .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::state::LastTurn;
 use super::stop::exceeded;
-use super::{Activity, Effect, Ending, Filtered, HookCall, Run};
+use super::{Activity, Effect, Ending, Filtered, HookCall, Run, hook_note};
 use crate::config::QueueMode;
 use crate::content::Content;
 use crate::event::{AgentEvent, ContinuationKind, MessageRef, QueueKind, Recorded, RunOutcome, TurnTrigger};
@@ -59,6 +59,9 @@ impl Run {
         if self.state.aborted {
             self.record(AgentEvent::AbortRequested);
         }
+        if let Some(reason) = self.state.halted.clone() {
+            self.record(AgentEvent::HookStopped { reason });
+        }
         self.arm_deadline();
     }
 
@@ -74,34 +77,44 @@ impl Run {
     }
 
     pub(super) fn on_filtered(&mut self, filtered: Filtered) {
-        if !matches!(self.activity, Activity::Filtering) {
+        if !matches!(self.activity, Activity::Filtering { .. }) {
             return;
         }
         self.activity = Activity::None;
         self.entry.filtered = true;
         match filtered {
             Filtered::Reject { reason } => self.record(AgentEvent::InputRejected { reason }),
-            Filtered::Pass { warnings } => {
+            Filtered::Pass { context, warnings } => {
+                context.iter().for_each(|context| self.append_to_prompt(hook_note(context)));
                 for warning in warnings {
-                    let last = self.entry.prompts.iter_mut().rev().find(|prompt| prompt.as_user().is_some());
-                    if let Some(AgentMessage::Llm(llm)) = last {
-                        llm.message.content_mut().push(Content::text(format!("[Warning: {warning}]")));
-                    }
+                    self.append_to_prompt(format!("[Warning: {warning}]"));
                     self.record(AgentEvent::InputWarned { warning });
                 }
             }
         }
     }
 
+    fn append_to_prompt(&mut self, text: String) {
+        let last = self.entry.prompts.iter_mut().rev().find(|prompt| prompt.as_user().is_some());
+        if let Some(AgentMessage::Llm(llm)) = last {
+            llm.message.content_mut().push(Content::text(text));
+        }
+    }
+
     /// No turn is open: end, or begin the next one.
     fn between_turns(&mut self) -> Step {
         if let Some(outcome) = self.due_end() {
+            if outcome == RunOutcome::Completed && self.asks_before_stop() {
+                self.tell_stop();
+                return Step::Waiting;
+            }
             self.end(outcome);
             return Step::Taken;
         }
         if self.config.has_filters && !self.entry.filtered && !self.entry.prompts.is_empty() {
-            self.out.push_back(Effect::Filter { prompts: self.entry.prompts.clone() });
-            self.activity = Activity::Filtering;
+            let op = self.op();
+            self.out.push_back(Effect::Filter { op, prompts: self.entry.prompts.clone() });
+            self.activity = Activity::Filtering { op };
             return Step::Waiting;
         }
         if let Some((limit, note)) = exceeded(&self.config, &self.state, self.now) {
@@ -150,6 +163,7 @@ impl Run {
         let turn_index = self.state.turns;
         self.entry.turn_hook_passed = false;
         self.entry.threshold_tried = false;
+        self.entry.may_stop = false;
         self.flights.clear();
         self.record(AgentEvent::TurnStart { turn_index, triggered_by: self.trigger(turn_index) });
         for mut prompt in std::mem::take(&mut self.entry.prompts) {

@@ -2,6 +2,7 @@
 
 use crate::context::Compacted;
 use crate::event::QueueKind;
+use crate::hooks::HookAnswer;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::model::{ProviderError, StreamEvent};
@@ -41,6 +42,18 @@ pub enum Input {
         op: OpId,
         /// The overlay it proposes.
         compacted: Compacted,
+    },
+    /// The session's hooks answered.
+    Told {
+        /// Which question.
+        op: OpId,
+        /// The answer.
+        answer: HookAnswer,
+    },
+    /// A hook said that the run must not go on.
+    Halt {
+        /// Why.
+        reason: String,
     },
     /// The gate decided about a call.
     Authorized {
@@ -92,11 +105,13 @@ impl ModelSignal {
     }
 }
 
-/// What the input filters say about the prompts together.
+/// What input filters and hooks say about the prompts together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filtered {
-    /// Go on; the warnings are appended to the last user message.
+    /// Go on; contexts and warnings are appended to the last user message.
     Pass {
+        /// What hooks want the model to know.
+        context: Vec<String>,
         /// What filters warned of.
         warnings: Vec<String>,
     },

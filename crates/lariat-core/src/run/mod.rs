@@ -19,6 +19,7 @@ mod reply;
 mod snapshot;
 mod state;
 mod stop;
+mod tell;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub use snapshot::LoopSnapshot;
 
 use crate::content::Content;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};
+use crate::hooks::MomentKind;
 use crate::id::{EventId, LoopId, MessageId, TurnId};
 use crate::message::{AgentMessage, SharedMessage};
 use crate::planted::{Planted, planted};
@@ -45,6 +47,7 @@ pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
 use reply::ModelCall;
 use state::LoopState;
 pub(crate) use state::NOTE_PREFIX;
+pub(crate) use tell::{hook_context, hook_note};
 
 /// One run of the loop.
 #[derive(Debug)]
@@ -74,11 +77,17 @@ enum Activity {
     #[default]
     None,
     BeforeLoop,
-    Filtering,
+    Filtering {
+        op: OpId,
+    },
     BeforeTurn,
     Compacting {
         op: OpId,
         cause: crate::event::CompactionCause,
+    },
+    Telling {
+        op: OpId,
+        about: MomentKind,
     },
     Calling(Box<ModelCall>),
     BackingOff {
@@ -95,6 +104,8 @@ struct Entry {
     filtered: bool,
     turn_hook_passed: bool,
     threshold_tried: bool,
+    /// Hooks have nothing against the end of the run.
+    may_stop: bool,
 }
 
 /// Why a loop cannot be started.
@@ -209,6 +220,8 @@ impl Run {
             Input::Model { op, signal } => self.on_model(op, signal),
             Input::Timer { op } => self.on_timer(op),
             Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
+            Input::Told { op, answer } => self.on_told(op, answer),
+            Input::Halt { reason } => self.on_halt(reason),
             Input::Authorized { call, verdict } => self.on_authorized(&call, verdict),
             Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),
             Input::ToolFinished { call, result } => self.on_tool_finished(&call, result),

@@ -317,6 +317,7 @@ impl Run {
         let overlaid = self.state.transcript.overlaid(&compacted.edits);
         let after = overlaid.map(|transcript| ContextTracker::of(&transcript.window(), context).used());
         let refusal = match after {
+            _ if compacted.refused.is_some() => compacted.refused,
             Err(why) => Some(why.to_string()),
             Ok(_) if compacted.edits.is_empty() => Some("there is nothing left to compact".to_owned()),
             // A fifth: less would bring the next compaction within a turn or two.
@@ -324,13 +325,15 @@ impl Run {
                 Some(format!("it would shrink only from {before} to {after} tokens"))
             }
             Ok(after) => {
+                let edits = Arc::new(compacted.edits);
                 self.record(AgentEvent::Compaction {
                     cause,
-                    edits: Arc::new(compacted.edits),
+                    edits: Arc::clone(&edits),
                     tokens_before: before,
                     tokens_after: after,
                     usage: compacted.usage,
                 });
+                self.tell_compacted(cause, &edits);
                 None
             }
         };
@@ -349,7 +352,11 @@ impl Run {
             self.out.push_back(Effect::Abandon { op: call.op });
             self.record_reply(Some(call), StopReason::Aborted, Usage::default(), None);
         }
-        if let Activity::BackingOff { op, .. } | Activity::Compacting { op, .. } = self.activity {
+        if let Activity::BackingOff { op, .. }
+        | Activity::Compacting { op, .. }
+        | Activity::Filtering { op }
+        | Activity::Telling { op, .. } = self.activity
+        {
             self.out.push_back(Effect::Abandon { op });
             self.activity = Activity::None;
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Run;
 use super::effect::Effect;
-use super::state::{LastTurn, LoopState, Repetition, TurnState};
+use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
 use crate::config::ContextConfig;
 use crate::event::{LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
@@ -26,6 +26,10 @@ pub struct LoopSnapshot {
     rejection: Option<String>,
     limit: Option<LimitKind>,
     aborted: bool,
+    #[serde(default)]
+    halted: Option<String>,
+    #[serde(default)]
+    kept_going: KeptGoing,
     produced: Vec<MessageId>,
     tip: Option<MessageId>,
     steering: Vec<SharedMessage>,
@@ -85,6 +89,8 @@ impl LoopState {
             rejection: self.rejection.clone(),
             limit: self.limit,
             aborted: self.aborted,
+            halted: self.halted.clone(),
+            kept_going: self.kept_going,
             produced: self.produced.iter().map(MessageRef::id).collect(),
             tip: self.tip,
             steering: self.steering.iter().cloned().collect(),
@@ -118,6 +124,8 @@ impl LoopState {
         state.rejection.clone_from(&saved.rejection);
         state.limit = saved.limit;
         state.aborted = saved.aborted;
+        state.halted.clone_from(&saved.halted);
+        state.kept_going = saved.kept_going;
         state.produced = saved.produced.iter().map(reference).collect();
         state.tip = saved.tip;
         state.steering = saved.steering.iter().cloned().collect();

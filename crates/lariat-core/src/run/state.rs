@@ -36,6 +36,8 @@ pub(super) struct LoopState {
     pub(super) rejection: Option<String>,
     pub(super) limit: Option<LimitKind>,
     pub(super) aborted: bool,
+    /// Why a hook wants it to end.
+    pub(super) halted: Option<String>,
     pub(super) transcript: Transcript,
     pub(super) tracker: ContextTracker,
     pub(super) produced: Vec<MessageRef>,
@@ -49,6 +51,7 @@ pub(super) struct LoopState {
     pub(super) usage: Usage,
     pub(super) repetition: Repetition,
     pub(super) refused_compactions: u32,
+    pub(super) kept_going: KeptGoing,
     context: Option<ContextConfig>,
     active: Duration,
     last_seen: Option<Timestamp>,
@@ -105,6 +108,13 @@ pub(super) struct Repetition {
     pub(super) count: u32,
 }
 
+/// How often hooks kept the run from ending, in a row, and the message of the last time.
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct KeptGoing {
+    pub(super) count: u32,
+    message: Option<MessageId>,
+}
+
 impl LoopState {
     pub(super) fn new(transcript: Transcript, context: Option<ContextConfig>) -> Self {
         Self {
@@ -113,6 +123,7 @@ impl LoopState {
             rejection: None,
             limit: None,
             aborted: false,
+            halted: None,
             transcript,
             tracker: ContextTracker::default(),
             produced: Vec::new(),
@@ -125,6 +136,7 @@ impl LoopState {
             usage: Usage::default(),
             repetition: Repetition::default(),
             refused_compactions: 0,
+            kept_going: KeptGoing::default(),
             context,
             active: Duration::ZERO,
             last_seen: None,
@@ -149,7 +161,9 @@ impl LoopState {
     /// Why the run should end as soon as it can.
     pub(super) fn stopping(&self) -> Option<RunOutcome> {
         let limit = self.limit.map(|limit| RunOutcome::LimitReached { limit });
-        limit.or_else(|| self.aborted.then_some(RunOutcome::Aborted))
+        let aborted = || self.aborted.then_some(RunOutcome::Aborted);
+        let halted = || self.halted.as_ref().map(|_| RunOutcome::StoppedByHook);
+        limit.or_else(aborted).or_else(halted)
     }
 
     /// When the last event of the loop was recorded.
@@ -190,6 +204,10 @@ impl LoopState {
             AgentEvent::AgentEnd { outcome, .. } => self.ended = Some(outcome.clone()),
             AgentEvent::InputRejected { reason } => self.rejection = Some(reason.clone()),
             AgentEvent::AbortRequested => self.aborted = true,
+            AgentEvent::HookStopped { reason } => self.halted = Some(reason.clone()),
+            AgentEvent::StopBlocked { message_id, .. } => {
+                self.kept_going = KeptGoing { count: self.kept_going.count + 1, message: Some(*message_id) };
+            }
             AgentEvent::LimitReached { limit, .. } => self.limit = Some(*limit),
             AgentEvent::TurnStart { turn_index, .. } => {
                 self.turns = turn_index.saturating_add(1);
@@ -198,6 +216,10 @@ impl LoopState {
             }
             AgentEvent::TurnEnd { .. } => self.close_turn(),
             AgentEvent::MessageQueued { queue, message } => {
+                // Somebody else than the hook spoke: from here on it is another matter.
+                if self.kept_going.message != Some(message.id()) {
+                    self.kept_going = KeptGoing::default();
+                }
                 self.queue_mut(*queue).push_back(Arc::clone(message));
             }
             AgentEvent::MessageEnd { message } => self.apply_message(message),

@@ -1,6 +1,6 @@
-//! Ending early: cancellation, deadline, limits.
+//! Ending early: cancellation, a hook's word, deadline, limits.
 //!
-//! Owns when a limit counts as exceeded. Both ways of stopping are recorded first, so that a crash in the middle of
+//! Owns when a limit counts as exceeded. All ways of stopping are recorded first, so that a crash in the middle of
 //! stopping still ends in a stop.
 
 use super::config::RunConfig;
@@ -20,6 +20,18 @@ impl Run {
         } else {
             // Nothing is recorded of this loop yet; it ends as soon as its first hook answered.
             self.state.aborted = true;
+        }
+        self.break_off();
+    }
+
+    pub(super) fn on_halt(&mut self, reason: String) {
+        if self.state.stopping().is_some() {
+            return;
+        }
+        if self.state.started {
+            self.record(AgentEvent::HookStopped { reason });
+        } else {
+            self.state.halted = Some(reason);
         }
         self.break_off();
     }

@@ -24,6 +24,10 @@ pub struct Handler {
     pub timeout: Duration,
     /// What its failure means on an event that it may block.
     pub on_failure: OnFailure,
+    /// It is told and not waited for, and decides nothing (`async`).
+    pub background: bool,
+    /// It is told once in a session.
+    pub once: bool,
     /// What a person reads while it runs.
     pub status: Option<String>,
     /// The file that configures it.
@@ -103,13 +107,13 @@ impl HookBook {
         problems
     }
 
-    /// The handlers of an event about something of these names, each once.
-    pub fn matching<'a>(&'a self, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
-        let mut found: Vec<&Handler> = Vec::new();
-        for (on, matcher, handler) in &self.entries {
-            let same = |other: &&Handler| other.way == handler.way && other.condition == handler.condition;
-            if *on == event && matcher.matches(names) && !found.iter().any(same) {
-                found.push(handler);
+    /// The handlers of an event about something of these names, each once, with their places in the book.
+    pub fn matching<'a>(&'a self, event: HookEvent, names: &[&str]) -> Vec<(usize, &'a Handler)> {
+        let mut found: Vec<(usize, &Handler)> = Vec::new();
+        for (at, (on, matcher, handler)) in self.entries.iter().enumerate() {
+            let matches = *on == event && (!event.has_matcher() || matcher.matches(names));
+            if matches && !found.iter().any(|(_, other)| handler.is_like(other)) {
+                found.push((at, handler));
             }
         }
         found
@@ -122,6 +126,14 @@ impl HookBook {
 }
 
 impl Handler {
+    /// True when telling both would be telling one twice. One that is waited for stands for no other.
+    fn is_like(&self, other: &Self) -> bool {
+        self.way == other.way
+            && self.condition == other.condition
+            && self.background == other.background
+            && self.once == other.once
+    }
+
     fn read(event: HookEvent, entry: &Value, origin: &str) -> Result<Self, String> {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
         let texts = |name: &str| {
@@ -148,6 +160,16 @@ impl Handler {
             Some("block") | None => OnFailure::Block,
             Some(other) => return Err(format!("`on_failure` is `block` or `proceed`, not `{other}`")),
         };
+        let flag = |name: &str| entry.get(name).and_then(Value::as_bool).unwrap_or_default();
+        if text("if").is_some() && !event.is_about_a_call() {
+            return Err("`if` counts for calls of tools only".to_owned());
+        }
+        if flag("asyncRewake") {
+            return Err("`asyncRewake` is not supported".to_owned());
+        }
+        if flag("async") && matches!(way, Way::Post { .. }) {
+            return Err("only a command can be `async`".to_owned());
+        }
         let seconds = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
         let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         Ok(Self {
@@ -155,6 +177,8 @@ impl Handler {
             condition: text("if"),
             timeout: timeout.unwrap_or_else(|| default_timeout(event)),
             on_failure,
+            background: flag("async"),
+            once: flag("once"),
             status: text("statusMessage"),
             origin: origin.to_owned(),
         })

@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
@@ -121,6 +121,10 @@ fn what_cannot_be_used_is_told() {
     assert!(book.is_empty(HookEvent::PreToolUse));
 }
 
+fn matching<'a>(book: &'a HookBook, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
+    book.matching(event, names).into_iter().map(|(_, handler)| handler).collect()
+}
+
 #[test]
 fn handlers_are_read_with_their_defaults() {
     let book = book(&json!({
@@ -131,7 +135,7 @@ fn handlers_are_read_with_their_defaults() {
         ]}],
         "UserPromptSubmit": [{"hooks": [{"command": "p"}]}]
     }));
-    let handlers = book.matching(HookEvent::PreToolUse, &["Bash"]);
+    let handlers = matching(&book, HookEvent::PreToolUse, &["Bash"]);
     assert_eq!(handlers.len(), 3);
     assert_eq!(
         (&handlers[0].way, handlers[0].timeout),
@@ -140,7 +144,7 @@ fn handlers_are_read_with_their_defaults() {
     assert_eq!(handlers[1].way, Way::Program("check".into(), vec!["-x".into()]));
     assert_eq!((handlers[1].timeout, handlers[2].on_failure), (Duration::from_secs(600), OnFailure::Proceed));
     assert_eq!(book.matching(HookEvent::PreToolUse, &["Read"]).len(), 0);
-    assert_eq!(book.matching(HookEvent::UserPromptSubmit, &[])[0].timeout, Duration::from_secs(30));
+    assert_eq!(matching(&book, HookEvent::UserPromptSubmit, &[])[0].timeout, Duration::from_secs(30));
 }
 
 /// Answers by the command's text; remembers what it was told.
@@ -175,11 +179,10 @@ fn all_handlers_of_an_event_are_told_once_and_together() {
         .with("tool_input", json!({"command": "rm x"}))
         .with("session_id", "forged");
     let runner = Scripted::default();
+    let spent = Spent::default();
     let fired = |condition: bool| {
-        futures_util::FutureExt::now_or_never(fire(&book, &runner, &told, &["bash", "Bash"], move |_| {
-            condition
-        }))
-        .unwrap()
+        let round = Round::of(&book, &spent, &told, &["bash", "Bash"], move |_| condition).unwrap();
+        futures_util::FutureExt::now_or_never(round.outcome(&runner)).unwrap()
     };
     let outcome = fired(false);
     assert_eq!(
@@ -194,4 +197,74 @@ fn all_handlers_of_an_event_are_told_once_and_together() {
         (&input["session_id"], &input["hook_event_name"], &input["tool_name"]),
         (&json!("s"), &json!("PreToolUse"), &json!("Bash"))
     );
+}
+
+/// How many handlers of an event are waited for and how many are not.
+fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (usize, usize) {
+    let told = Told::new(event, session, "/w");
+    let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
+    Round::of(book, spent, &told, &["startup"], |_| true).map_or((0, 0), |round| {
+        let unwaited = round.unwaited(&runner);
+        let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
+        (usize::from(outcome.decision.is_some()), unwaited.len())
+    })
+}
+
+#[test]
+fn a_handler_that_is_not_waited_for_decides_nothing() {
+    let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
+    assert_eq!(counted(&book, &Spent::default(), "s", HookEvent::PreToolUse), (0, 1));
+    // It is told all the same, once it is polled.
+    let told = Told::new(HookEvent::PreToolUse, "s", "/w");
+    let runner = Arc::new(Scripted::default());
+    let dynamic: Arc<dyn HookRunner> = runner.clone();
+    let round = Round::of(&book, &Spent::default(), &told, &[], |_| true).unwrap();
+    for unwaited in round.unwaited(&dynamic) {
+        futures_util::FutureExt::now_or_never(unwaited).unwrap();
+    }
+    assert_eq!(runner.0.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_handler_that_is_told_once_is_told_once_in_a_session() {
+    let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true}]}]}));
+    let spent = Spent::default();
+    let counts = |session| counted(&book, &spent, session, HookEvent::PreToolUse).0;
+    assert_eq!([counts("a"), counts("a"), counts("b"), counts("a")], [1, 0, 1, 0]);
+    spent.forget("a");
+    assert_eq!([counts("a"), counts("b")], [1, 0]);
+}
+
+#[test]
+fn a_condition_that_does_not_hold_spends_nothing() {
+    let book =
+        book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
+    let (spent, told) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
+    assert!(Round::of(&book, &spent, &told, &[], |_| false).is_none());
+    assert!(Round::of(&book, &spent, &told, &[], |_| true).is_some());
+    assert!(Round::of(&book, &spent, &told, &[], |_| true).is_none());
+}
+
+#[test]
+fn events_about_nothing_with_a_name_pass_over_matchers() {
+    let hooks = json!([{"matcher": "startup", "hooks": [{"command": "deny"}]}]);
+    let book =
+        book(&json!({"Stop": hooks, "UserPromptSubmit": hooks, "SessionStart": hooks, "PreCompact": hooks}));
+    for event in [HookEvent::Stop, HookEvent::UserPromptSubmit, HookEvent::SessionStart] {
+        assert_eq!(book.matching(event, &["startup"]).len(), 1, "{event:?}");
+    }
+    assert_eq!(book.matching(HookEvent::Stop, &[]).len(), 1);
+    assert_eq!(book.matching(HookEvent::SessionStart, &["resume"]).len(), 0);
+    assert_eq!(book.matching(HookEvent::PreCompact, &["auto"]).len(), 0);
+}
+
+#[test]
+fn what_is_not_supported_of_a_handler_is_told() {
+    let mut book = HookBook::default();
+    let hooks = json!({"Stop": [{"hooks": [
+        {"command": "x", "asyncRewake": true}, {"command": "x", "if": "Bash(git *)"},
+        {"type": "http", "url": "http://localhost", "async": true}
+    ]}]});
+    assert_eq!(book.add("settings.json", &hooks).len(), 3);
+    assert!(book.is_empty(HookEvent::Stop));
 }

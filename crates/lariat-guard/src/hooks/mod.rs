@@ -18,7 +18,7 @@ pub use answer::{Answer, Decision, Outcome};
 pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
 pub use foreign::{foreign_input, foreign_name, own_input};
 pub use matcher::Matcher;
-pub use run::{Ended, HookRunner, fire};
+pub use run::{Ended, HookRunner, Round, Spent};
 pub use told::Told;
 
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,19 @@ impl HookEvent {
             self,
             Self::PreToolUse | Self::UserPromptSubmit | Self::Stop | Self::SubagentStop | Self::PreCompact
         )
+    }
+
+    /// True when it is about a call of a tool, so that a permission rule can be held against it.
+    pub const fn is_about_a_call(self) -> bool {
+        matches!(
+            self,
+            Self::PreToolUse | Self::PermissionRequest | Self::PostToolUse | Self::PostToolUseFailure
+        )
+    }
+
+    /// True when handlers can choose by a matcher what they hear of. Where they cannot, they hear of everything.
+    pub const fn has_matcher(self) -> bool {
+        !matches!(self, Self::UserPromptSubmit | Self::Stop)
     }
 
     /// True when the plain output of a handler is read by the model.

@@ -6,21 +6,25 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
+use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
     AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
     QueueKind, SpawnRef,
 };
+use lariat_core::hooks::{Moment, MomentKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionPolicy;
-use lariat_core::run::{Run, RunConfig, RunParts, StartError};
+use lariat_core::run::{Run, RunConfig, StartError};
 use lariat_core::session::{QueuedChange, SessionFold, SessionMemory, SessionSnapshot};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
+use crate::drive::moments::{self, Opening};
 use crate::drive::questions;
-use crate::drive::{Journal, Ports};
+use crate::drive::{Driven, Journal, Ports};
 
 /// What a loop is run with. Shared between loops.
 #[derive(Clone, Debug)]
@@ -98,6 +102,17 @@ pub struct AgentContext {
     told: bool,
     /// The journal may hold more than this: it is read before the next loop.
     stale: bool,
+    greeting: Greeting,
+}
+
+/// How far the beginning of the session was told to its hooks.
+#[derive(Debug, Default)]
+struct Greeting {
+    told: bool,
+    /// It is a new one, after another was left.
+    cleared: bool,
+    /// What hooks said that the model was not told yet.
+    remarks: Vec<String>,
 }
 
 impl AgentContext {
@@ -120,6 +135,7 @@ impl AgentContext {
             memory: SessionMemory::default(),
             told: false,
             stale: true,
+            greeting: Greeting::default(),
         }
     }
 
@@ -158,6 +174,36 @@ impl AgentContext {
         if !std::mem::replace(&mut self.told, true) {
             self.memory.answers().iter().for_each(|answered| questions::tell(policy, answered));
         }
+    }
+
+    /// A session after another was left.
+    pub(super) fn cleared(mut self) -> Self {
+        self.greeting.cleared = true;
+        self
+    }
+
+    /// Lets hooks be told again that the session begins, with the next loop.
+    pub(super) const fn greet_again(&mut self) {
+        self.greeting.told = false;
+    }
+
+    /// Tells hooks that the session begins, if that was not done yet. Cancelling ends the wait.
+    pub(super) async fn greet(&mut self, ports: &Ports, cancel: &CancellationToken) -> Opening {
+        let mut stop = None;
+        if !self.greeting.told && moments::wanted(ports, MomentKind::SessionStart) {
+            let source = match self.journal.next_seq() {
+                0 if self.greeting.cleared => SessionSource::Clear,
+                0 => SessionSource::Startup,
+                _ => SessionSource::Resume,
+            };
+            let telling = moments::tell(ports, self.journal.session_id(), Moment::SessionStart { source });
+            if let Either::Left((answer, _)) = select(std::pin::pin!(telling), cancel.cancelled()).await {
+                self.greeting.told = true;
+                self.greeting.remarks.extend(answer.context);
+                stop = answer.stop;
+            }
+        }
+        Opening { remarks: self.greeting.remarks.clone(), stop }
     }
 
     /// Reads the journal if somebody else may have written to it.
@@ -305,7 +351,7 @@ impl AgentContext {
             loop_id: None,
             event,
         };
-        let never = lariat_core::cancel::CancellationToken::new();
+        let never = CancellationToken::new();
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);
         }
@@ -332,7 +378,11 @@ impl AgentContext {
     }
 
     /// Takes back what a run left.
-    pub(super) fn end(&mut self, loop_id: LoopId, parts: RunParts, unread: Vec<(QueueKind, AgentMessage)>) {
+    pub(super) fn end(&mut self, loop_id: LoopId, driven: Driven) {
+        let Driven { parts, unread, remarked, .. } = driven;
+        if remarked {
+            self.greeting.remarks.clear();
+        }
         self.unsent.extend(unread);
         self.transcript = parts.transcript;
         self.base = parts.tip;

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use super::builder::{AgentBuilder, Callback};
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
+use super::farewell::Farewell;
 use super::loops;
 use super::output::AgentOutput;
 use super::plan::{self, Plan, PlanDecision};
@@ -54,11 +55,31 @@ struct State {
     /// The conversation as it was before the run.
     snapshot: Window,
     last_active_at: Option<Timestamp>,
+    /// A run of the session began, and its end was not told.
+    begun: bool,
 }
 
 struct Running {
     link: Arc<Link>,
     cancel: CancellationToken,
+    over: Over,
+}
+
+impl Shared {
+    /// The end of the session, if it began and its end was not told.
+    fn farewell(&self, state: &mut State, reason: &'static str) -> Option<Farewell> {
+        let begun = std::mem::take(&mut state.begun);
+        begun.then(|| Farewell::new(&self.config.ports, state.journal.session_id(), reason))?
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(farewell) = self.farewell(&mut state, "other") {
+            farewell.say_beside();
+        }
+    }
 }
 
 /// What an agent is assembled from.
@@ -105,6 +126,7 @@ impl Agent {
             waiting: VecDeque::new(),
             snapshot: Window::default(),
             last_active_at: None,
+            begun: false,
         };
         Self {
             shared: Arc::new(Shared {
@@ -283,11 +305,37 @@ impl Agent {
         if idle { self.new_session().map(Some) } else { Ok(None) }
     }
 
+    /// Ends the run, if there is one, and tells the session's hooks that it is over; waits for both, the hooks for at
+    /// most a second and a half. A later prompt goes on with the session. An agent that is dropped tells its hooks,
+    /// too, beside everything else, if it is dropped where tokio runs.
+    pub async fn close(&self) {
+        let over = self.state().running.as_ref().map(|running| {
+            running.cancel.cancel();
+            running.over.waiting()
+        });
+        if let Some(over) = over {
+            over.await;
+        }
+        let farewell = {
+            let mut state = self.state();
+            if let Some(context) = &mut state.context {
+                context.greet_again();
+            }
+            self.shared.farewell(&mut state, "other")
+        };
+        if let Some(farewell) = farewell {
+            farewell.say().await;
+        }
+    }
+
     fn rotate(&self, state: &mut State) -> SessionId {
+        if let Some(farewell) = self.shared.farewell(state, "clear") {
+            farewell.say_beside();
+        }
         let session_id = fresh_session();
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
-        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal);
+        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).cleared();
         // What the last run did not read any more is still to be said.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());
         state.waiting.extend(unsent.unwrap_or_default());
@@ -414,7 +462,9 @@ impl Agent {
                 context.queue(queue, message);
             }
             state.snapshot = context.messages();
-            state.running = Some(Running { link: Arc::clone(&link), cancel: cancel.clone() });
+            state.running =
+                Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });
+            state.begun = true;
             if !matches!(task, Task::Recover) {
                 state.last_active_at = Some(self.shared.config.ports.clock.now());
             }
@@ -480,7 +530,8 @@ impl Agent {
             let mut state = self.state();
             let context = state.context.take().ok_or(AgentError::Busy)?;
             state.snapshot = context.messages();
-            state.running = Some(Running { link: Arc::clone(&link), cancel: CancellationToken::new() });
+            let cancel = CancellationToken::new();
+            state.running = Some(Running { link: Arc::clone(&link), cancel, over: over.clone() });
             context
         };
         let published = over.clone();

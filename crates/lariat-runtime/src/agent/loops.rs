@@ -122,13 +122,15 @@ async fn drive(
 ) -> Result<AgentOutput, AgentError> {
     let loop_id = run.loop_id().clone();
     let journal = context.journal().clone();
-    let (driver, handle) = Driver::new(config.ports.clone(), config.run.clone(), journal, run, cancel);
+    let (driver, handle) =
+        Driver::new(config.ports.clone(), config.run.clone(), journal, run, cancel.clone());
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
     started(handle.clone());
+    let driver = driver.opened(context.greet(&config.ports, &cancel).await);
     let driven = Box::pin(driver.drive()).await.inspect_err(|_| context.take_back(handle.close()))?;
     let output = AgentOutput::of(loop_id.clone(), &driven);
-    context.end(loop_id, driven.parts, driven.unread);
+    context.end(loop_id, driven);
     Ok(output)
 }

@@ -6,6 +6,7 @@
 mod builder;
 mod context;
 mod error;
+mod farewell;
 mod handle;
 mod loops;
 mod output;

@@ -13,6 +13,8 @@ use lariat_core::id::{LoopId, SessionId};
 use lariat_core::permission::{PolicyQuery, Verdict};
 use lariat_core::run::Input;
 
+use super::driver::Done;
+use super::moments;
 use super::ports::Ports;
 
 /// Decides about a call.
@@ -21,7 +23,7 @@ pub(crate) fn authorize(
     session_id: &SessionId,
     loop_id: &LoopId,
     call: Arc<ToolCall>,
-) -> BoxFuture<'static, Input> {
+) -> BoxFuture<'static, Done> {
     let (ports, session_id, loop_id) = (Arc::clone(ports), session_id.clone(), loop_id.clone());
     Box::pin(async move {
         let effects = ports.effects(&call.name);
@@ -35,6 +37,7 @@ pub(crate) fn authorize(
         };
         let failed = |_| Verdict::Deny("the permission check failed".to_owned());
         let verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
-        Input::Authorized { call: call.id.clone(), verdict }
+        let input = Some(Input::Authorized { call: call.id.clone(), verdict });
+        Done { halt: moments::take_stop(&ports, &loop_id), input }
     })
 }

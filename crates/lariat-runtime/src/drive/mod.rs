@@ -12,6 +12,7 @@ mod handle;
 mod journal;
 mod mailbox;
 mod model_call;
+pub(crate) mod moments;
 mod ports;
 pub(crate) mod questions;
 pub(crate) mod redaction;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::context::CompactionStrategy;
-use lariat_core::hooks::{Hooks, InputFilter};
+use lariat_core::hooks::{Hooks, InputFilter, MomentKind};
 use lariat_core::model::{
     CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, ThinkingLevel,
     ToolChoice,
@@ -68,12 +68,16 @@ impl Ports {
         if named { model.provider.clone() } else { self.model.provider_id().to_owned() }
     }
 
-    /// The run configuration that fits these ports: its tools, hooks and filters.
+    /// The run configuration that fits these ports: its tools, hooks, filters and moments.
     pub fn run_config(&self, base: RunConfig) -> RunConfig {
         let mut config = base;
         config.tools = self.tools.traits();
         config.hooks = self.hooks.interest();
-        config.has_filters = !self.filters.is_empty();
+        let wants = |kind: &MomentKind| super::moments::wanted(self, *kind);
+        config.moments = MomentKind::ALL.into_iter().filter(wants).collect();
+        let before_prompts = [MomentKind::Prompt, MomentKind::SessionStart];
+        let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
+        config.has_filters = hooked || !self.filters.is_empty();
         config.model.clone_from(&self.request.model_config.id);
         config.provider = self.provider_name(&self.request.model_config);
         let fallback = |model: &Arc<ModelConfig>| FallbackModel {

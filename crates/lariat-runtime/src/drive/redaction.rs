@@ -1,14 +1,14 @@
 //! Secrets are taken out of what comes from the world before the machine sees it: what the machine does not know it can
 //! neither record nor show nor send.
 //!
-//! Owns where: prompts, what tools say and leave, and what services say about failures.
+//! Owns where: prompts, what tools say and leave, what hooks say, and what services say about failures.
 
 use std::borrow::Cow;
 
 use lariat_core::content::Content;
 use lariat_core::message::AgentMessage;
 use lariat_core::model::ProviderError;
-use lariat_core::run::{Input, ModelSignal};
+use lariat_core::run::{Filtered, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_guard::redact::Redactor;
 
@@ -17,6 +17,14 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { result, .. } => outcome(redactor, result),
         Input::Queued { message: said, .. } => message(redactor, said),
+        Input::Told { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
+        Input::Halt { reason } | Input::Filtered(Filtered::Reject { reason }) => text(redactor, reason),
+        Input::Filtered(Filtered::Pass { context, warnings }) => {
+            context.iter_mut().chain(warnings).for_each(|words| text(redactor, words));
+        }
+        Input::Compacted { compacted, .. } => {
+            compacted.refused.iter_mut().for_each(|words| text(redactor, words));
+        }
         Input::Model { signal: ModelSignal::Failed(error), .. } => failure(redactor, error),
         _ => {}
     }

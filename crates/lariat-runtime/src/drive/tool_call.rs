@@ -17,7 +17,9 @@ use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
+use super::driver::Done;
 use super::mailbox::{Letter, Mailbox};
+use super::moments;
 use super::ports::Ports;
 use super::redaction;
 
@@ -41,7 +43,7 @@ pub(crate) fn start(
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
     parent: &CancellationToken,
-) -> (ToolLeash, BoxFuture<'static, Input>) {
+) -> (ToolLeash, BoxFuture<'static, Done>) {
     let leash = ToolLeash {
         id: call.id.clone(),
         tool_name: call.name.clone(),
@@ -90,7 +92,8 @@ pub(crate) fn start(
         // Hooks are programs of others: they are told what everybody may know.
         redaction::outcome(&ports.redactor, &mut result);
         look_at(&*ports.policy, query, &mut result, &cut).await;
-        Input::ToolFinished { call: call.id.clone(), result }
+        let input = Some(Input::ToolFinished { call: call.id.clone(), result });
+        Done { halt: moments::take_stop(&ports, &loop_id), input }
     });
     (leash, future)
 }

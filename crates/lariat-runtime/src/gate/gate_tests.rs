@@ -3,10 +3,12 @@ use std::sync::Mutex;
 
 use futures_util::FutureExt;
 use lariat_core::content::ToolCall;
+use lariat_core::event::CompactionCause;
+use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionSource};
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
-use lariat_guard::hooks::{Ended, Handler, Way};
+use lariat_guard::hooks::{Ended, Handler, HookEvent, Way};
 use lariat_guard::{Level, NoLinks, Origin};
 use serde_json::{Value, json};
 
@@ -235,4 +237,123 @@ fn hooks_see_what_came_of_a_call_and_may_add_to_it() {
         .collect();
     assert_eq!(text, ["a b", "[Hook: mind the linter]", "[Hook: mind the linter]"]);
     assert_eq!(runner.0.lock().unwrap()[1]["tool_response"], "a b");
+}
+
+fn tell(gate: &Gate, moment: Moment) -> HookAnswer {
+    gate.told(&SessionId::from("s"), moment).now_or_never().unwrap()
+}
+
+#[test]
+fn every_moment_is_told_by_its_event_with_its_fields() {
+    let all = HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": "{}"}]}])));
+    let (gate, runner) = hooked("{}", Value::Object(all.into_iter().collect()));
+    let (id, kind) = ("a1".to_owned(), "explorer".to_owned());
+    let subagent = Moment::SubagentStart { agent_id: id.clone(), agent_type: kind.clone() };
+    let (continued, last_message) = (true, "bye".to_owned());
+    let cause = CompactionCause::Threshold;
+    for (moment, event, fields) in [
+        (Moment::SessionStart { source: SessionSource::Clear }, "SessionStart", json!({"source": "clear"})),
+        (Moment::SessionEnd { reason: "other".into() }, "SessionEnd", json!({"reason": "other"})),
+        (Moment::Prompt { prompt: "go".into() }, "UserPromptSubmit", json!({"prompt": "go"})),
+        (
+            Moment::Stop { continued, last_message: last_message.clone() },
+            "Stop",
+            json!({"stop_hook_active": true, "last_assistant_message": "bye"}),
+        ),
+        (Moment::PreCompact { cause }, "PreCompact", json!({"trigger": "auto", "custom_instructions": ""})),
+        (
+            Moment::PostCompact { cause: CompactionCause::Manual, summary: "short".into() },
+            "PostCompact",
+            json!({"trigger": "manual", "compact_summary": "short"}),
+        ),
+        (
+            Moment::Notification { kind: "idle".into(), message: "hello?".into() },
+            "Notification",
+            json!({"notification_type": "idle", "message": "hello?"}),
+        ),
+        (subagent, "SubagentStart", json!({"agent_id": "a1", "agent_type": "explorer"})),
+        (
+            Moment::SubagentStop { agent_id: id, agent_type: kind, continued, last_message },
+            "SubagentStop",
+            json!({"agent_id": "a1", "agent_type": "explorer", "stop_hook_active": true, "last_assistant_message": "bye"}),
+        ),
+    ] {
+        assert!(gate.wants(moment.kind()));
+        assert_eq!(tell(&gate, moment), HookAnswer::default());
+        let told = runner.0.lock().unwrap().pop().unwrap();
+        assert_eq!((&told["hook_event_name"], &told["session_id"]), (&json!(event), &json!("s")));
+        assert_eq!(told["permission_mode"], "default");
+        for (name, value) in fields.as_object().unwrap() {
+            assert_eq!(&told[name], value, "{event} {name}");
+        }
+    }
+}
+
+#[test]
+fn matchers_choose_by_source_trigger_kind_and_reason() {
+    let hooks = |matcher: &str| json!([{"matcher": matcher, "hooks": [{"command": "a remark"}]}]);
+    let (gate, runner) = hooked(
+        "{}",
+        json!({
+            "SessionStart": hooks("resume|compact"), "PreCompact": hooks("manual"), "SubagentStart": hooks("explorer"),
+            "SessionEnd": hooks("clear"), "Notification": hooks("permission_.*"), "Stop": hooks("never")
+        }),
+    );
+    let subagent = |kind: &str| Moment::SubagentStart { agent_id: "a".into(), agent_type: kind.into() };
+    let notification = |kind: &str| Moment::Notification { kind: kind.into(), message: "?".into() };
+    for (moment, expected) in [
+        (Moment::SessionStart { source: SessionSource::Startup }, 0),
+        (Moment::SessionStart { source: SessionSource::Resume }, 1),
+        (Moment::PreCompact { cause: CompactionCause::Overflow }, 0),
+        (Moment::PreCompact { cause: CompactionCause::Manual }, 1),
+        (subagent("builder"), 0),
+        (subagent("explorer"), 1),
+        (Moment::SessionEnd { reason: "other".into() }, 0),
+        (Moment::SessionEnd { reason: "clear".into() }, 1),
+        (notification("idle"), 0),
+        (notification("permission_prompt"), 1),
+        (Moment::Stop { continued: false, last_message: String::new() }, 1),
+    ] {
+        tell(&gate, moment.clone());
+        assert_eq!(std::mem::take(&mut *runner.0.lock().unwrap()).len(), expected, "{moment:?}");
+    }
+}
+
+#[test]
+fn an_answer_blocks_only_what_can_be_blocked() {
+    let moments = [
+        (Moment::Prompt { prompt: "go".into() }, true),
+        (Moment::Stop { continued: false, last_message: String::new() }, true),
+        (Moment::PreCompact { cause: CompactionCause::Threshold }, true),
+        (Moment::SessionStart { source: SessionSource::Startup }, false),
+        (Moment::SessionEnd { reason: "other".into() }, false),
+        (Moment::Notification { kind: "idle".into(), message: "?".into() }, false),
+    ];
+    for command in [r#"{"decision": "block", "reason": "no"}"#, "exit 2 no", "hang"] {
+        let all =
+            HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": command}]}])));
+        let (gate, _) = hooked("{}", Value::Object(all.into_iter().collect()));
+        for (moment, blocks) in moments.clone() {
+            let answer = tell(&gate, moment.clone());
+            assert_eq!((answer.block.is_some(), answer.stop), (blocks, None), "{command} {moment:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_that_a_hook_about_a_call_wants_is_given_once() {
+    let hooks =
+        json!({"PreToolUse": [{"hooks": [{"command": r#"{"continue": false, "stopReason": "enough"}"#}]}]});
+    let (gate, _) = hooked("{}", hooks);
+    assert_eq!(bash(&gate, "git status"), Verdict::Deny("enough".into()));
+    assert_eq!(gate.take_stop(&LoopId::from("s.c.1")), None);
+    assert_eq!(gate.take_stop(&LoopId::from("s.c.0")).as_deref(), Some("enough"));
+    assert_eq!(gate.take_stop(&LoopId::from("s.c.0")), None);
+}
+
+#[test]
+fn a_gate_without_hooks_wants_no_moment() {
+    let gate = gate("{}");
+    assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
+    assert_eq!(tell(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
 }

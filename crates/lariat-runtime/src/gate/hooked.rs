@@ -5,18 +5,19 @@ use std::convert::identity;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::content::{Content, joined_text};
-use lariat_core::id::ToolCallId;
+use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_guard::hooks::{
-    Decision, HookBook, HookEvent, HookRunner, Outcome, Told, fire, foreign_input, foreign_name, own_input,
+    Decision, HookBook, HookEvent, HookRunner, Outcome, Round, Spent, Told, foreign_input, foreign_name,
+    own_input,
 };
 use lariat_guard::{Guard, Judgement, Mode};
 
 use super::verdict;
 
-/// Calls whose notes are kept.
-const MOST_NOTES: usize = 256;
+/// Calls and loops for which something is kept.
+const MOST_KEPT: usize = 256;
 
 /// Hooks, and what they said for the model about calls that still run.
 #[derive(Default)]
@@ -24,11 +25,14 @@ pub(super) struct Hooked {
     configured: Option<(HookBook, Arc<dyn HookRunner>)>,
     cwd: String,
     notes: Mutex<BTreeMap<ToolCallId, Vec<String>>>,
+    /// Why hooks about calls want loops to end, until the driver asks.
+    stops: Mutex<BTreeMap<LoopId, String>>,
+    spent: Spent,
 }
 
 impl Hooked {
     pub(super) fn new(book: HookBook, runner: Arc<dyn HookRunner>, cwd: String) -> Self {
-        Self { configured: Some((book, runner)), cwd, notes: Mutex::default() }
+        Self { configured: Some((book, runner)), cwd, ..Self::default() }
     }
 
     /// Before a call.
@@ -36,12 +40,7 @@ impl Hooked {
         let mut outcome = self.fire(HookEvent::PreToolUse, query, mode, guard, identity).await;
         outcome.updated_input = outcome.updated_input.map(|input| own_input(&query.call.name, &input));
         if !outcome.context.is_empty() {
-            let mut notes = self.notes();
-            // A call that is refused later never takes its note.
-            if notes.len() >= MOST_NOTES {
-                notes.pop_first();
-            }
-            notes.insert(query.call.id.clone(), outcome.context.clone());
+            keep(&self.notes, query.call.id.clone(), outcome.context.clone());
         }
         outcome
     }
@@ -76,7 +75,7 @@ impl Hooked {
         guard: Arc<Guard>,
         result: &mut Result<ToolResult, ToolError>,
     ) {
-        let mut notes = self.notes().remove(&query.call.id).unwrap_or_default();
+        let mut notes = take(&self.notes, &query.call.id).unwrap_or_default();
         let (event, response) = match &*result {
             Ok(done) => (HookEvent::PostToolUse, joined_text(&done.content)),
             Err(error) => (HookEvent::PostToolUseFailure, error.to_string()),
@@ -113,20 +112,71 @@ impl Hooked {
         guard: &Guard,
         add: impl FnOnce(Told) -> Told,
     ) -> Outcome {
-        let Some((book, runner)) = self.configured.as_ref().filter(|(book, _)| !book.is_empty(event)) else {
+        if !self.wants(event) {
             return Outcome::default();
-        };
+        }
         let (tool, name) = (&*query.call.name, foreign_name(&query.call.name));
-        let mut told = Told::new(event, query.session_id.to_string(), self.cwd.clone())
+        let told = self
+            .telling(event, query.session_id, mode)
             .with("tool_name", name)
             .with("tool_input", foreign_input(tool, &query.call.arguments))
             .with("tool_use_id", query.call.id.to_string());
-        mode.name().clone_into(&mut told.permission_mode);
         let fits = |rule: &str| guard.fits(rule, tool, &query.call.arguments, query.effects);
-        fire(book, &**runner, &add(told), &[tool, name], fits).await
+        let outcome = self.tell(&add(told), &[tool, name], fits).await;
+        if outcome.stops {
+            let reason = outcome.reason().unwrap_or_else(|| "a hook stopped the run".to_owned());
+            keep(&self.stops, query.loop_id.clone(), reason);
+        }
+        outcome
     }
 
-    fn notes(&self) -> std::sync::MutexGuard<'_, BTreeMap<ToolCallId, Vec<String>>> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// True when something is configured for an event.
+    pub(super) fn wants(&self, event: HookEvent) -> bool {
+        self.configured.as_ref().is_some_and(|(book, _)| !book.is_empty(event))
     }
+
+    /// The beginning of what is told of an event.
+    pub(super) fn telling(&self, event: HookEvent, session_id: &SessionId, mode: Mode) -> Told {
+        let mut told = Told::new(event, session_id.to_string(), self.cwd.clone());
+        mode.name().clone_into(&mut told.permission_mode);
+        told
+    }
+
+    /// Tells everybody whom an event concerns, and waits for those who may answer.
+    pub(super) async fn tell(&self, told: &Told, names: &[&str], fits: impl Fn(&str) -> bool) -> Outcome {
+        let Some((book, runner)) = &self.configured else { return Outcome::default() };
+        let Some(round) = Round::of(book, &self.spent, told, names, fits) else { return Outcome::default() };
+        for unwaited in round.unwaited(runner) {
+            match tokio::runtime::Handle::try_current() {
+                // Nobody waits for it; the runner ends it at its time limit.
+                Ok(executor) => drop(executor.spawn(unwaited)),
+                // Without an executor there is no beside.
+                Err(_) => unwaited.await,
+            }
+        }
+        round.outcome(&**runner).await
+    }
+
+    /// Why a hook about a call wants the loop to end, once.
+    pub(super) fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
+        take(&self.stops, loop_id)
+    }
+
+    /// Forgets a session that is over.
+    pub(super) fn forget(&self, session_id: &SessionId) {
+        self.spent.forget(session_id.as_str());
+    }
+}
+
+/// Keeps something until it is asked for. What nobody asks for (a call that was refused) makes room for others.
+fn keep<K: Ord, V>(place: &Mutex<BTreeMap<K, V>>, key: K, value: V) {
+    let mut kept = place.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() >= MOST_KEPT {
+        kept.pop_first();
+    }
+    kept.insert(key, value);
+}
+
+fn take<K: Ord, V>(place: &Mutex<BTreeMap<K, V>>, key: &K) -> Option<V> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
 }

@@ -7,6 +7,7 @@
 //! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
 
 mod hooked;
+mod moments;
 pub(crate) mod plan;
 mod remembered;
 mod verdict;
@@ -15,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
+use lariat_core::hooks::SessionHooks;
 use lariat_core::permission::{
     Clearance, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
@@ -248,6 +250,10 @@ impl PermissionPolicy for Gate {
     ) -> BoxFuture<'a, ()> {
         self.approved.end(&query.call.id);
         Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
+    }
+
+    fn session_hooks(&self) -> Option<&dyn SessionHooks> {
+        Some(self)
     }
 }
 

@@ -12,6 +12,7 @@
 mod control;
 mod gate;
 mod kit;
+mod moments;
 mod observing;
 mod panics;
 mod permission;

@@ -93,6 +93,7 @@ impl Order {
                 | AgentEvent::JournalUnavailable { .. }
                 | AgentEvent::JournalRestored
                 | AgentEvent::AbortRequested
+                | AgentEvent::HookStopped { .. }
         ) {
             return Ok(());
         }

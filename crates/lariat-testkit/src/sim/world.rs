@@ -12,7 +12,7 @@ use lariat_core::config::{
 };
 use lariat_core::context::TieredCompaction;
 use lariat_core::event::AgentEvent;
-use lariat_core::hooks::{FilterResult, HookInterest, InputFilter};
+use lariat_core::hooks::{FilterResult, HookAnswer, HookInterest, InputFilter, MomentKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, StopReason};
 use lariat_core::model::{ErrorDetail, ModelConfig, ProviderError, StreamConfig};
@@ -27,6 +27,7 @@ use serde_json::json;
 use super::violation::Violation;
 use super::watch::Watch;
 use crate::clock::VirtualClock;
+use crate::hooks::ScriptedHooks;
 use crate::journal::{FaultRates, FaultyStore};
 use crate::model::{Reply, ScriptedModel};
 use crate::policy::{Answer, ScriptedApprover, ScriptedPolicy};
@@ -285,8 +286,9 @@ pub(super) fn verdict_roll(seed: u64, call: &ToolCallId) -> u64 {
 pub(super) const FORBIDDEN: std::ops::Range<u64> = 70..82;
 
 fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
+    let hooks = hooks(seed, clock);
     let seed = seed.seed();
-    ScriptedPolicy::new(clock.shared(), move |query| {
+    let policy = ScriptedPolicy::new(clock.shared(), move |query| {
         let ask = || Verdict::Ask(PermissionRequest::new(query.call, format!("run {}?", query.call.name)));
         match verdict_roll(seed, &query.call.id) {
             0..=64 => Verdict::Allow.into(),
@@ -299,7 +301,35 @@ fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
             85..=97 => ask().into(),
             _ => Answer::After(Duration::from_secs(2), ask()),
         }
-    })
+    });
+    match hooks {
+        Some(hooks) => policy.with_hooks(hooks),
+        None => policy,
+    }
+}
+
+/// Hooks of the session, in some worlds: mostly content, sometimes in the way, sometimes away.
+fn hooks(seed: &Seeded, clock: &VirtualClock) -> Option<ScriptedHooks> {
+    let mut random = seed.fork("moments");
+    if !random.chance(30) {
+        return None;
+    }
+    let busy = random.chance(10);
+    Some(ScriptedHooks::new(clock.shared(), move |moment| {
+        let blocks = if busy && moment.kind() == MomentKind::Stop { 90 } else { 15 };
+        let answer = match random.below(100) {
+            roll if roll < blocks => HookAnswer::blocks(format!("not yet {roll}")),
+            roll if roll < blocks + 5 => HookAnswer::tells(format!("by the way {roll}")),
+            roll if roll < blocks + 8 => HookAnswer::stops("enough"),
+            _ => HookAnswer::default(),
+        };
+        match random.below(50) {
+            0 => Answer::Never,
+            1 => Answer::Panic,
+            2..=19 => Answer::After(Duration::from_millis(random.below(20_000)), answer),
+            _ => Answer::Now(answer),
+        }
+    }))
 }
 
 fn approver(seed: &Seeded, clock: &VirtualClock) -> ScriptedApprover {

@@ -1,4 +1,4 @@
-//! The handlers of hooks, started.
+//! The handlers of hooks, started or reached.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,22 @@ use lariat_core::cancel::CancellationToken;
 use lariat_guard::hooks::{Ended, Handler, HookRunner, Way};
 use lariat_host::process::{CaptureLimits, End, Environment, Exit, Input, Launch, Output, Supervisor};
 use lariat_host::sandbox::Sandbox;
+#[cfg(feature = "models")]
+use lariat_model::http::ClientConfig;
+
+#[cfg(feature = "models")]
+use super::posts::HookPosts;
 
 /// Starts programs for hooks: in the project's directory, with an environment of the caller's choice, and gone with
-/// everything they started when their time is over.
+/// everything they started when their time is over. Reaches addresses for hooks, with the feature `models`.
 #[derive(Clone, Debug)]
 pub struct HookPrograms {
     supervisor: Supervisor,
     directory: PathBuf,
     environment: Environment,
     sandbox: Option<Sandbox>,
+    #[cfg(feature = "models")]
+    posts: HookPosts,
 }
 
 /// What is kept of a hook's output.
@@ -26,7 +33,34 @@ impl HookPrograms {
     pub fn new(supervisor: Supervisor, directory: impl Into<PathBuf>, environment: Environment) -> Self {
         let directory = directory.into();
         let environment = environment.with("CLAUDE_PROJECT_DIR", directory.as_os_str());
-        Self { supervisor, directory, environment, sandbox: None }
+        Self {
+            supervisor,
+            directory,
+            environment,
+            sandbox: None,
+            #[cfg(feature = "models")]
+            posts: HookPosts::default(),
+        }
+    }
+
+    /// Gives variables for the headers of addresses. A handler gets those that its `allowedEnvVars` lists.
+    #[cfg(feature = "models")]
+    #[must_use]
+    pub fn with_header_variables(
+        mut self,
+        variables: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+    ) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.posts = self.posts.with_variables(variables.collect());
+        self
+    }
+
+    /// Reaches addresses through a client of this configuration: a proxy, certificates.
+    #[cfg(feature = "models")]
+    #[must_use]
+    pub fn with_client(mut self, config: ClientConfig) -> Self {
+        self.posts = self.posts.with_client(config);
+        self
     }
 
     /// Confines them.
@@ -45,8 +79,12 @@ impl HookRunner for HookPrograms {
                 Launch::new(self.environment.find(program.as_ref()), &self.directory)
                     .with_arguments(arguments)
             }
+            #[cfg(feature = "models")]
+            Way::Post { .. } => return Box::pin(self.posts.tell(handler, input, KEPT)),
+            #[cfg(not(feature = "models"))]
             Way::Post { .. } => {
-                return Box::pin(async { Ended::Failed("hooks by HTTP are not supported".to_owned()) });
+                let why = "hooks by HTTP need the feature `models` of lariat";
+                return Box::pin(async move { Ended::Failed(why.to_owned()) });
             }
         };
         let mut launch = launch

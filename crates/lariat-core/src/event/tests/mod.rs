@@ -153,6 +153,8 @@ fn samples() -> Vec<AgentEvent> {
             text: "busy".into(),
         },
         AgentEvent::AbortRequested,
+        AgentEvent::HookStopped { reason: "enough".into() },
+        AgentEvent::StopBlocked { reason: "tests fail".into(), message_id: MessageId::default() },
         AgentEvent::InputRejected { reason: "no".into() },
         AgentEvent::InputWarned { warning: "careful".into() },
         AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: vec!["s.a.0".into()] },
@@ -262,6 +264,8 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::ToolExecutionEnd { .. }
         | AgentEvent::ProgressMessage { .. }
         | AgentEvent::AbortRequested
+        | AgentEvent::HookStopped { .. }
+        | AgentEvent::StopBlocked { .. }
         | AgentEvent::InputRejected { .. }
         | AgentEvent::InputWarned { .. }
         | AgentEvent::ParallelLoopStart { .. }

@@ -13,6 +13,7 @@ use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 use crate::event::{AgentEvent, ContinuationKind, QueueKind, RunOutcome};
+use crate::hooks::{HookAnswer, MomentKind};
 use crate::message::StopReason;
 use crate::model::{ErrorDetail, ProviderError};
 use crate::permission::{PermissionDecision, Verdict};
@@ -37,6 +38,11 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("before_turn says no later", stopped_before_second_turn),
         ("filters warn", filter_warns),
         ("filters reject", filter_rejects),
+        ("kept from ending", kept_going),
+        ("kept from ending too often", kept_going_for_ever),
+        ("halted at its end", halted_at_its_end),
+        ("halted while a tool runs", halted),
+        ("told of a compaction", told_of_compaction),
         ("steering between tools", steered),
         ("steering all at once", steered_all),
         ("follow-ups", followed_up),
@@ -132,11 +138,36 @@ fn stopped_before_second_turn() -> Story {
 }
 
 fn filter_warns() -> Story {
-    words().filtered(Filtered::Pass { warnings: vec!["odd".into(), "very".into()] })
+    words().filtered(Filtered::Pass {
+        context: vec!["today is Monday".into()],
+        warnings: vec!["odd".into(), "very".into()],
+    })
 }
 
 fn filter_rejects() -> Story {
     words().filtered(Filtered::Reject { reason: "no".into() })
+}
+
+/// Hooks find something to do twice.
+pub(super) fn kept_going() -> Story {
+    let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::blocks);
+    words().reply(calls(&["a"])).reply(text("fixed")).told(MomentKind::Stop, answers)
+}
+
+pub(super) fn kept_going_for_ever() -> Story {
+    words().told(MomentKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
+}
+
+pub(super) fn halted_at_its_end() -> Story {
+    words().told(MomentKind::Stop, [HookAnswer::stops("enough")])
+}
+
+pub(super) fn halted() -> Story {
+    tool_cycle().when("effect RunTool a", Say::Halt("not in this repository"))
+}
+
+pub(super) fn told_of_compaction() -> Story {
+    overflowed().told(MomentKind::PostCompact, [HookAnswer::tells("use tabs")])
 }
 
 pub(super) fn steered() -> Story {

@@ -21,6 +21,7 @@ fn at_every_point(story: fn() -> Story, say: Say, mut check: impl FnMut(Before, 
             n,
             outcome: harness.ending.as_ref().map(|ending| ending.outcome.clone()),
             limit: limit_reached(&harness),
+            halted: harness.logged("event HookStopped"),
             running: running(&harness),
         };
         harness.say(say.clone());
@@ -33,6 +34,7 @@ struct Before {
     n: usize,
     outcome: Option<RunOutcome>,
     limit: Option<LimitKind>,
+    halted: bool,
     running: Vec<String>,
 }
 
@@ -60,6 +62,7 @@ pub(super) fn cancelling_at_any_point_ends_the_run_properly() {
             let expected = match (before.outcome.clone(), before.limit) {
                 (Some(outcome), _) => outcome,
                 (None, Some(limit)) => RunOutcome::LimitReached { limit },
+                (None, None) if before.halted => RunOutcome::StoppedByHook,
                 (None, None) => RunOutcome::Aborted,
             };
             let told = harness.log.join("\n");
@@ -106,6 +109,7 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
             });
             let before = harness.ending.as_ref().map(|ending| ending.outcome.clone());
             let aborted = harness.logged("event AbortRequested");
+            let halted = harness.logged("event HookStopped");
             let started = harness.logged("event AgentStart");
             harness.say(Say::Deadline);
             harness.drive();
@@ -114,7 +118,11 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
                 continue;
             }
             let limit = RunOutcome::LimitReached { limit: LimitKind::Duration };
-            let expected = if aborted { RunOutcome::Aborted } else { limit };
+            let expected = match (aborted, halted) {
+                (true, _) => RunOutcome::Aborted,
+                (_, true) => RunOutcome::StoppedByHook,
+                _ => limit,
+            };
             assert_eq!(harness.outcome(), &expected, "{name}, out of time after input {n}");
         }
     }

@@ -11,6 +11,7 @@ use super::story::{Compactor, LOOP, Say, Script, Story, text};
 use crate::content::ToolCall;
 use crate::context::Compacted;
 use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutcome};
+use crate::hooks::Moment;
 use crate::id::{LoopId, RequestId, ToolCallId};
 use crate::message::{AgentMessage, Message};
 use crate::permission::{PermissionDecision, Verdict};
@@ -36,6 +37,8 @@ pub(super) struct Harness {
     pub(super) events: Vec<EventRecord>,
     /// What was sent to the model, call by call.
     pub(super) sent: Vec<Window>,
+    /// What the session's hooks were told.
+    pub(super) told: Vec<Moment>,
     pub(super) ending: Option<Ending>,
     /// Inputs given so far.
     pub(super) inputs: usize,
@@ -102,6 +105,7 @@ impl Harness {
             journal,
             events: Vec::new(),
             sent: Vec::new(),
+            told: Vec::new(),
             ending: None,
             inputs: 0,
             now: BEGIN,
@@ -181,6 +185,7 @@ impl Harness {
         let queued = |queue, text: &str| Input::Queued { queue, message: text.into() };
         match say {
             Say::Cancel => Some(Input::Cancel),
+            Say::Halt(reason) => Some(Input::Halt { reason: reason.into() }),
             Say::Deadline => self.deadline.map(|op| Input::Timer { op }),
             Say::Steer(text) => Some(queued(QueueKind::Steering, text)),
             Say::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
@@ -203,7 +208,7 @@ impl Harness {
             Effect::Filter { .. } => {
                 self.log("effect Filter");
                 let filtered = self.script.filtered.take();
-                let pass = || Filtered::Pass { warnings: Vec::new() };
+                let pass = || Filtered::Pass { context: Vec::new(), warnings: Vec::new() };
                 self.pending.push_back(Input::Filtered(filtered.unwrap_or_else(pass)));
             }
             Effect::CallModel { op, window, .. } => {
@@ -213,6 +218,12 @@ impl Harness {
                 let reply = self.script.replies.pop_front().unwrap_or_else(|| text("done"));
                 let signals = reply.into_iter().map(|signal: ModelSignal| Input::Model { op, signal });
                 self.pending.extend(signals);
+            }
+            Effect::Tell { op, moment } => {
+                self.log(format!("effect Tell {:?}", moment.kind()));
+                self.told.push(moment);
+                let answer = self.script.told.pop_front().unwrap_or_default();
+                self.pending.push_back(Input::Told { op, answer });
             }
             Effect::StartTimer { op, at } => {
                 let last = self.log.last().map(String::as_str);
@@ -230,7 +241,8 @@ impl Harness {
                 if !matches!(compactor, Compactor::AllButLast) {
                     self.script.compactor = compactor;
                 }
-                let compacted = Compacted { edits, usage: Usage::new(3, 1) };
+                let refused = self.script.no_room.then(|| "not now".to_owned());
+                let compacted = Compacted { edits, usage: Usage::new(3, 1), refused };
                 self.pending.push_back(Input::Compacted { op, compacted });
             }
             Effect::Abandon { op } => self.timers.retain(|(_, timer)| *timer != op),

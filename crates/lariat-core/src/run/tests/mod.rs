@@ -11,6 +11,7 @@ mod cost;
 mod every_point;
 mod harness;
 mod limits;
+mod moments;
 mod order;
 #[cfg(feature = "planted")]
 mod planted;

@@ -123,7 +123,7 @@ fn before_turn_is_asked_before_every_turn() {
 
 #[test]
 fn filters_that_pass_leave_the_prompt_as_it_is() {
-    let story = Story::new("hi").with_hooks().filtered(Filtered::Pass { warnings: vec![] });
+    let story = Story::new("hi").with_hooks().filtered(Filtered::Pass { context: vec![], warnings: vec![] });
     let harness = story.play();
     assert!(harness.is_before("event AgentStart", "effect Filter"));
     assert!(harness.is_before("effect Filter", "hook before_turn"));
@@ -133,7 +133,8 @@ fn filters_that_pass_leave_the_prompt_as_it_is() {
 
 #[test]
 fn filters_that_warn_append_their_warning_to_the_last_user_message() {
-    let mut story = Story::new("hi").filtered(Filtered::Pass { warnings: vec!["odd".into(), "very".into()] });
+    let mut story = Story::new("hi")
+        .filtered(Filtered::Pass { context: vec![], warnings: vec!["odd".into(), "very".into()] });
     story.prompts.push("there".into());
     story.prompts.push(ExtensionMessage::new("ui", serde_json::json!(1)).into());
     let harness = story.play();

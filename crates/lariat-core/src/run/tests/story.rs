@@ -11,7 +11,7 @@ use super::harness::Harness;
 use crate::config::ExecutionLimits;
 use crate::content::{Content, ToolCall};
 use crate::event::{AgentEvent, CompactionEdit, Event, EventRecord, FORMAT_VERSION, LoopStart, QueueKind};
-use crate::hooks::HookInterest;
+use crate::hooks::{HookAnswer, HookInterest, MomentKind};
 use crate::id::{EventId, LoopId, MessageId};
 use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, UserMessage,
@@ -33,6 +33,8 @@ pub(super) type Reply = Vec<ModelSignal>;
 #[derive(Clone, Debug)]
 pub(super) enum Say {
     Cancel,
+    /// A hook says that the run must not go on.
+    Halt(&'static str),
     /// The run's time is up.
     Deadline,
     Steer(&'static str),
@@ -70,6 +72,8 @@ pub(super) struct Story {
 pub(super) struct Script {
     pub(super) replies: VecDeque<Reply>,
     pub(super) filtered: Option<Filtered>,
+    /// What the session's hooks answer, question by question.
+    pub(super) told: VecDeque<HookAnswer>,
     pub(super) before_loop: VecDeque<bool>,
     pub(super) before_turn: VecDeque<bool>,
     pub(super) verdicts: HashMap<&'static str, Verdict>,
@@ -80,6 +84,8 @@ pub(super) struct Script {
     /// Tools that end last, in this order.
     pub(super) late: Vec<&'static str>,
     pub(super) compactor: Compactor,
+    /// Somebody forbids to make room.
+    pub(super) no_room: bool,
     pub(super) cues: Vec<(&'static str, Say)>,
 }
 
@@ -141,6 +147,12 @@ impl Story {
 
     pub(super) fn with_hooks(self) -> Self {
         self.configured(|config| config.hooks = HookInterest::All)
+    }
+
+    /// The session's hooks want this moment and answer so, time after time, and then have nothing to say.
+    pub(super) fn told(self, moment: MomentKind, answers: impl IntoIterator<Item = HookAnswer>) -> Self {
+        self.configured(|config| config.moments.extend([moment]))
+            .scripted(|script| script.told.extend(answers))
     }
 
     pub(super) fn limited(self, limits: ExecutionLimits) -> Self {

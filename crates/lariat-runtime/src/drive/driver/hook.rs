@@ -7,7 +7,7 @@ use lariat_core::event::AgentEvent;
 use lariat_core::hooks::{FilterResult, HookInterest};
 use lariat_core::id::ToolCallId;
 use lariat_core::message::AgentMessage;
-use lariat_core::run::{Filtered, HookCall, Input};
+use lariat_core::run::{HookCall, Input};
 use lariat_core::tool::ToolResult;
 
 use super::Driver;
@@ -42,7 +42,8 @@ impl Driver {
         }
     }
 
-    pub(super) fn filter(&self, prompts: &[AgentMessage]) -> Filtered {
+    /// What the input filters warn of, or why one rejects.
+    pub(super) fn filter(&self, prompts: &[AgentMessage]) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         for filter in &self.ports.filters {
             for prompt in prompts {
@@ -50,11 +51,11 @@ impl Driver {
                 match judged.unwrap_or_else(|_| FilterResult::Reject("an input filter failed".to_owned())) {
                     FilterResult::Pass => {}
                     FilterResult::Warn(warning) => warnings.push(warning),
-                    FilterResult::Reject(reason) => return Filtered::Reject { reason },
+                    FilterResult::Reject(reason) => return Err(reason),
                 }
             }
         }
-        Filtered::Pass { warnings }
+        Ok(warnings)
     }
 
     pub(super) fn on_update(&mut self, call: ToolCallId, partial: ToolResult) {

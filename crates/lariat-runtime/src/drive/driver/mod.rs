@@ -5,6 +5,7 @@
 
 mod hook;
 mod publish;
+mod tell;
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -35,6 +36,7 @@ use super::handle::RunHandle;
 use super::journal::Journal;
 use super::mailbox::Letter;
 use super::model_call::ModelCall;
+use super::moments::Opening;
 use super::ports::Ports;
 use super::questions::Questions;
 use super::redaction;
@@ -59,7 +61,7 @@ pub struct Driver {
     model: Option<ModelCall>,
     /// What the provider remembers of the last request.
     memo: RequestMemo,
-    jobs: FuturesUnordered<Abortable<BoxFuture<'static, Input>>>,
+    jobs: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
     job_handles: Vec<(JobKey, AbortHandle)>,
     leashes: Vec<ToolLeash>,
     timers: Timers<TimerKey>,
@@ -68,6 +70,22 @@ pub struct Driver {
     messages: Vec<SharedMessage>,
     questions: Questions,
     unread: Vec<(QueueKind, AgentMessage)>,
+    opening: Opening,
+    remarked: bool,
+}
+
+/// What a job came to.
+pub(crate) struct Done {
+    /// A hook wants the run to end, for this reason.
+    pub(crate) halt: Option<String>,
+    /// What happened, if the machine waits for it.
+    pub(crate) input: Option<Input>,
+}
+
+impl From<Input> for Done {
+    fn from(input: Input) -> Self {
+        Self { halt: None, input: Some(input) }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,6 +103,7 @@ enum TimerKey {
 /// What can happen while the driver waits.
 enum Happening {
     Input(Input),
+    Done(Done),
     Flushed(Result<Vec<Event>, StoreError>),
     Letter(Letter),
     GraceOver(ToolCallId),
@@ -102,6 +121,8 @@ pub struct Driven {
     pub parts: RunParts,
     /// Messages that came too late for this run and are not journaled.
     pub unread: Vec<(QueueKind, AgentMessage)>,
+    /// What hooks said at the beginning of the session was told to the model.
+    pub(crate) remarked: bool,
 }
 
 /// Why a run could not be driven to its end. It can be recovered from its journal.
@@ -146,8 +167,16 @@ impl Driver {
             messages: Vec::new(),
             questions: Questions::default(),
             unread: Vec::new(),
+            opening: Opening::default(),
+            remarked: false,
         };
         (driver, handle)
+    }
+
+    /// Begins with what hooks said at the beginning of the session.
+    pub(crate) fn opened(mut self, opening: Opening) -> Self {
+        self.opening = opening;
+        self
     }
 
     /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
@@ -159,15 +188,23 @@ impl Driver {
         for letter in self.handle.mailbox.take() {
             self.on_letter(letter);
         }
+        if let Some(reason) = self.opening.stop.take() {
+            self.feed(Input::Halt { reason });
+        }
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                let Self { run, messages, handle, mut unread, .. } = self;
+                let Self { run, messages, handle, mut unread, remarked, .. } = self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread });
+                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
                 Happening::Input(input) => self.feed(input),
+                // Both before anything else: what ends the run comes before what would go on with it.
+                Happening::Done(Done { halt, input }) => {
+                    let halt = halt.map(|reason| Input::Halt { reason });
+                    halt.into_iter().chain(input).for_each(|input| self.feed(input));
+                }
                 Happening::Letter(letter) => self.on_letter(letter),
                 Happening::GraceOver(call) => self.cut(&call),
                 Happening::Flushed(result) => {
@@ -246,10 +283,8 @@ impl Driver {
         match effect {
             Effect::Record(record) => self.record(*record),
             Effect::Hook(call) => self.call_hook(call),
-            Effect::Filter { prompts } => {
-                let filtered = self.filter(&prompts);
-                self.feed(Input::Filtered(filtered));
-            }
+            Effect::Filter { op, prompts } => self.judge_prompts(op, &prompts),
+            Effect::Tell { op, moment } => self.tell(op, moment),
             Effect::CallModel { op, window, candidate, .. } => {
                 // A policy that panics does not get the model more than reading.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
@@ -260,15 +295,7 @@ impl Driver {
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
             Effect::Compact { op, window, cause, tokens } => {
                 let config = self.config.context.clone().unwrap_or_default();
-                let query = CompactionQuery::new(window, cause, config, tokens);
-                let (strategy, cancel) =
-                    (Arc::clone(&self.ports.compaction), self.handle.cancel.child_token());
-                let job = Box::pin(async move {
-                    // A strategy that panics has nothing to offer.
-                    let compacting = AssertUnwindSafe(async { strategy.compact(query, cancel).await });
-                    Input::Compacted { op, compacted: compacting.catch_unwind().await.unwrap_or_default() }
-                });
-                self.start_job(Some(JobKey::Op(op)), job);
+                self.compact(op, CompactionQuery::new(window, cause, config, tokens));
             }
             Effect::Abandon { op } => {
                 self.timers.drop_timer(&TimerKey::Op(op));
@@ -282,6 +309,7 @@ impl Driver {
             Effect::Ask { request } => {
                 // A run that was recovered asks what an earlier process recorded.
                 self.questions.ask(&request);
+                self.notify(&request);
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {
@@ -289,7 +317,7 @@ impl Driver {
                         let asking = AssertUnwindSafe(async { approver.ask(&request).await });
                         let failed = |_| PermissionDecision::deny("the approver failed");
                         let decision = asking.catch_unwind().await.unwrap_or_else(failed);
-                        Input::PermissionAnswered { request: request.id, decision }
+                        Input::PermissionAnswered { request: request.id, decision }.into()
                     });
                     self.start_job(Some(key), job);
                 }
@@ -320,7 +348,7 @@ impl Driver {
         }
     }
 
-    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, Input>) {
+    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, Done>) {
         let (handle, registration) = AbortHandle::new_pair();
         self.jobs.push(Abortable::new(job, registration));
         if let Some(key) = key {
@@ -370,9 +398,9 @@ impl Driver {
         }
         while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
             // An aborted job has nothing to say.
-            if let Ok(input) = finished {
-                self.forget_job(&input);
-                return Poll::Ready(Happening::Input(input));
+            if let Ok(done) = finished {
+                self.forget_job(done.input.as_ref());
+                return Poll::Ready(Happening::Done(done));
             }
         }
         if self.flush.is_none()
@@ -401,10 +429,10 @@ impl Driver {
         self.saving = self.run.snapshot().map(|snapshot| self.journal.keep_snapshot(&snapshot));
     }
 
-    fn forget_job(&mut self, input: &Input) {
+    fn forget_job(&mut self, input: Option<&Input>) {
         let key = match input {
-            Input::Compacted { op, .. } => JobKey::Op(*op),
-            Input::PermissionAnswered { request, .. } => JobKey::Request(*request),
+            Some(Input::Compacted { op, .. } | Input::Told { op, .. }) => JobKey::Op(*op),
+            Some(Input::PermissionAnswered { request, .. }) => JobKey::Request(*request),
             _ => return,
         };
         self.job_handles.retain(|(other, _)| *other != key);

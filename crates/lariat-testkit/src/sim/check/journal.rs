@@ -18,6 +18,9 @@ use super::super::violation::Violation;
 /// How far past its deadline a run may end: the tools' grace, and a store that takes its time or is away.
 const DEADLINE_SLACK: Duration = Duration::from_secs(30);
 
+/// Times in a row that hooks may keep a run from ending.
+const MOST_BLOCKED_STOPS: u32 = 8;
+
 /// One loop, as far as it was read.
 #[derive(Default)]
 struct Story {
@@ -29,6 +32,9 @@ struct Story {
     active: Duration,
     last_seen: Option<Timestamp>,
     aborted: bool,
+    /// How often hooks kept it from ending, in a row, and the message of the last time.
+    in_a_row: u32,
+    blocked: Option<MessageId>,
 }
 
 #[derive(Default)]
@@ -86,7 +92,11 @@ impl Story {
             }
             AgentEvent::AgentEnd { outcome, usage, .. } => self.end(at, outcome, usage, config)?,
             AgentEvent::TurnStart { turn_index, .. } => self.begin_turn(at, *turn_index, config)?,
-            AgentEvent::AbortRequested => self.aborted = true,
+            AgentEvent::AbortRequested | AgentEvent::HookStopped { .. } => self.aborted = true,
+            AgentEvent::StopBlocked { message_id, .. } => self.keep_going(at, *message_id)?,
+            AgentEvent::MessageQueued { message, .. } if self.blocked != Some(message.id()) => {
+                self.in_a_row = 0;
+            }
             _ => {
                 if let Some(turn) = &mut self.turn {
                     turn.read(at, event)?;
@@ -110,6 +120,19 @@ impl Story {
             && self.turn.take().is_none()
         {
             return wrong(at, "TurnEnd without a turn");
+        }
+        Ok(())
+    }
+
+    /// Hooks keep a run from ending a few times in a row, and no more.
+    fn keep_going(&mut self, at: usize, message: MessageId) -> Result<(), Violation> {
+        self.in_a_row += 1;
+        self.blocked = Some(message);
+        if self.turn.is_some() {
+            return wrong(at, "the end was blocked in an open turn");
+        }
+        if self.in_a_row > MOST_BLOCKED_STOPS {
+            return wrong(at, "the end was blocked too often");
         }
         Ok(())
     }

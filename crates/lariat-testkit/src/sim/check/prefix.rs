@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use lariat_core::context::Compacted;
 use lariat_core::event::{AgentEvent, Event, EventRecord};
+use lariat_core::hooks::HookAnswer;
 use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::message::StopReason;
 use lariat_core::model::StreamEvent;
@@ -111,7 +112,10 @@ fn good_reply(op: OpId) -> [Input; 2] {
 fn good_answer(effect: Effect) -> Option<Input> {
     Some(match effect {
         Effect::Hook(hook) if hook.expects_answer() => Input::HookAnswered { proceed: true },
-        Effect::Filter { .. } => Input::Filtered(Filtered::Pass { warnings: Vec::new() }),
+        Effect::Filter { .. } => {
+            Input::Filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() })
+        }
+        Effect::Tell { op, .. } => Input::Told { op, answer: HookAnswer::default() },
         Effect::Compact { op, .. } => Input::Compacted { op, compacted: Compacted::default() },
         Effect::Authorize { call } => Input::Authorized { call: call.id.clone(), verdict: Verdict::Allow },
         Effect::Ask { request } => {

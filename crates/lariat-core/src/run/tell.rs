@@ -1,0 +1,105 @@
+//! Moments that the session's hooks are told of: before the run ends, and after room was made.
+//!
+//! Owns how often hooks can keep a run from ending, and how what they say reaches the model. A block is recorded before
+//! the message it leads to, so that a crash in between asks again and counts nothing twice in the hook's favour.
+
+use std::sync::Arc;
+
+use super::effect::OpId;
+use super::{Activity, Effect, Run};
+use crate::content::{Content, joined_text};
+use crate::event::{AgentEvent, CompactionCause, CompactionEdit, QueueKind};
+use crate::hooks::{HookAnswer, Moment, MomentKind};
+use crate::message::AgentMessage;
+
+/// Times in a row that hooks can keep a run from ending; then it ends. Claude Code's number.
+const MOST_BLOCKED_STOPS: u32 = 8;
+
+const NOTE_START: &str = "[Hook: ";
+const NOTE_END: &str = "]";
+
+/// What a hook says, marked as such.
+pub(crate) fn hook_note(text: &str) -> String {
+    format!("{NOTE_START}{text}{NOTE_END}")
+}
+
+/// What hooks said in a message of theirs.
+pub(crate) fn hook_context(message: &AgentMessage) -> Vec<String> {
+    let Some(message) = message.as_user() else { return Vec::new() };
+    let said = message.content.iter().filter_map(Content::as_text);
+    let said = said.filter_map(|text| text.strip_prefix(NOTE_START)?.strip_suffix(NOTE_END));
+    said.map(str::to_owned).collect()
+}
+
+impl Run {
+    /// Whether hooks are to be asked before the run ends.
+    pub(super) fn asks_before_stop(&self) -> bool {
+        self.config.moments.contains(&MomentKind::Stop)
+            && !self.entry.may_stop
+            && self.state.kept_going.count < MOST_BLOCKED_STOPS
+    }
+
+    pub(super) fn tell_stop(&mut self) {
+        let window = self.state.transcript.window();
+        let last = window.iter_back().find_map(|message| message.as_assistant());
+        let last_message = last.map(|reply| joined_text(&reply.content)).unwrap_or_default();
+        self.tell(Moment::Stop { continued: self.state.kept_going.count > 0, last_message });
+    }
+
+    pub(super) fn tell_compacted(&mut self, cause: CompactionCause, edits: &[CompactionEdit]) {
+        let wanted = [MomentKind::PostCompact, MomentKind::SessionStart];
+        if !wanted.iter().any(|kind| self.config.moments.contains(kind)) {
+            return;
+        }
+        let summary = |edit: &CompactionEdit| match edit {
+            CompactionEdit::Summarise { summary, .. } => Some(joined_text(summary.as_llm()?.content())),
+            _ => None,
+        };
+        let summary = edits.iter().filter_map(summary).collect::<Vec<_>>().join("\n");
+        self.tell(Moment::PostCompact { cause, summary });
+    }
+
+    fn tell(&mut self, moment: Moment) {
+        let op = self.op();
+        self.activity = Activity::Telling { op, about: moment.kind() };
+        self.out.push_back(Effect::Tell { op, moment });
+    }
+
+    pub(super) fn on_told(&mut self, op: OpId, answer: HookAnswer) {
+        let Activity::Telling { op: waiting, about } = self.activity else { return };
+        if waiting != op {
+            return;
+        }
+        self.activity = Activity::None;
+        match (about, answer) {
+            (_, HookAnswer { stop: Some(reason), .. }) => self.on_halt(reason),
+            (MomentKind::Stop, HookAnswer { block: Some(reason), .. }) => self.keep_going(reason),
+            (MomentKind::Stop, _) => self.entry.may_stop = true,
+            (_, HookAnswer { context, .. }) if !context.is_empty() => {
+                let message = self.say_for_hooks(&context);
+                self.record_message(Arc::new(message));
+            }
+            _ => {}
+        }
+    }
+
+    /// A hook wants the model to go on: it is told why, as by a follow-up.
+    fn keep_going(&mut self, reason: String) {
+        let message = self.say_for_hooks(std::slice::from_ref(&reason));
+        self.record(AgentEvent::StopBlocked { reason, message_id: message.id() });
+        self.record(AgentEvent::MessageQueued { queue: QueueKind::FollowUp, message: Arc::new(message) });
+    }
+
+    /// A message to the model with the words of hooks.
+    fn say_for_hooks(&mut self, words: &[String]) -> AgentMessage {
+        let mut message = AgentMessage::user("");
+        message.assign_id(|| self.message_id());
+        self.stamp_message(&mut message);
+        let turn_id = self.turn_id();
+        if let AgentMessage::Llm(llm) = &mut message {
+            llm.turn_id = turn_id;
+            *llm.message.content_mut() = words.iter().map(|text| Content::text(hook_note(text))).collect();
+        }
+        message
+    }
+}

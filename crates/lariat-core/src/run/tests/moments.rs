@@ -1,0 +1,142 @@
+//! What the session's hooks are told of and what their answers do: before the end, after a compaction, at a prompt.
+
+use super::super::Filtered;
+use super::catalogue;
+use super::harness::Harness;
+use super::story::*;
+use super::truths::{self, own};
+use crate::event::{AgentEvent, RunOutcome};
+use crate::hooks::{HookAnswer, Moment, MomentKind};
+
+fn stops(harness: &Harness) -> Vec<(bool, &str)> {
+    let stop = |moment| match moment {
+        &Moment::Stop { continued, ref last_message } => Some((continued, last_message.as_str())),
+        _ => None,
+    };
+    harness.told.iter().filter_map(stop).collect()
+}
+
+#[test]
+fn a_hook_that_blocks_the_end_lets_the_model_go_on_with_its_reason() {
+    let harness = catalogue::kept_going().play();
+    assert_eq!(stops(&harness), [(false, "hello"), (true, "fixed"), (true, "done")]);
+    assert_eq!(
+        harness.conversation(),
+        [
+            "user: hi",
+            "assistant: hello",
+            "user: [Hook: the tests fail]",
+            "assistant: <a>",
+            "a: output of a",
+            "assistant: fixed",
+            "user: [Hook: the docs are missing]",
+            "assistant: done",
+        ]
+    );
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    assert!(harness.is_before("event StopBlocked", "event MessageQueued"));
+    truths::check(&harness);
+}
+
+#[test]
+fn nobody_is_asked_before_the_end_when_nobody_wants_to_be() {
+    let mut asked = Story::new("hi").reply(text("hello")).told(MomentKind::Stop, []).play();
+    let alone = Story::new("hi").reply(text("hello")).play();
+    assert_eq!((asked.told.len(), alone.told.len()), (1, 0));
+    let line = asked.log.iter().position(|line| line == "effect Tell Stop").unwrap();
+    asked.log.remove(line);
+    assert_eq!(asked.log, alone.log, "an answer without an objection leaves no mark");
+}
+
+#[test]
+fn hooks_keep_a_run_from_ending_eight_times_in_a_row_and_no_more() {
+    let harness = catalogue::kept_going_for_ever().play();
+    assert_eq!(harness.count("event StopBlocked"), 8);
+    assert_eq!(harness.count("effect CallModel"), 9);
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    // A person's word begins a new row.
+    let story = catalogue::kept_going_for_ever().when("event StopBlocked", Say::FollowUp("and this"));
+    let harness = story.play();
+    assert_eq!(harness.count("event StopBlocked"), 9);
+    assert_eq!(stops(&harness)[1], (false, "done"));
+    truths::check(&harness);
+}
+
+#[test]
+fn limits_hold_whatever_hooks_want() {
+    let limits = crate::config::ExecutionLimits::default().with_max_turns(3);
+    let harness = catalogue::kept_going_for_ever().limited(limits).play();
+    assert_eq!(harness.count("effect CallModel"), 3);
+    assert!(matches!(harness.outcome(), RunOutcome::LimitReached { .. }));
+}
+
+#[test]
+fn a_hook_that_says_stop_ends_the_run_and_the_reason_is_recorded() {
+    for story in [catalogue::halted_at_its_end(), catalogue::halted()] {
+        let harness = story.play();
+        assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
+        let reason = own(&harness.journal).find_map(|event| match event {
+            AgentEvent::HookStopped { reason } => Some(reason.as_str()),
+            _ => None,
+        });
+        assert!(matches!(reason, Some("enough" | "not in this repository")));
+        assert_eq!(harness.count("effect CallModel"), 1);
+        truths::check(&harness);
+    }
+    assert_eq!(catalogue::halted().held("a").play().cancelled_tools.len(), 1);
+}
+
+#[test]
+fn a_stop_that_comes_before_the_start_is_heard_at_the_start() {
+    let mut harness = Story::new("hi").begin();
+    harness.say(Say::Halt("no sessions today"));
+    harness.drive();
+    assert_eq!(
+        harness.lines(&["event", "effect CallModel"]),
+        ["event AgentStart", "event HookStopped", "event AgentEnd"]
+    );
+    assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
+    truths::check(&harness);
+}
+
+#[test]
+fn what_hooks_say_after_a_compaction_is_in_the_next_request() {
+    let harness = catalogue::told_of_compaction().play();
+    assert!(harness.is_before("event Compaction", "effect Tell PostCompact"));
+    assert_eq!(harness.count("effect Tell PostCompact"), 1);
+    assert_eq!(harness.conversation(), ["user: and now?", "user: [Hook: use tabs]", "assistant: better"]);
+    assert_eq!(harness.sent[1].len(), 2);
+    truths::check(&harness);
+}
+
+#[test]
+fn a_compaction_that_is_forbidden_is_refused_for_that_reason() {
+    let story = catalogue::overflowed().scripted(|script| script.no_room = true);
+    let harness = story.told(MomentKind::PostCompact, []).play();
+    assert!(harness.told.is_empty(), "nothing was compacted");
+    assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if error.ends_with("not now")));
+    truths::check(&harness);
+}
+
+#[test]
+fn what_hooks_say_about_a_prompt_is_marked_and_part_of_it() {
+    let pass = Filtered::Pass { context: vec!["it rains".into()], warnings: vec!["odd".into()] };
+    let harness = Story::new("hi").filtered(pass).reply(text("hello")).play();
+    assert_eq!(harness.conversation()[0], "user: hi\n[Hook: it rains]\n[Warning: odd]");
+    assert_eq!(harness.count("event InputWarned"), 1);
+}
+
+#[test]
+fn hooks_that_hang_do_not_keep_a_run_from_being_cancelled() {
+    for moment in ["effect Filter", "effect Tell Stop", "effect Tell PostCompact"] {
+        let mut story = catalogue::told_of_compaction().told(MomentKind::Stop, [HookAnswer::blocks("no")]);
+        story = story.filtered(Filtered::Reject { reason: "late".into() }).when(moment, Say::Cancel);
+        if moment != "effect Filter" {
+            story = story.filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() });
+        }
+        let harness = story.play();
+        assert_eq!(harness.outcome(), &RunOutcome::Aborted, "{moment}");
+        assert!(!harness.logged("event InputRejected") && !harness.logged("event StopBlocked"), "{moment}");
+        truths::check(&harness);
+    }
+}

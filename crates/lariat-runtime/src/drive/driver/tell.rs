@@ -1,0 +1,99 @@
+//! What waits for the session's hooks: the prompt, a compaction, the end, a question that waits for a person.
+//!
+//! Each is a job of its own beside the run, so a hook that hangs keeps nothing from happening, and cancelling ends it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use lariat_core::content::joined_text;
+use lariat_core::context::{Compacted, CompactionQuery};
+use lariat_core::hooks::{Moment, MomentKind, SessionSource};
+use lariat_core::message::AgentMessage;
+use lariat_core::permission::PermissionRequest;
+use lariat_core::run::{Filtered, Input, OpId};
+
+use super::super::moments;
+use super::{Done, Driver, JobKey};
+
+impl Driver {
+    /// Puts prompts through the filters, then before the hooks.
+    pub(super) fn judge_prompts(&mut self, op: OpId, prompts: &[AgentMessage]) {
+        let warnings = match self.filter(prompts) {
+            Ok(warnings) => warnings,
+            Err(reason) => return self.feed(Input::Filtered(Filtered::Reject { reason })),
+        };
+        let mut context = self.opening.remarks.clone();
+        self.remarked = true;
+        if !moments::wanted(&self.ports, MomentKind::Prompt) {
+            return self.feed(Input::Filtered(Filtered::Pass { context, warnings }));
+        }
+        let words = prompts.iter().filter_map(AgentMessage::as_user).map(|said| joined_text(&said.content));
+        let moment = Moment::Prompt { prompt: words.collect::<Vec<_>>().join("\n\n") };
+        let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
+        let job = Box::pin(async move {
+            let answer = moments::tell(&ports, &session_id, moment).await;
+            let filtered = match answer.block {
+                Some(reason) => Filtered::Reject { reason },
+                None => {
+                    context.extend(answer.context);
+                    Filtered::Pass { context, warnings }
+                }
+            };
+            Done { halt: answer.stop, input: Some(Input::Filtered(filtered)) }
+        });
+        self.start_job(Some(JobKey::Op(op)), job);
+    }
+
+    /// Tells hooks what the machine wants them told.
+    pub(super) fn tell(&mut self, op: OpId, moment: Moment) {
+        let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
+        let job = Box::pin(async move {
+            let compacted = moment.kind() == MomentKind::PostCompact;
+            let mut answer = moments::tell(&ports, &session_id, moment).await;
+            if compacted {
+                let again = Moment::SessionStart { source: SessionSource::Compact };
+                let more = moments::tell(&ports, &session_id, again).await;
+                answer.context.extend(more.context);
+                answer.stop = answer.stop.or(more.stop);
+            }
+            Input::Told { op, answer }.into()
+        });
+        self.start_job(Some(JobKey::Op(op)), job);
+    }
+
+    /// Makes room, unless a hook forbids it.
+    pub(super) fn compact(&mut self, op: OpId, query: CompactionQuery) {
+        let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
+        let cancel = self.handle.cancel.child_token();
+        let job = Box::pin(async move {
+            let told = Moment::PreCompact { cause: query.cause };
+            let answer = moments::tell(&ports, &session_id, told).await;
+            let compacted = if let Some(reason) = answer.block {
+                Compacted { refused: Some(reason), ..Compacted::default() }
+            } else {
+                // A strategy that panics has nothing to offer.
+                let compacting = AssertUnwindSafe(async { ports.compaction.compact(query, cancel).await });
+                compacting.catch_unwind().await.unwrap_or_default()
+            };
+            Done { halt: answer.stop, input: Some(Input::Compacted { op, compacted }) }
+        });
+        self.start_job(Some(JobKey::Op(op)), job);
+    }
+
+    /// A question waits for a person: whoever notifies people is told.
+    pub(super) fn notify(&mut self, request: &PermissionRequest) {
+        if !moments::wanted(&self.ports, MomentKind::Notification) {
+            return;
+        }
+        let moment = Moment::Notification {
+            kind: "permission_prompt".to_owned(),
+            message: format!("A call waits for permission: {}", request.summary),
+        };
+        let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
+        let job = Box::pin(async move {
+            Done { halt: moments::tell(&ports, &session_id, moment).await.stop, input: None }
+        });
+        self.start_job(None, job);
+    }
+}

@@ -1,0 +1,108 @@
+//! The moments of a session, told to configured hooks by the names and fields of the contract.
+//!
+//! Owns the table: which event a moment is, what its matchers are held against, what is told. Sub-agents tell their
+//! beginning and end through the same function.
+
+use lariat_core::BoxFuture;
+use lariat_core::event::CompactionCause;
+use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionHooks};
+use lariat_core::id::{LoopId, SessionId};
+use lariat_guard::hooks::{Decision, HookEvent, Outcome, Told};
+
+use super::Gate;
+
+const fn event(kind: MomentKind) -> Option<HookEvent> {
+    Some(match kind {
+        MomentKind::SessionStart => HookEvent::SessionStart,
+        MomentKind::SessionEnd => HookEvent::SessionEnd,
+        MomentKind::Prompt => HookEvent::UserPromptSubmit,
+        MomentKind::Stop => HookEvent::Stop,
+        MomentKind::PreCompact => HookEvent::PreCompact,
+        MomentKind::PostCompact => HookEvent::PostCompact,
+        MomentKind::Notification => HookEvent::Notification,
+        MomentKind::SubagentStart => HookEvent::SubagentStart,
+        MomentKind::SubagentStop => HookEvent::SubagentStop,
+        _ => return None,
+    })
+}
+
+const fn trigger(cause: CompactionCause) -> &'static str {
+    match cause {
+        CompactionCause::Manual => "manual",
+        _ => "auto",
+    }
+}
+
+/// What is told of a moment, and the name that matchers are held against.
+fn with_fields(told: Told, moment: Moment) -> (Told, Option<String>) {
+    match moment {
+        Moment::SessionStart { source } => {
+            (told.with("source", source.name()), Some(source.name().to_owned()))
+        }
+        Moment::SessionEnd { reason } => (told.with("reason", reason.clone()), Some(reason)),
+        Moment::Prompt { prompt } => (told.with("prompt", prompt), None),
+        Moment::Stop { continued, last_message } => (stopping(told, continued, last_message), None),
+        Moment::PreCompact { cause } => {
+            let trigger = trigger(cause);
+            (told.with("trigger", trigger).with("custom_instructions", ""), Some(trigger.to_owned()))
+        }
+        Moment::PostCompact { cause, summary } => {
+            let trigger = trigger(cause);
+            (told.with("trigger", trigger).with("compact_summary", summary), Some(trigger.to_owned()))
+        }
+        Moment::Notification { kind, message } => {
+            (told.with("message", message).with("notification_type", kind.clone()), Some(kind))
+        }
+        Moment::SubagentStart { agent_id, agent_type } => {
+            (told.with("agent_id", agent_id).with("agent_type", agent_type.clone()), Some(agent_type))
+        }
+        Moment::SubagentStop { agent_id, agent_type, continued, last_message } => {
+            let told = stopping(told, continued, last_message);
+            (told.with("agent_id", agent_id).with("agent_type", agent_type.clone()), Some(agent_type))
+        }
+        _ => (told, None),
+    }
+}
+
+fn stopping(told: Told, continued: bool, last_message: String) -> Told {
+    told.with("stop_hook_active", continued).with("last_assistant_message", last_message)
+}
+
+fn answer(event: HookEvent, outcome: Outcome) -> HookAnswer {
+    let reason = outcome.reason();
+    let mut answer = HookAnswer::default();
+    if event.can_block() && outcome.decision == Some(Decision::Deny) {
+        answer.block = Some(reason.clone().unwrap_or_else(|| "a hook blocked it".to_owned()));
+    }
+    if outcome.stops {
+        answer.stop = Some(reason.unwrap_or_else(|| "a hook stopped the run".to_owned()));
+    }
+    answer.context = outcome.context;
+    answer
+}
+
+impl SessionHooks for Gate {
+    fn wants(&self, kind: MomentKind) -> bool {
+        event(kind).is_some_and(|event| self.hooks.wants(event))
+    }
+
+    fn told<'a>(&'a self, session_id: &'a SessionId, moment: Moment) -> BoxFuture<'a, HookAnswer> {
+        let kind = moment.kind();
+        let Some(event) = event(kind).filter(|event| self.hooks.wants(*event)) else {
+            return Box::pin(std::future::ready(HookAnswer::default()));
+        };
+        Box::pin(async move {
+            let (told, name) = with_fields(self.hooks.telling(event, session_id, self.mode()), moment);
+            let names: Vec<&str> = name.as_deref().into_iter().collect();
+            let outcome = self.hooks.tell(&told, &names, |_| false).await;
+            if kind == MomentKind::SessionEnd {
+                self.hooks.forget(session_id);
+            }
+            answer(event, outcome)
+        })
+    }
+
+    fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
+        self.hooks.take_stop(loop_id)
+    }
+}

@@ -1,0 +1,546 @@
+//! Configured hooks around an agent: what they are told and when, what their answers do, and what their failure means.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::config::ContextConfig;
+use lariat_core::content::Content;
+use lariat_core::context::{Compacted, CompactionQuery, CompactionStrategy};
+use lariat_core::event::{AgentEvent, CompactionEdit, RunOutcome};
+use lariat_core::hooks::{FilterResult, HookAnswer, Hooks, InputFilter, MomentKind};
+use lariat_core::id::{SessionId, ToolCallId};
+use lariat_core::message::AgentMessage;
+use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest, Verdict};
+use lariat_core::replay::{config_of, replay_session};
+use lariat_core::run::ToolTraits;
+use lariat_core::tool::ToolEffects;
+use lariat_core::transcript::Window;
+use lariat_core::usage::Usage;
+use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner, Way};
+use lariat_guard::{NoLinks, Places, Trust};
+use lariat_runtime::{Agent, Gate};
+use lariat_testkit::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
+use serde_json::{Value, json};
+
+use super::kit::{World, call, durable, idle, kind, kinds, rest, until};
+
+/// One list of everything that happened, in order.
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// Runs no programs: a command is what it says. `exit 2 why` blocks, `hang` hangs, `late` answers after its time.
+#[derive(Default)]
+struct Commands {
+    log: Log,
+    told: Mutex<Vec<Value>>,
+    hanging: AtomicUsize,
+}
+
+/// Counts a hook that hangs for as long as it does.
+struct Hanging<'a>(&'a AtomicUsize);
+
+impl Drop for Hanging<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl HookRunner for Commands {
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+        let told: Value = serde_json::from_str(input).unwrap();
+        self.log.lock().unwrap().push(told["hook_event_name"].as_str().unwrap().to_owned());
+        self.told.lock().unwrap().push(told);
+        let Way::Shell(command) = &handler.way else { panic!() };
+        let exited = |code, output: &str, errors: &str| {
+            let ended = Ended::Exited { code, output: output.to_owned(), errors: errors.to_owned() };
+            Box::pin(std::future::ready(ended))
+        };
+        match command.split_once("exit 2 ") {
+            Some((_, reason)) => exited(2, "", reason),
+            None if command == "hang" => Box::pin(async {
+                self.hanging.fetch_add(1, Ordering::SeqCst);
+                let _hanging = Hanging(&self.hanging);
+                std::future::pending().await
+            }),
+            None if command == "late" => Box::pin(async {
+                tokio::time::sleep(handler.timeout).await;
+                Ended::TimedOut
+            }),
+            None if command == "ok" => exited(0, "", ""),
+            None => exited(0, command, ""),
+        }
+    }
+}
+
+impl Commands {
+    /// What was told of an event, time after time.
+    fn of(&self, event: &str) -> Vec<Value> {
+        let told = self.told.lock().unwrap();
+        told.iter().filter(|told| told["hook_event_name"] == event).cloned().collect()
+    }
+}
+
+fn hooked(hooks: &Value) -> (Arc<Gate>, Arc<Commands>) {
+    let mut book = HookBook::default();
+    assert_eq!(book.add("settings.json", hooks), []);
+    let commands = Arc::new(Commands::default());
+    let gate = Gate::new(Vec::new(), Trust::Trusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
+    (Arc::new(gate.with_hooks(book, commands.clone())), commands)
+}
+
+/// One handler for each of these events.
+fn on<'a>(handlers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+    let entry =
+        |(event, command): (&str, &str)| (event.to_owned(), json!([{"hooks": [{"command": command}]}]));
+    Value::Object(handlers.into_iter().map(entry).collect())
+}
+
+fn stops(reason: &str) -> String {
+    json!({"continue": false, "stopReason": reason}).to_string()
+}
+
+/// In-process hooks that write down their names.
+struct Named(Log);
+
+impl Named {
+    fn note(&self, name: &str) -> bool {
+        self.0.lock().unwrap().push(name.to_owned());
+        true
+    }
+}
+
+impl Hooks for Named {
+    fn before_loop(&self, _: &Window, _: u64) -> bool {
+        self.note("before_loop")
+    }
+    fn after_loop(&self, _: &Window, _: &Usage) {
+        self.note("after_loop");
+    }
+    fn before_turn(&self, _: &Window, _: u32) -> bool {
+        self.note("before_turn")
+    }
+    fn after_turn(&self, _: &Window, _: &Usage) {
+        self.note("after_turn");
+    }
+    fn before_tool_execution(&self, _: &str, _: &ToolCallId, _: &Value) -> bool {
+        self.note("before_tool_execution")
+    }
+    fn after_tool_execution(&self, _: &str, _: &ToolCallId, _: bool) {
+        self.note("after_tool_execution");
+    }
+}
+
+impl InputFilter for Named {
+    fn filter(&self, _: &AgentMessage) -> FilterResult {
+        self.note("input filter");
+        FilterResult::Pass
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_process_and_configured_hooks_have_one_order() {
+    let world = World::new([call("c1", "write"), Reply::text("done")]);
+    let (gate, commands) = hooked(&on([
+        ("SessionStart", "ok"),
+        ("UserPromptSubmit", "ok"),
+        ("PreToolUse", "ok"),
+        ("PermissionRequest", "ok"),
+        ("Notification", "ok"),
+        ("PostToolUse", "ok"),
+        ("Stop", "ok"),
+        ("SessionEnd", "ok"),
+    ]));
+    let agent = world.agent().shared_policy(gate).tool(world.tool("write", || Act::text("written")));
+    let agent = agent.hooks(Named(commands.log.clone())).input_filter(Named(commands.log.clone()));
+    let agent = agent.build().unwrap();
+    let mut stream = agent.run_stream("go");
+    let event = until(&mut stream, "PermissionRequired").await;
+    let AgentEvent::PermissionRequired { request } = &event.event else { panic!() };
+    // The person answers once the notification went out.
+    while commands.of("Notification").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    stream.respond_permission(request.id, PermissionDecision::Allow);
+    assert_eq!(stream.finish().await.unwrap().text, "done");
+    agent.close().await;
+    assert_eq!(
+        *commands.log.lock().unwrap(),
+        [
+            "SessionStart",
+            "before_loop",
+            "input filter",
+            "UserPromptSubmit",
+            "before_turn",
+            "before_tool_execution",
+            "PreToolUse",
+            "PermissionRequest",
+            "Notification",
+            "PostToolUse",
+            "after_tool_execution",
+            "after_turn",
+            "before_turn",
+            "after_turn",
+            "Stop",
+            "after_loop",
+            "SessionEnd",
+        ]
+    );
+    assert_eq!(commands.of("Notification")[0]["notification_type"], "permission_prompt");
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_a_hook_blocks_never_reaches_the_model() {
+    let world = World::new([Reply::text("done")]);
+    let (gate, commands) = hooked(&on([("UserPromptSubmit", "exit 2 not on Sundays")]));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    let output = agent.run("go").await.unwrap();
+    assert_eq!((output.outcome, world.model.requests()), (RunOutcome::Rejected, 0));
+    let journal = world.journal(&agent.session_id()).await;
+    let rejected = journal.iter().find_map(|event| match &event.event {
+        AgentEvent::InputRejected { reason } => Some(reason.clone()),
+        _ => None,
+    });
+    assert_eq!(rejected.as_deref(), Some("not on Sundays"));
+    assert_eq!(commands.of("UserPromptSubmit")[0]["prompt"], "go");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_hooks_say_at_the_beginning_and_about_a_prompt_is_in_the_prompt() {
+    let world = World::new([Reply::text("one"), Reply::text("two")]);
+    let (gate, commands) = hooked(&on([("SessionStart", "use tabs"), ("UserPromptSubmit", "it rains")]));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    agent.run("go").await.unwrap();
+    agent.run("on").await.unwrap();
+    assert_eq!(world.told(0), ["user: go\n[Hook: use tabs]\n[Hook: it rains]"]);
+    assert_eq!(world.told(1)[2], "user: on\n[Hook: it rains]");
+    assert_eq!(commands.of("SessionStart").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_says_how_it_begins() {
+    let world = World::new((0..8).map(|_| Reply::text("done")));
+    let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("SessionEnd", "ok")]));
+    let agent = |session: &str| {
+        let agent = world.agent().shared_policy(gate.clone()).session_id(SessionId::from(session));
+        agent.build().unwrap()
+    };
+    let first = agent("s");
+    first.run("go").await.unwrap();
+    first.new_session().unwrap();
+    first.run("go").await.unwrap();
+    drop(first);
+    agent("s").run("go").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let sources: Vec<_> = commands.of("SessionStart").iter().map(|told| told["source"].clone()).collect();
+    assert_eq!(sources, ["startup", "clear", "resume"]);
+    let ends: Vec<_> = commands.of("SessionEnd").iter().map(|told| told["reason"].clone()).collect();
+    assert_eq!(ends, ["clear", "other", "other"]);
+    // An agent that did nothing has nothing to end.
+    agent("s").close().await;
+    assert_eq!(commands.of("SessionEnd").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_session_waits_a_second_and_a_half_and_a_drop_for_nobody() {
+    let world = World::new([Reply::text("done"), Reply::text("done")]);
+    let (gate, commands) = hooked(&on([("SessionEnd", "hang")]));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    agent.run("go").await.unwrap();
+    let before = world.clock.now();
+    agent.close().await;
+    assert_eq!(world.clock.now().since(before), Duration::from_millis(1_500));
+    assert_eq!((commands.of("SessionEnd").len(), commands.hanging.load(Ordering::SeqCst)), (1, 0));
+    agent.run("go").await.unwrap();
+    let before = world.clock.now();
+    drop(agent);
+    assert_eq!(world.clock.now(), before);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!((commands.of("SessionEnd").len(), commands.hanging.load(Ordering::SeqCst)), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_blocks_the_end_lets_the_run_go_on_and_its_journal_replays() {
+    let world = World::new((0..9).map(|n| Reply::text(format!("reply {n}"))));
+    let (gate, commands) = hooked(&on([("Stop", "exit 2 the tests fail")]));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    let output = agent.run("go").await.unwrap();
+    assert_eq!((output.outcome, output.text.as_str()), (RunOutcome::Completed, "reply 8"));
+    assert_eq!(world.told(1), ["user: go", "assistant: reply 0", "user: [Hook: the tests fail]"]);
+    let told = commands.of("Stop");
+    let active: Vec<_> = told.iter().map(|told| told["stop_hook_active"].as_bool().unwrap()).collect();
+    assert_eq!(active, [false, true, true, true, true, true, true, true]);
+    assert_eq!(told[1]["last_assistant_message"], "reply 1");
+    let journal = world.journal(&agent.session_id()).await;
+    for replay in replay_session(&Arc::new(config_of(&journal)), &journal) {
+        assert_eq!(replay.divergence, None);
+    }
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_that_nobody_configured_change_no_journal() {
+    let journal = async |hooks: Option<Value>| {
+        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let agent = world.agent().tool(world.tool("write", || Act::text("written")));
+        let agent = match hooks {
+            Some(hooks) => agent.shared_policy(hooked(&hooks).0).approver(Yes),
+            None => agent,
+        };
+        let agent = agent.build().unwrap();
+        agent.run("go").await.unwrap();
+        kinds(&durable(&world.journal(&agent.session_id()).await))
+    };
+    let asked = ["PermissionRequired", "PermissionDecided"];
+    let mut plain = journal(Some(json!({}))).await;
+    plain.retain(|kind| !asked.contains(&kind.as_str()));
+    assert_eq!(plain, journal(None).await);
+    let events = ["SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "PostCompact", "Notification"];
+    let mut silent = journal(Some(on(events.map(|event| (event, "ok"))))).await;
+    silent.retain(|kind| !asked.contains(&kind.as_str()));
+    assert_eq!(silent, plain, "hooks without an objection leave no mark");
+}
+
+/// A person who always says yes.
+struct Yes;
+
+impl Approver for Yes {
+    fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
+        Box::pin(std::future::ready(PermissionDecision::Allow))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn continue_false_of_any_event_ends_the_run_and_says_why() {
+    for event in
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop"]
+    {
+        let world = World::new([call("c1", "write"), Reply::text("done"), Reply::text("too far")]);
+        let (gate, commands) = hooked(&on([(event, stops("enough for today").as_str())]));
+        let agent = world.agent().shared_policy(gate).approver(Yes);
+        let agent = agent.tool(world.tool("write", || Act::text("written"))).build().unwrap();
+        let output = agent.run("go").await.unwrap();
+        assert_eq!(output.outcome, RunOutcome::StoppedByHook, "{event}");
+        let journal = world.journal(&agent.session_id()).await;
+        let reasons: Vec<_> = journal
+            .iter()
+            .filter_map(|event| match &event.event {
+                AgentEvent::HookStopped { reason } => Some(reason.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(reasons, ["enough for today"], "{event}");
+        assert_eq!(commands.of(event).len(), 1, "{event}");
+        // How far the run came before: the model was not asked again.
+        let requests = match event {
+            "SessionStart" | "UserPromptSubmit" => 0,
+            "Stop" => 2,
+            _ => 1,
+        };
+        assert_eq!(world.model.requests(), requests, "{event}");
+        assert_eq!(world.ledger.len(), usize::from(matches!(event, "PostToolUse" | "Stop")), "{event}");
+        let mut config = config_of(&journal);
+        let traits = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: true };
+        config.tools.insert("write".to_owned(), traits);
+        for replay in replay_session(&Arc::new(config), &journal) {
+            assert_eq!(replay.divergence, None, "{event}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_hangs_does_not_keep_a_run_from_being_cancelled() {
+    for event in ["SessionStart", "UserPromptSubmit", "Stop", "PreToolUse"] {
+        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let (gate, commands) = hooked(&on([(event, "hang")]));
+        let agent = world.agent().shared_policy(gate).approver(Yes);
+        let agent = agent.tool(world.tool("write", || Act::text("written"))).build().unwrap();
+        let stream = agent.run_stream("go");
+        while commands.hanging.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        stream.cancel();
+        assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Aborted, "{event}");
+        idle(&agent).await;
+        assert_eq!(commands.hanging.load(Ordering::SeqCst), 0, "{event}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_takes_too_long_over_a_prompt_blocks_it() {
+    let world = World::new([Reply::text("done")]);
+    let (gate, _) = hooked(&on([("UserPromptSubmit", "late")]));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    let before = world.clock.now();
+    assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Rejected);
+    assert_eq!(world.clock.now().since(before), Duration::from_secs(30));
+    assert_eq!(world.model.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_that_panic_have_blocked_what_they_may_block_and_nothing_else() {
+    for kind in MomentKind::ALL {
+        let world = World::new((0..9).map(|_| Reply::text("done")));
+        let hooks = ScriptedHooks::new(Arc::clone(&world.clock), move |moment| {
+            if moment.kind() == kind { Answer::Panic } else { HookAnswer::default().into() }
+        });
+        let policy = ScriptedPolicy::new(Arc::clone(&world.clock), |_| Verdict::Allow.into());
+        let agent = world.agent().permission_policy(policy.with_hooks(hooks)).build().unwrap();
+        let outcome = agent.run("go").await.unwrap().outcome;
+        let rejected = kind == MomentKind::Prompt;
+        assert_eq!(outcome == RunOutcome::Rejected, rejected, "{kind:?}: {outcome:?}");
+        // A run is kept from ending as often as can be, and ends.
+        let requests = if kind == MomentKind::Stop { 9 } else { usize::from(!rejected) };
+        assert_eq!(world.model.requests(), requests, "{kind:?}");
+    }
+}
+
+/// Leaves the last message only.
+struct AllButLast;
+
+impl CompactionStrategy for AllButLast {
+    fn compact<'a>(&'a self, query: CompactionQuery, _: CancellationToken) -> BoxFuture<'a, Compacted> {
+        let ids: Vec<_> = query.window.iter().map(|message| message.id()).collect();
+        let edits = vec![CompactionEdit::Drop { first: ids[0], last: ids[ids.len() - 2] }];
+        Box::pin(std::future::ready(Compacted { edits, ..Compacted::default() }))
+    }
+}
+
+/// A long conversation in a small window.
+fn crowded(world: &World, gate: Arc<Gate>) -> Agent {
+    let context = ContextConfig::with_window(1_000);
+    let agent = world.agent().shared_policy(gate).context(Some(context)).compaction(AllButLast);
+    let agent = agent.build().unwrap();
+    let talk: Vec<AgentMessage> = (0..4).map(|_| AgentMessage::user("word ".repeat(200))).collect();
+    agent.restore_messages(&serde_json::to_string(&talk).unwrap()).unwrap();
+    agent
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_are_told_of_a_compaction_and_what_they_say_is_in_the_next_request() {
+    let world = World::new([Reply::text("done")]);
+    let mut hooks = on([("PreCompact", "ok"), ("PostCompact", "ok")]);
+    hooks["SessionStart"] = json!([{"matcher": "compact", "hooks": [{"command": "use tabs"}]}]);
+    let (gate, commands) = hooked(&hooks);
+    let agent = crowded(&world, gate);
+    assert_eq!(agent.run("go").await.unwrap().text, "done");
+    assert_eq!(*commands.log.lock().unwrap(), ["PreCompact", "PostCompact", "SessionStart"]);
+    assert_eq!(commands.of("PreCompact")[0]["trigger"], "auto");
+    assert_eq!(commands.of("SessionStart")[0]["source"], "compact");
+    assert_eq!(world.told(0).last().unwrap(), "user: [Hook: use tabs]");
+    let journal = world.journal(&agent.session_id()).await;
+    let at = |wanted: &str| journal.iter().position(|event| kind(event) == wanted);
+    assert!(at("Compaction").is_some());
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_a_hook_blocks_is_not_made() {
+    let world = World::new([Reply::text("done")]);
+    let (gate, commands) = hooked(&on([("PreCompact", "exit 2 not while I debug"), ("PostCompact", "ok")]));
+    let agent = crowded(&world, gate);
+    assert_eq!(agent.run("go").await.unwrap().text, "done");
+    let journal = world.journal(&agent.session_id()).await;
+    let refused = journal.iter().find_map(|event| match &event.event {
+        AgentEvent::CompactionRefused { reason, .. } => Some(reason.clone()),
+        AgentEvent::Compaction { .. } => panic!("it was compacted"),
+        _ => None,
+    });
+    assert_eq!(refused.as_deref(), Some("not while I debug"));
+    assert!(commands.of("PostCompact").is_empty());
+    assert_eq!(world.told(0).len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_are_told_no_secret_and_tell_none() {
+    let world = World::new([Reply::text("your key is hunter2-canary"), Reply::text("done")]);
+    let (gate, commands) =
+        hooked(&on([("UserPromptSubmit", "I know hunter2-canary"), ("Stop", "exit 2 hunter2-canary again")]));
+    let agent = world.agent().shared_policy(gate).secret("KEY", "hunter2-canary").build().unwrap();
+    agent.run("my key is hunter2-canary").await.unwrap();
+    let told = commands.told.lock().unwrap();
+    assert!(told.len() > 2 && told.iter().all(|told| !told.to_string().contains("hunter2")), "{told:?}");
+    assert_eq!(told[1]["last_assistant_message"], "your key is [redacted: KEY]");
+    assert_eq!(world.told(0), ["user: my key is [redacted: KEY]\n[Hook: I know [redacted: KEY]]"]);
+    assert_eq!(world.told(1)[2], "user: [Hook: [redacted: KEY] again]");
+}
+
+#[tokio::test]
+async fn a_hook_that_is_not_waited_for_holds_nothing_up_and_decides_nothing() {
+    let world = World::timeless(lariat_testkit::ScriptedModel::new([Reply::text("done")]));
+    let handlers = |command: &str| json!([{"hooks": [{"command": command, "async": true}]}]);
+    let (gate, commands) = hooked(&json!({
+        "UserPromptSubmit": handlers("exit 2 no"), "Stop": handlers("hang"), "SessionStart": handlers("a remark")
+    }));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    let output = agent.run("go").await.unwrap();
+    assert_eq!((output.outcome, output.text.as_str()), (RunOutcome::Completed, "done"));
+    assert_eq!(world.told(0), ["user: go"]);
+    while commands.told.lock().unwrap().len() < 3 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_is_told_once_is_told_once_in_a_session() {
+    let world = World::new((0..4).map(|_| Reply::text("done")));
+    let (gate, commands) = hooked(&json!({
+        "UserPromptSubmit": [{"hooks": [{"command": "remember the milk", "once": true}]}]
+    }));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    for _ in 0..2 {
+        agent.run("go").await.unwrap();
+    }
+    agent.new_session().unwrap();
+    agent.run("go").await.unwrap();
+    assert_eq!(commands.of("UserPromptSubmit").len(), 2);
+    let prompted = |request: usize| world.told(request).last().unwrap().contains("milk");
+    assert_eq!([prompted(0), prompted(1), prompted(2)], [true, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_goes_on_after_a_crash_is_told_as_resumed_and_asked_about_its_end_again() {
+    let world = World::new([Reply::text("one"), Reply::text("two")]);
+    let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("Stop", "hang")]));
+    let agent = world.agent().shared_policy(gate).session_id(SessionId::from("s")).build().unwrap();
+    let stream = agent.run_stream("go");
+    while commands.hanging.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The process dies while the hook is asked: everything up to here is in the journal.
+    let died = world.journal(&agent.session_id()).await;
+    let store = Arc::new(lariat_runtime::MemoryStore::new());
+    let journal = lariat_core::store::SessionStore::claim(&*store, &SessionId::from("s")).await.unwrap();
+    let append = lariat_core::store::Append::new(agent_session(), journal, 0, &died);
+    lariat_core::store::SessionStore::append(&*store, append).await.unwrap();
+    drop(stream);
+    let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("Stop", "exit 2 one more")]));
+    let agent = world.agent().store(store).shared_policy(gate).session_id(SessionId::from("s")).build();
+    let agent = agent.unwrap();
+    let output = agent.recover().await.unwrap().unwrap();
+    assert_eq!(output.outcome, RunOutcome::Completed);
+    assert_eq!(commands.of("SessionStart")[0]["source"], "resume");
+    assert_eq!(commands.of("Stop")[0]["last_assistant_message"], "one");
+    assert_eq!(world.told(1)[2], "user: [Hook: one more]");
+}
+
+fn agent_session() -> &'static SessionId {
+    static SESSION: std::sync::OnceLock<SessionId> = std::sync::OnceLock::new();
+    SESSION.get_or_init(|| SessionId::from("s"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_with_pictures_are_told_as_their_words() {
+    let world = World::new([Reply::text("done")]);
+    let (gate, commands) = hooked(&on([("UserPromptSubmit", "ok")]));
+    let agent = world.agent().shared_policy(gate).build().unwrap();
+    let mut prompt = AgentMessage::user("what is this?");
+    if let AgentMessage::Llm(llm) = &mut prompt {
+        llm.message.content_mut().push(Content::text("and that?"));
+    }
+    let mut stream = agent.prompt_messages(vec![prompt, AgentMessage::user("quickly")]).unwrap();
+    rest(&mut stream).await;
+    assert_eq!(commands.of("UserPromptSubmit")[0]["prompt"], "what is this?\nand that?\n\nquickly");
+}

@@ -1,0 +1,71 @@
+//! Hooks of a session that answer by a script: at once, after a while, never, or with a panic.
+//!
+//! Owns [`ScriptedHooks`] and the log of what they were told. A moment is logged when it is told, which is the first
+//! poll, not when it is answered.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lariat_core::BoxFuture;
+use lariat_core::clock::Clock;
+use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionHooks};
+use lariat_core::id::SessionId;
+
+use crate::policy::Answer;
+
+type HooksFn = Box<dyn FnMut(&Moment) -> Answer<HookAnswer> + Send>;
+
+/// Hooks driven by a function. They want every moment.
+///
+/// ```
+/// use lariat_core::hooks::HookAnswer;
+/// use lariat_testkit::VirtualClock;
+/// use lariat_testkit::hooks::ScriptedHooks;
+///
+/// let hooks = ScriptedHooks::new(VirtualClock::new().shared(), |_| HookAnswer::blocks("not yet").into());
+/// assert!(hooks.told().is_empty());
+/// ```
+pub struct ScriptedHooks {
+    clock: Arc<dyn Clock>,
+    state: Mutex<(HooksFn, Vec<Moment>)>,
+}
+
+impl ScriptedHooks {
+    /// Hooks that ask a function.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        script: impl FnMut(&Moment) -> Answer<HookAnswer> + Send + 'static,
+    ) -> Self {
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
+    }
+
+    /// What they were told, in order.
+    pub fn told(&self) -> Vec<Moment> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+}
+
+impl SessionHooks for ScriptedHooks {
+    fn wants(&self, _kind: MomentKind) -> bool {
+        true
+    }
+
+    fn told<'a>(&'a self, _session_id: &'a SessionId, moment: Moment) -> BoxFuture<'a, HookAnswer> {
+        Box::pin(async move {
+            let answer = {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let (script, log) = &mut *state;
+                let answer = script(&moment);
+                log.push(moment);
+                answer
+            };
+            answer.given(&*self.clock).await
+        })
+    }
+}
+
+impl fmt::Debug for ScriptedHooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedHooks").field("told", &ScriptedHooks::told(self)).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,205 @@
+//! Addresses on real sockets of this machine.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use lariat_guard::hooks::{HookBook, HookEvent, HookRunner};
+use lariat_host::process::{Environment, Supervisor};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use super::super::HookPrograms;
+use super::*;
+
+/// A server that answers every request with these bytes, or not at all, and keeps what it was sent.
+struct Server {
+    url: String,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    async fn new(answer: Option<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&seen);
+        tokio::spawn(async move {
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut request = Vec::new();
+                while !is_whole(&request) {
+                    let mut buffer = [0; 4096];
+                    let count = socket.read(&mut buffer).await.unwrap();
+                    assert!(count > 0, "the request broke off");
+                    request.extend_from_slice(&buffer[..count]);
+                }
+                heard.lock().unwrap().push(String::from_utf8(request).unwrap());
+                match &answer {
+                    Some(answer) => drop(socket.write_all(answer.as_bytes()).await),
+                    None => std::future::pending().await,
+                }
+            }
+        });
+        Self { url, seen }
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length =
+        head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    body.len() >= length.unwrap_or(0)
+}
+
+fn answer(status: &str, headers: &str, body: &str) -> Option<String> {
+    let length = body.len();
+    Some(format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}"))
+}
+
+fn handler(entry: Value) -> Handler {
+    let mut book = HookBook::default();
+    assert_eq!(book.add("settings.json", &json!({"PreToolUse": [{"hooks": [entry]}]})), []);
+    book.matching(HookEvent::PreToolUse, &[])[0].1.clone()
+}
+
+fn programs() -> HookPrograms {
+    let directory = std::env::temp_dir();
+    HookPrograms::new(Supervisor::new(), directory, Environment::inherited(Vec::<(String, String)>::new()))
+        .with_header_variables([("TOKEN", "sesame"), ("OTHER", "secret")])
+}
+
+async fn tell(url: &str, input: &str) -> Ended {
+    let handler = handler(json!({"type": "http", "url": url, "timeout": 20}));
+    programs().run(&handler, input).await
+}
+
+fn failed(ended: Ended) -> String {
+    match ended {
+        Ended::Failed(why) => why,
+        other => panic!("it did not fail: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_address_is_posted_what_a_program_reads_and_its_body_is_the_answer() {
+    let server = Server::new(answer("200 OK", "", r#"{"decision": "block"}"#)).await;
+    let ended = tell(&server.url, r#"{"prompt": "go"}"#).await;
+    let output = r#"{"decision": "block"}"#.to_owned();
+    assert_eq!(ended, Ended::Exited { code: 0, output, errors: String::new() });
+    let seen = server.seen();
+    assert!(seen[0].starts_with("POST /hook HTTP/1.1\r\n"), "{seen:?}");
+    assert!(seen[0].contains("content-type: application/json\r\n"), "{seen:?}");
+    assert!(seen[0].ends_with("\r\n\r\n{\"prompt\": \"go\"}"), "{seen:?}");
+    let empty = Server::new(answer("204 No Content", "", "")).await;
+    let nothing = Ended::Exited { code: 0, output: String::new(), errors: String::new() };
+    assert_eq!(tell(&empty.url, "{}").await, nothing);
+}
+
+#[tokio::test]
+async fn only_a_good_status_is_an_answer() {
+    for status in ["400 Bad Request", "401 Unauthorized", "404 Not Found", "500 Oops", "304 Not Modified"] {
+        let server = Server::new(answer(status, "", r#"{"continue": true}"#)).await;
+        let why = failed(tell(&server.url, "{}").await);
+        assert!(why.contains(&status[..3]), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let target = Server::new(answer("200 OK", "", "{}")).await;
+    let location = format!("location: {}\r\n", target.url);
+    for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
+        let server = Server::new(answer(status, &location, "")).await;
+        failed(tell(&server.url, "{}").await);
+    }
+    assert_eq!(target.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn nobody_there_is_a_failure_and_the_words_name_no_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let why = failed(tell(&format!("http://127.0.0.1:{port}/secret-path"), "{}").await);
+    assert!(!why.contains("secret-path"), "{why}");
+    failed(tell("not an address", "{}").await);
+    failed(tell("file:///etc/passwd", "{}").await);
+}
+
+#[tokio::test]
+async fn an_address_that_says_nothing_is_over_its_time() {
+    let server = Server::new(None).await;
+    let handler = handler(json!({"type": "http", "url": server.url, "timeout": 0.3}));
+    let before = Instant::now();
+    assert_eq!(programs().run(&handler, "{}").await, Ended::TimedOut);
+    assert!(before.elapsed() >= Duration::from_millis(300) && before.elapsed() < Duration::from_secs(10));
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_is_read_up_to_a_megabyte() {
+    let most = "x".repeat(1024 * 1024);
+    let server = Server::new(answer("200 OK", "", &most)).await;
+    assert!(
+        matches!(tell(&server.url, "{}").await, Ended::Exited { output, .. } if output.len() == most.len())
+    );
+    let server = Server::new(answer("200 OK", "", &format!("{most}x"))).await;
+    assert!(failed(tell(&server.url, "{}").await).contains("larger"));
+}
+
+#[tokio::test]
+async fn headers_are_filled_with_listed_variables_only() {
+    let server = Server::new(answer("200 OK", "", "")).await;
+    let handler = handler(json!({
+        "type": "http", "url": server.url, "allowedEnvVars": ["TOKEN", "PATH"],
+        "headers": {"Authorization": "Bearer $TOKEN", "X-Other": "<$OTHER>", "X-Path": "<${PATH}>", "X-Twice": "${TOKEN}$TOKEN"}
+    }));
+    programs().run(&handler, "{}").await;
+    let seen = server.seen().remove(0).to_lowercase();
+    for line in
+        ["authorization: bearer sesame\r\n", "x-other: <>\r\n", "x-path: <>\r\n", "x-twice: sesamesesame\r\n"]
+    {
+        assert!(seen.contains(line), "{line} in {seen}");
+    }
+    let shown = format!("{:?}", programs());
+    assert!(shown.contains("TOKEN") && !shown.contains("sesame"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_variable_cannot_add_a_header() {
+    let server = Server::new(answer("200 OK", "", "")).await;
+    let entry =
+        json!({"type": "http", "url": server.url, "allowedEnvVars": ["TOKEN"], "headers": {"X": "$TOKEN"}});
+    let programs = programs().with_header_variables([("TOKEN", "a\r\nX-Evil: b")]);
+    failed(programs.run(&handler(entry), "{}").await);
+    assert_eq!(server.seen().len(), 0);
+}
+
+#[test]
+fn texts_are_filled_as_a_shell_would() {
+    let value = |name: &str| (name == "A" || name == "LONG_1").then_some("v");
+    for (text, expected) in [
+        ("plain", "plain"),
+        ("$A", "v"),
+        ("${A}", "v"),
+        ("$A-${A}.", "v-v."),
+        ("$LONG_1", "v"),
+        ("$AB", ""),
+        ("${A}B", "vB"),
+        ("$", "$"),
+        ("5$ each", "5$ each"),
+        ("${}", "${}"),
+        ("${A", "${A"),
+        ("${A B}", "${A B}"),
+        ("$$A", "$v"),
+    ] {
+        assert_eq!(filled(text, value), expected, "{text}");
+    }
+}
