@@ -28,6 +28,7 @@ mod approvals;
 mod critical;
 mod danger;
 pub mod display;
+mod document;
 mod ground;
 pub mod hooks;
 mod judge;
@@ -54,6 +55,7 @@ pub mod trust;
 mod wildcard;
 
 pub use approvals::{Approval, ApprovalBook};
+pub use document::{Document, Format};
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, Decision, Judgement, Reason};
 pub use kept::KeptError;
