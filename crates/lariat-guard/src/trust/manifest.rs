@@ -185,11 +185,11 @@ impl Walk<'_> {
         if depth >= DEEPEST {
             return Err(ManifestError::TooMuch);
         }
-        let room = MOST_BYTES.saturating_sub(self.bytes) + 1;
-        let mut bytes = format!("link to {target}\n").into_bytes();
-        bytes.extend(self.look.read(&path, room).ok().flatten().unwrap_or_default());
+        self.keep(format!("{path} (link)"), target.as_bytes())?;
+        if let Ok(Some(bytes)) = self.look.read(&path, self.room()) {
+            self.add(path.clone(), &bytes)?;
+        }
         let entries = self.look.entries(&path).unwrap_or_default();
-        self.add(path.clone(), &bytes)?;
         self.entries(&path, entries, depth + 1)
     }
 
@@ -207,7 +207,7 @@ impl Walk<'_> {
         for name in ["config", "config.worktree"] {
             let path = format!("{folder}/{name}");
             let counting = read(&path)?.map(|text| git::counting(&text)).unwrap_or_default();
-            found.extend((!counting.is_empty()).then(|| (path, counting)));
+            found.extend((!counting.is_empty()).then_some((path, counting)));
         }
         found.extend(pointer.map(|text| (".git".to_owned(), text)));
         for (path, text) in found {
@@ -230,11 +230,15 @@ impl Walk<'_> {
         if self.manifest.files.contains_key(path) {
             return Ok(());
         }
-        let room = MOST_BYTES.saturating_sub(self.bytes) + 1;
-        match self.look.read(path, room).map_err(|problem| unreadable(path, problem))? {
+        match self.look.read(path, self.room()).map_err(|problem| unreadable(path, problem))? {
             Some(bytes) => self.add(path.to_owned(), &bytes),
             None => Ok(()),
         }
+    }
+
+    /// How many bytes more are looked at: one too many, to notice it.
+    const fn room(&self) -> usize {
+        MOST_BYTES.saturating_sub(self.bytes) + 1
     }
 
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
