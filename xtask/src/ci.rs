@@ -176,6 +176,8 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("undo-planted", proof::alone("undo", &words("--planted"))),
         Step::command("shell-diff", proof::shell(&words("--count 2000"))),
         Step::command("shell-diff-planted", proof::shell(&words("--planted"))),
+        Step::command("hostile-repos", proof::with_own_mistakes("repos", &[])),
+        Step::command("hostile-repos-planted", proof::with_own_mistakes("repos", &words("--planted"))),
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),

@@ -77,6 +77,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Escape(arguments) => return proof::alone("escape", &arguments).pass_through(&workspace),
         Command::Undo(arguments) => return proof::alone("undo", &arguments).pass_through(&workspace),
         Command::ShellDiff(arguments) => return proof::shell(&arguments).pass_through(&workspace),
+        Command::HostileRepos(arguments) => {
+            return proof::with_own_mistakes("repos", &arguments).pass_through(&workspace);
+        }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,

@@ -62,6 +62,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "shell-diff [ARGS]",
         "run generated commands and known bypasses in a jail: nothing runs unjudged; `--count N`, `--seed N`, `--planted`",
     ),
+    (
+        "hostile-repos [ARGS]",
+        "open hostile repositories untrusted, then trust and change them; `--count N`, `--seed N`, `--planted`",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
@@ -89,6 +93,7 @@ pub(crate) enum Command {
     Host(&'static str, Vec<String>),
     Undo(Vec<String>),
     ShellDiff(Vec<String>),
+    HostileRepos(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -131,6 +136,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "processes" => Command::Host("processes", rest.to_vec()),
         "undo" => Command::Undo(rest.to_vec()),
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
+        "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -6,10 +6,10 @@
 use crate::command_line::CommandLine;
 
 /// What the binaries need; nothing else in the workspace enables it.
-const FEATURES: &str = "store,host,tools";
-const WITH_MISTAKES: &str = "store,host,tools,planted";
+const FEATURES: &str = "store,host,tools,repos";
+const WITH_MISTAKES: &str = "store,host,tools,repos,planted";
 /// All that clippy looks at.
-const ALL: &str = "store,host,tools,guard,planted";
+const ALL: &str = "store,host,tools,repos,guard,planted";
 
 /// A proof that is a binary of its own.
 pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
@@ -20,6 +20,11 @@ pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
 /// A proof that shares its binary with others; its mistakes are made by the proof itself.
 pub(crate) fn one_of(binary: &str, name: &str, arguments: &[String]) -> CommandLine {
     run(FEATURES, binary).with_arguments([name]).with_arguments(arguments)
+}
+
+/// A proof that is a binary of its own; its mistakes are made by the proof itself.
+pub(crate) fn with_own_mistakes(binary: &str, arguments: &[String]) -> CommandLine {
+    run(FEATURES, binary).with_arguments(arguments)
 }
 
 fn run(features: &str, binary: &str) -> CommandLine {
@@ -43,13 +48,16 @@ pub(crate) fn clippy() -> CommandLine {
 
 #[cfg(test)]
 mod tests {
-    use super::{alone, one_of, shell};
+    use super::{alone, one_of, shell, with_own_mistakes};
 
     #[test]
     fn mistakes_of_the_product_are_built_only_when_they_are_asked_for() {
         let line = |word: &str| alone("escape", &[word.to_owned()]).to_string();
-        assert!(line("--planted").ends_with("--features store,host,tools,planted --bin escape -- --planted"));
-        assert!(line("--all").ends_with("--features store,host,tools --bin escape -- --all"));
+        assert!(
+            line("--planted")
+                .ends_with("--features store,host,tools,repos,planted --bin escape -- --planted")
+        );
+        assert!(line("--all").ends_with("--features store,host,tools,repos --bin escape -- --all"));
     }
 
     #[test]
@@ -60,8 +68,17 @@ mod tests {
     }
 
     #[test]
+    fn mistakes_of_a_proof_need_no_other_product() {
+        let line = with_own_mistakes("repos", &["--planted".to_owned()]).to_string();
+        assert!(line.ends_with("--features store,host,tools,repos --bin repos -- --planted"), "{line}");
+    }
+
+    #[test]
     fn a_proof_gets_its_arguments() {
         let line = one_of("store", "crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
-        assert!(line.ends_with("--features store,host,tools --bin store -- crash --store jsonl"), "{line}");
+        assert!(
+            line.ends_with("--features store,host,tools,repos --bin store -- crash --store jsonl"),
+            "{line}"
+        );
     }
 }

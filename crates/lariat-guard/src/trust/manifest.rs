@@ -242,8 +242,10 @@ impl Walk<'_> {
     }
 
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
+        // What is too much is not even parsed.
+        self.keep(path.clone(), bytes)?;
         self.manifest.brought.extend(effects::of(&path, &String::from_utf8_lossy(bytes)));
-        self.keep(path, bytes)
+        Ok(())
     }
 
     fn keep(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {

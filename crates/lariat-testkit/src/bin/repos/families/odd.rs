@@ -65,7 +65,7 @@ pub(super) fn all() -> Vec<Repository> {
         let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
         let text = if file.ends_with("toml") { format!("a = {deep}\n") } else { deep };
         all.push(Repository::new(format!("deep {file}"), [Item::file(file, text)]).unreadable());
-        let text = format!("{{}}{}", " ".repeat(3 << 20));
+        let text = format!("{{}}{}", " ".repeat((1 << 20) + 1));
         all.push(Repository::new(format!("huge {file}"), [Item::file(file, text)]).unreadable());
     }
     let toml = [
