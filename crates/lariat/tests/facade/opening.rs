@@ -185,9 +185,12 @@ fn a_file_of_the_persons_own_that_cannot_be_read_is_an_error_that_names_it() {
     assert!(matches!(place.opening().open(), Err(OpenError::Unreadable { .. })));
 }
 
+/// Puts something in the place of a file.
+type Make = fn(&Place, &str);
+
 #[test]
 fn where_a_file_of_the_workspace_cannot_be_read_everything_is_asked() {
-    let make: [(&str, fn(&Place, &str)); 7] = [
+    let make: [(&str, Make); 7] = [
         ("is not JSON", |place, file| place.write(file, "{ \"permissions\": ")),
         ("is deep", |place, file| place.write(file, &"[".repeat(100_000))),
         ("is no table", |place, file| place.write(file, "[1]")),
