@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::content::ToolCall;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
-use crate::tool::{ToolEffects, ToolError, ToolResult};
+use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
 
 /// How much damage a call could do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -192,6 +192,15 @@ impl<'a> PolicyQuery<'a> {
     }
 }
 
+/// What a call may do while it runs, and what it holds until it ended.
+#[derive(Default)]
+pub struct Clearance {
+    /// How far it may go.
+    pub access: Access,
+    /// Dropped when the call ended.
+    pub held: Option<Box<dyn std::any::Any + Send>>,
+}
+
 /// Decides about a call without asking a person. May look at files, so it is asynchronous.
 pub trait PermissionPolicy: Send + Sync {
     /// The verdict on a call.
@@ -201,6 +210,32 @@ pub trait PermissionPolicy: Send + Sync {
     /// every answer that still counts.
     fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
         let _ = (request, decision);
+    }
+
+    /// How far calls of a session may go now: decides which tools a model is offered.
+    fn access(&self) -> Access {
+        Access::Full
+    }
+
+    /// A call is about to run: everything is decided, and its start is recorded. Here it takes for itself what it
+    /// needs, and is told how far it may go. An error keeps it from running, and is told to the model.
+    ///
+    /// # Errors
+    /// Why it cannot run now, for the model.
+    fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+        let _ = query;
+        Ok(Clearance::default())
+    }
+
+    /// Whether it can queue changes as a plan. If so, models are offered a tool to propose them where nothing may be
+    /// changed.
+    fn plans(&self) -> bool {
+        false
+    }
+
+    /// A person approved exactly this call beforehand, with all that it would change before their eyes.
+    fn approved(&self, call: &ToolCall) {
+        let _ = call;
     }
 
     /// A call ended, and what came of it is about to be recorded: here it can still be changed. The future is dropped

@@ -40,6 +40,19 @@ pub trait AgentTool: Send + Sync {
         self.effects().is_read_only()
     }
 
+    /// Whether a model is offered it where calls may go this far. A tool that changes something, and is offered where
+    /// nothing may be changed, keeps to [`ToolContext::access`].
+    fn is_offered(&self, access: Access) -> bool {
+        access == Access::Full || self.effects().changes_nothing()
+    }
+
+    /// What a call would change, for a person to read, and without changing it: a diff for example. `None` when that
+    /// is not known beforehand.
+    fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+        let _ = params;
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Runs it. Long-running tools watch [`ToolContext::cancel`].
     fn execute<'a>(
         &'a self,
@@ -75,6 +88,11 @@ impl ToolEffects {
     /// True when every effect of `other` is declared.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// True when nothing is changed or executed.
+    pub const fn changes_nothing(self) -> bool {
+        self.0 & (Self::WRITES.0 | Self::EXECUTES.0) == 0
     }
 
     /// True when nothing is changed, executed or sent.
@@ -124,6 +142,17 @@ pub type ToolUpdateFn = Arc<dyn Fn(ToolResult) + Send + Sync>;
 /// Receives user-facing status text of a running tool.
 pub type ProgressFn = Arc<dyn Fn(String) + Send + Sync>;
 
+/// How far a call may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Access {
+    /// As far as the tool goes.
+    #[default]
+    Full,
+    /// It must not change anything. Commands run in a sandbox in which nothing can be written.
+    Reads,
+}
+
 /// What a tool gets to know about its call.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -136,6 +165,8 @@ pub struct ToolContext {
     pub session_id: SessionId,
     /// The loop the call belongs to.
     pub loop_id: LoopId,
+    /// How far the call may go.
+    pub access: Access,
     /// Triggered when the call should end early.
     pub cancel: CancellationToken,
     /// For streaming partial results.
@@ -153,8 +184,16 @@ impl ToolContext {
         loop_id: LoopId,
         cancel: CancellationToken,
     ) -> Self {
-        let tool_name = tool_name.into();
-        Self { tool_call_id, tool_name, session_id, loop_id, cancel, on_update: None, on_progress: None }
+        Self {
+            tool_call_id,
+            tool_name: tool_name.into(),
+            session_id,
+            loop_id,
+            access: Access::Full,
+            cancel,
+            on_update: None,
+            on_progress: None,
+        }
     }
 
     /// Reports a partial result.

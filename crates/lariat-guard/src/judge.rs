@@ -94,6 +94,19 @@ impl Guard {
         self.rulebook.hides(&Touch::new(self.ground.target(path), Access::Read, &self.ground))
     }
 
+    /// The files of the workspace that a call writes, as far as that is known from its words: where they really are.
+    pub fn written(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
+        let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
+        let touches = call.parts.iter().flat_map(|part| &part.touches);
+        let written = touches.filter(|touch| touch.access == Access::Write && touch.is_inside);
+        let mut paths: Vec<_> = written
+            .map(|touch| touch.target.real.clone().unwrap_or_else(|| touch.target.named.clone()))
+            .collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
     /// Judges a call.
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
         let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);

@@ -25,6 +25,7 @@
 //! ```
 
 mod approvals;
+mod claims;
 mod critical;
 mod danger;
 pub mod display;
@@ -46,6 +47,7 @@ mod read_only;
 pub mod redact;
 mod rule;
 mod rulebook;
+mod seal;
 mod settings;
 pub mod shell;
 mod shell_rule;
@@ -55,6 +57,7 @@ pub mod trust;
 mod wildcard;
 
 pub use approvals::{Approval, ApprovalBook};
+pub use claims::{Claims, Held, Taken};
 pub use document::{Document, Format};
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, Decision, Judgement, Reason};
@@ -63,4 +66,5 @@ pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
 pub use place::{NoLinks, Places, Resolver};
 pub use rule::{Effect, Rule, Warning};
+pub use seal::Seal;
 pub use settings::{Layer, Settings, SettingsError, Trust};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
-use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{Access, AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -24,6 +24,13 @@ pub(crate) trait BenchTool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     const FIELDS: &'static [Field];
     const EFFECTS: ToolEffects;
+    /// It changes something, and changes nothing when its context says so.
+    const KEEPS_TO_READING: bool = false;
+
+    /// What a call would change.
+    fn preview(_: &Workbench, _: Self::Arguments) -> Result<Option<String>, ToolError> {
+        Ok(None)
+    }
 
     /// Does it.
     fn run(
@@ -62,6 +69,16 @@ impl<T: BenchTool> AgentTool for OnBench<T> {
 
     fn effects(&self) -> ToolEffects {
         T::EFFECTS
+    }
+
+    fn is_offered(&self, access: Access) -> bool {
+        access == Access::Full || T::KEEPS_TO_READING || T::EFFECTS.changes_nothing()
+    }
+
+    fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+        let preview =
+            || T::preview(&self.bench, arguments::read::<T::Arguments>(T::FIELDS, params.clone())?);
+        Box::pin(std::future::ready(preview()))
     }
 
     fn execute<'a>(

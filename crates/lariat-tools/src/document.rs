@@ -46,6 +46,11 @@ impl Document {
         encode(&self.path, text)
     }
 
+    /// What a changed version changes.
+    pub(crate) fn difference(&self, text: &Text) -> String {
+        unified(&self.path, self.text.as_str(), text.as_str())
+    }
+
     /// Writes a changed version back.
     pub(crate) fn save(self, bench: &Workbench, text: &Text) -> Result<Value, ToolError> {
         let bytes = self.encode(text)?;

@@ -41,6 +41,12 @@ impl FileTool for EditFile {
         Some(&arguments.path)
     }
 
+    fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
+        let document = Document::open(bench, &arguments.path)?;
+        let replaced = arguments.edit.apply(&arguments.path, &document.text)?;
+        Ok(Some(document.difference(&replaced.text)))
+    }
+
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let document = Document::open(bench, &arguments.path)?;
         let replaced = arguments.edit.apply(&arguments.path, &document.text)?;

@@ -43,6 +43,11 @@ pub(crate) trait FileTool: Send + Sync + 'static {
         stamp.size() > LARGE
     }
 
+    /// What a call would change, as a diff.
+    fn preview(_: &Workbench, _: Self::Arguments) -> Result<Option<String>, ToolError> {
+        Ok(None)
+    }
+
     /// Does it.
     fn run(
         bench: &Workbench,
@@ -71,6 +76,10 @@ impl<T: FileTool> BenchTool for OnFiles<T> {
     const DESCRIPTION: &'static str = T::DESCRIPTION;
     const FIELDS: &'static [Field] = T::FIELDS;
     const EFFECTS: ToolEffects = T::EFFECTS;
+
+    fn preview(bench: &Workbench, arguments: T::Arguments) -> Result<Option<String>, ToolError> {
+        T::preview(bench, arguments)
+    }
 
     fn run(
         bench: &Workbench,

@@ -3,6 +3,7 @@
 //! Owns the order: each replacement sees the file as the ones before it left it.
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_host::files::text::Text;
 use serde::Deserialize;
 
 use crate::Workbench;
@@ -44,20 +45,32 @@ impl FileTool for MultiEdit {
         Some(&arguments.path)
     }
 
+    fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
+        let document = Document::open(bench, &arguments.path)?;
+        let (text, _) = edited(&arguments, &document.text)?;
+        Ok(Some(document.difference(&text)))
+    }
+
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let document = Document::open(bench, &arguments.path)?;
-        let mut text = document.text.clone();
-        let mut made = 0;
-        for (index, edit) in arguments.edits.iter().enumerate() {
-            let replaced = edit.apply(&arguments.path, &text).map_err(|error| {
-                let rest = if index == 0 { "" } else { " (after the edits before it)" };
-                ToolError::Failed(format!("Edit {} of {}{rest}: {error}", index + 1, arguments.edits.len()))
-            })?;
-            made += replaced.places.len();
-            text = replaced.text;
-        }
+        let (text, made) = edited(&arguments, &document.text)?;
         let details = document.save(bench, &text)?;
         let edits = counted(arguments.edits.len(), "edit");
         told(format!("Edited `{}`: {edits}, {}.", arguments.path, replacements(made)), details)
     }
+}
+
+/// A text after all edits, and how many replacements that took.
+fn edited(arguments: &Arguments, text: &Text) -> Result<(Text, usize), ToolError> {
+    let mut text = text.clone();
+    let mut made = 0;
+    for (index, edit) in arguments.edits.iter().enumerate() {
+        let replaced = edit.apply(&arguments.path, &text).map_err(|error| {
+            let rest = if index == 0 { "" } else { " (after the edits before it)" };
+            ToolError::Failed(format!("Edit {} of {}{rest}: {error}", index + 1, arguments.edits.len()))
+        })?;
+        made += replaced.places.len();
+        text = replaced.text;
+    }
+    Ok((text, made))
 }

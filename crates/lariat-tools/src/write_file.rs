@@ -39,17 +39,15 @@ impl FileTool for WriteFile {
         Some(&arguments.path)
     }
 
+    fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
+        let (old, text) = versions(bench, &arguments)?;
+        let old = old.as_ref().and_then(|(text, _)| text.as_ref()).map_or("", Text::as_str);
+        Ok(Some(crate::diff::unified(&arguments.path, old, text.as_str())))
+    }
+
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
-        let old = match bench.workspace().stamp(path) {
-            Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),
-            Err(FileError::NotFound { .. }) => None,
-            Err(error) => return Err(failed(error)),
-        };
-        let text = match old.as_ref().and_then(|(text, _)| text.as_ref()) {
-            Some(text) => text.rewritten(&arguments.content),
-            None => Text::new(arguments.content),
-        };
+        let (old, text) = versions(bench, &arguments)?;
         let bytes = encode(path, &text)?;
         let expected = match &old {
             Some((_, known)) => Expected::Unchanged(known.clone()),
@@ -67,12 +65,30 @@ impl FileTool for WriteFile {
     }
 }
 
+/// What is there, if anything is, and what would be.
+fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Old>, Text), ToolError> {
+    let path = &arguments.path;
+    let old = match bench.workspace().stamp(path) {
+        Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),
+        Err(FileError::NotFound { .. }) => None,
+        Err(error) => return Err(failed(error)),
+    };
+    let text = match old.as_ref().and_then(|(text, _)| text.as_ref()) {
+        Some(text) => text.rewritten(&arguments.content),
+        None => Text::new(arguments.content.as_str()),
+    };
+    Ok((old, text))
+}
+
+/// A file that is there: its text, if it is one, and its state.
+type Old = (Option<Text>, Known);
+
 /// An existing file that was read: its text, if it is one, and its state.
 fn read_before(
     bench: &Workbench,
     path: &str,
     standing: &Standing,
-) -> Result<(Option<Text>, Known), ToolError> {
+) -> Result<Old, ToolError> {
     let known = match standing {
         Standing::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
         Standing::Unchanged(known) | Standing::Touched(known) => known.clone(),

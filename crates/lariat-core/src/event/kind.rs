@@ -188,6 +188,13 @@ pub enum AgentEvent {
         /// What would be done.
         summary: String,
     },
+    /// A person decided about changes that plan mode queued. They are named by the calls that would have made them.
+    PlanDecided {
+        /// To be carried out.
+        approved: Vec<ToolCallId>,
+        /// Never to be made.
+        rejected: Vec<ToolCallId>,
+    },
     /// What the model sees of the conversation was compacted. The journal keeps everything.
     Compaction {
         /// Why.
@@ -350,6 +357,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "PermissionRequired",
     "PermissionDecided",
     "PlanChangeQueued",
+    "PlanDecided",
     "Compaction",
     "CompactionRefused",
     "Checkpoint",

@@ -36,6 +36,7 @@ use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRe
 use crate::id::{EventId, LoopId, MessageId, TurnId};
 use crate::message::{AgentMessage, SharedMessage};
 use crate::planted::{Planted, planted};
+use crate::session::SessionMemory;
 use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
@@ -52,6 +53,8 @@ pub struct Run {
     start: Box<LoopStart>,
     loop_index: u64,
     state: LoopState,
+    /// What the session remembers, this loop's events included.
+    memory: SessionMemory,
     activity: Activity,
     flights: Vec<Flight>,
     entry: Entry,
@@ -167,6 +170,7 @@ impl Run {
             start: Box::new(start),
             loop_index,
             state,
+            memory: SessionMemory::default(),
             activity: Activity::None,
             flights: Vec::new(),
             entry,
@@ -178,6 +182,11 @@ impl Run {
             next_op: 0,
             out: VecDeque::new(),
         }
+    }
+
+    /// What the session remembered before this loop comes along.
+    pub fn remember(&mut self, memory: SessionMemory) {
+        self.memory = memory;
     }
 
     /// Messages left in the queues by an earlier loop come along; their content is journaled already.
@@ -255,7 +264,13 @@ impl Run {
     pub fn into_parts(self) -> RunParts {
         let Self { state, start, .. } = self;
         let tip = state.tip.or(start.base);
-        RunParts { transcript: state.transcript, tip, steering: state.steering, follow_up: state.follow_up }
+        RunParts {
+            transcript: state.transcript,
+            tip,
+            steering: state.steering,
+            follow_up: state.follow_up,
+            memory: self.memory,
+        }
     }
 
     fn op(&mut self) -> OpId {
@@ -296,6 +311,7 @@ impl Run {
         let record = self.envelope(event);
         if record.is_durable() {
             self.state.apply(&record);
+            self.memory.apply(&record.event);
         }
         self.out.push_back(Effect::Record(Box::new(record)));
     }
@@ -341,4 +357,6 @@ pub struct RunParts {
     pub steering: VecDeque<SharedMessage>,
     /// Follow-ups that were not injected.
     pub follow_up: VecDeque<SharedMessage>,
+    /// What the session remembers.
+    pub memory: SessionMemory,
 }

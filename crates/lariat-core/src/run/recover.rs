@@ -82,6 +82,7 @@ impl Run {
         let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
         run.state.tracker = tracker;
         run.now = run.state.last_seen().unwrap_or_default();
+        run.memory = fold.memory().clone();
         run.recovered = true;
         run.entry.begun = true;
         Ok(Recovered { run, repairs })

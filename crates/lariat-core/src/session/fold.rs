@@ -10,7 +10,7 @@ use crate::event::{AgentEvent, CompactionEdit, Event, LoopStart, QueueKind};
 use crate::id::{LoopId, MessageId};
 use crate::message::SharedMessage;
 use crate::run::LoopSnapshot;
-use crate::session::SessionSnapshot;
+use crate::session::{SessionMemory, SessionSnapshot};
 use crate::transcript::{Repair, Repairer, Transcript};
 
 /// What a journal says about its conversations.
@@ -22,6 +22,7 @@ pub struct SessionFold {
     queued: HashMap<MessageId, (QueueKind, SharedMessage)>,
     queue_order: Vec<MessageId>,
     removed: HashSet<MessageId>,
+    memory: SessionMemory,
     /// It began with a snapshot.
     snapshot: bool,
     lacks_history: bool,
@@ -55,7 +56,7 @@ impl SessionFold {
     /// A fold that begins where a snapshot was made. It knows the newest conversation only: when a later event goes
     /// back beyond it, [`SessionFold::lacks_history`] says so.
     pub fn after(snapshot: &SessionSnapshot) -> Self {
-        let mut fold = Self { snapshot: true, ..Self::default() };
+        let mut fold = Self { snapshot: true, memory: snapshot.memory.clone(), ..Self::default() };
         let start = snapshot.last_loop.start();
         fold.loops.insert(start.loop_id.clone(), 0);
         let (ended, start) = (snapshot.open.is_none(), Some(Box::new(start)));
@@ -105,6 +106,7 @@ impl SessionFold {
 
     /// Takes in the next event.
     pub fn apply(&mut self, record: &Event) {
+        self.memory.apply(&record.event);
         let segment = record.loop_id.as_ref().and_then(|id| self.loops.get(id)).copied();
         match &record.event {
             AgentEvent::AgentStart(start) => {
@@ -165,6 +167,11 @@ impl SessionFold {
     /// What began with a loop.
     pub fn start_of(&self, loop_id: &LoopId) -> Option<&LoopStart> {
         self.segments.get(*self.loops.get(loop_id)?)?.start.as_deref()
+    }
+
+    /// What the session remembers besides its conversation.
+    pub const fn memory(&self) -> &SessionMemory {
+        &self.memory
     }
 
     /// Loops that began and did not end, oldest first.

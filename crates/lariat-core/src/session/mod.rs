@@ -1,14 +1,16 @@
 //! Sessions as folds over a journal.
 //!
-//! Owns the conversation tree ([`SessionFold`]: which messages a loop started from) and the records of seed 002
-//! ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is computed from events.
+//! Owns the conversation tree ([`SessionFold`]: which messages a loop started from), what is remembered besides it
+//! ([`SessionMemory`]) and the records of seed 002 ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is computed from events.
 
 mod fold;
+mod memory;
 mod record;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use fold::SessionFold;
+pub use memory::{Answered, QueuedChange, SessionMemory, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
 pub use snapshot::{NamedStart, SessionSnapshot};

@@ -2,7 +2,7 @@
 //!
 //! Resuming from a snapshot and the events after it costs what the context costs, not what the history does. Owns its
 //! form. Invariant: a fold that begins with a snapshot and goes on with the events after it says the same about the
-//! newest conversation, the queues and the open loop as a fold over all events.
+//! newest conversation, the queues, the open loop and the session's memory as a fold over all events.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,9 +10,10 @@ use crate::event::{LoopStart, QueueKind};
 use crate::id::{LoopId, MessageId};
 use crate::message::SharedMessage;
 use crate::run::LoopSnapshot;
+use crate::session::SessionMemory;
 
 /// Version of the form. A snapshot of another version is no snapshot.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What the first events of a journal come to, for whoever goes on from there.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +32,8 @@ pub struct SessionSnapshot {
     pub queued: Vec<(QueueKind, SharedMessage)>,
     /// Where the newest loop stands, when it has not ended.
     pub open: Option<LoopSnapshot>,
+    /// What the session remembers besides its conversation.
+    pub memory: SessionMemory,
 }
 
 /// What began with a loop, with its name; in events the envelope has the name.
@@ -60,8 +63,9 @@ impl SessionSnapshot {
         conversation: Vec<SharedMessage>,
         queued: Vec<(QueueKind, SharedMessage)>,
         open: Option<LoopSnapshot>,
+        memory: SessionMemory,
     ) -> Self {
-        Self { v: VERSION, loops, last_loop, tip, conversation, queued, open }
+        Self { v: VERSION, loops, last_loop, tip, conversation, queued, open, memory }
     }
 
     /// As bytes, to be kept by a store.

@@ -78,6 +78,15 @@ impl Sandbox {
         Self { policy: Arc::new(policy), backend }
     }
 
+    /// The same, but nothing can be written, except in a temporary directory of the command's own, and nothing reached.
+    pub fn read_only(&self) -> Self {
+        let mut policy = (*self.policy).clone();
+        // Not just taken off the list: a `/tmp` of its own would hide a workspace that is in it.
+        policy.protected.clone_from(&policy.writable);
+        policy.network = Network::Off;
+        Self { policy: Arc::new(policy), backend: self.backend.clone() }
+    }
+
     /// What is enforced.
     pub fn policy(&self) -> &Policy {
         &self.policy

@@ -24,6 +24,7 @@ use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
 use crate::system::{SystemClock, SystemEntropy};
 
@@ -320,7 +321,10 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// When no model was given.
-    pub fn build(self) -> Result<Agent, BuildError> {
+    pub fn build(mut self) -> Result<Agent, BuildError> {
+        if self.policy.plans() {
+            self.tools.push(Arc::new(ProposeChange));
+        }
         let redactor = redactor(&self.request, &self.secrets);
         let ports = Ports {
             model: self.model.ok_or(BuildError::NoModel)?,

@@ -10,16 +10,16 @@ use lariat_core::event::{
     AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
     QueueKind, SpawnRef,
 };
-use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId};
+use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionPolicy;
 use lariat_core::run::{Run, RunConfig, RunParts, StartError};
-use lariat_core::session::{SessionFold, SessionSnapshot};
+use lariat_core::session::{QueuedChange, SessionFold, SessionMemory, SessionSnapshot};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
-use crate::drive::questions::{self, Answered, Questions};
+use crate::drive::questions;
 use crate::drive::{Journal, Ports};
 
 /// What a loop is run with. Shared between loops.
@@ -92,8 +92,10 @@ pub struct AgentContext {
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
     last_loop_id: Option<LoopId>,
-    /// Answers of people in the journal, until the policy was told of them.
-    answers: Vec<Answered>,
+    /// What the session remembers besides its conversation.
+    memory: SessionMemory,
+    /// The policy knows the answers among that.
+    told: bool,
     /// The journal may hold more than this: it is read before the next loop.
     stale: bool,
 }
@@ -115,7 +117,8 @@ impl AgentContext {
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
-            answers: Vec::new(),
+            memory: SessionMemory::default(),
+            told: false,
             stale: true,
         }
     }
@@ -145,15 +148,15 @@ impl AgentContext {
         self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
-        let mut questions = Questions::default();
-        self.answers = events.iter().filter_map(|event| questions.see(&event.event)).collect();
+        self.memory = fold.memory().clone();
+        self.told = false;
         Ok(journaled)
     }
 
     /// Tells a policy what people answered in this session before.
     pub(super) fn tell_answers(&mut self, policy: &dyn PermissionPolicy) {
-        for answered in self.answers.drain(..) {
-            questions::tell(policy, &answered);
+        if !std::mem::replace(&mut self.told, true) {
+            self.memory.answers().iter().for_each(|answered| questions::tell(policy, answered));
         }
     }
 
@@ -269,6 +272,7 @@ impl AgentContext {
         start.config = Some(config.snapshot());
         let transcript = std::mem::take(&mut self.transcript);
         let mut run = Run::new(Arc::clone(&config.run), start, self.loops, transcript, prompts)?;
+        run.remember(self.memory.clone());
         for (queue, message) in self.queued.drain(..) {
             run.carry_over(queue, message);
         }
@@ -280,24 +284,51 @@ impl AgentContext {
         if self.unrecorded.is_empty() {
             return Ok(());
         }
+        let imported = AgentEvent::MessagesImported { base: None, messages: self.unrecorded.clone() };
+        self.record(config, imported).await?;
+        self.base = self.unrecorded.last().map(|message| message.id());
+        self.unrecorded.clear();
+        Ok(())
+    }
+
+    /// Journals an event that belongs to no loop.
+    async fn record(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> Result<(), StoreError> {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
+        self.memory.apply(&event);
         let record = EventRecord {
             v: FORMAT_VERSION,
             seq: 0,
             id: EventId::new(minter.uuid()),
             timestamp: stamp.now,
             loop_id: None,
-            event: AgentEvent::MessagesImported { base: None, messages: self.unrecorded.clone() },
+            event,
         };
         let never = lariat_core::cancel::CancellationToken::new();
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);
         }
-        self.base = self.unrecorded.last().map(|message| message.id());
-        self.unrecorded.clear();
         Ok(())
+    }
+
+    /// The changes that wait for a decision, as the journal tells them.
+    pub(super) async fn plan(&mut self) -> Result<&[QueuedChange], BeginError> {
+        self.refresh().await?;
+        Ok(self.memory.plan())
+    }
+
+    /// Journals a decision about queued changes.
+    pub(super) async fn decide(
+        &mut self,
+        config: &AgentLoopConfig,
+        approved: Vec<ToolCallId>,
+        rejected: Vec<ToolCallId>,
+    ) -> Result<(), StoreError> {
+        if approved.is_empty() && rejected.is_empty() {
+            return Ok(());
+        }
+        self.record(config, AgentEvent::PlanDecided { approved, rejected }).await
     }
 
     /// Takes back what a run left.
@@ -305,6 +336,7 @@ impl AgentContext {
         self.unsent.extend(unread);
         self.transcript = parts.transcript;
         self.base = parts.tip;
+        self.memory = parts.memory;
         self.queued.extend(parts.steering.into_iter().map(|message| (QueueKind::Steering, message)));
         self.queued.extend(parts.follow_up.into_iter().map(|message| (QueueKind::FollowUp, message)));
         self.last_loop_id = Some(loop_id);

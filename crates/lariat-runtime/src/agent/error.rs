@@ -28,6 +28,10 @@ pub enum AgentError {
     /// An earlier loop of the session was interrupted; `recover` goes on with it.
     #[error("loop `{0}` of this session was interrupted; call `recover` to go on with it")]
     Interrupted(LoopId),
+    /// A change of the plan would come out differently than it was shown, or is not queued any more. Nothing was
+    /// carried out: look at the plan again.
+    #[error("the plan changed since it was shown; nothing was carried out")]
+    PlanChanged,
     /// What should be restored is not a list of messages.
     #[error("not a list of messages: {0}")]
     Messages(#[from] serde_json::Error),

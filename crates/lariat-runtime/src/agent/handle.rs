@@ -23,6 +23,7 @@ use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::loops;
 use super::output::AgentOutput;
+use super::plan::{self, Plan, PlanDecision};
 use super::pump::{EventSender, Over, pump};
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
@@ -76,6 +77,7 @@ enum Task {
     Prompt(Vec<AgentMessage>),
     Continue(ContinuationKind),
     Recover,
+    Plan(PlanDecision),
 }
 
 impl Agent {
@@ -357,6 +359,45 @@ impl Agent {
         Some(self.state().journal.hub().subscribe(capacity))
     }
 
+    // Plan mode
+
+    /// What plan mode queued, with what each change would come to now.
+    ///
+    /// # Errors
+    /// When the agent is running, or its journal cannot be read.
+    pub async fn plan(&self) -> Result<Plan, AgentError> {
+        let ports = Arc::clone(&self.shared.config.ports);
+        self.borrow(async |context| Ok(Plan::review(context.plan().await?, &ports).await)).await
+    }
+
+    /// Records what was decided about a plan, carries out what was approved, in order, and lets the model go on from
+    /// there. Approved changes are not asked about again; what a rule denies is denied.
+    ///
+    /// # Errors
+    /// [`AgentError::PlanChanged`] when an approved change would come out differently than it was shown; nothing is
+    /// carried out then.
+    pub async fn carry_out(&self, decision: PlanDecision) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Plan(decision), None)?.finish().await
+    }
+
+    /// As [`carry_out`](Self::carry_out), as a stream of events.
+    pub fn carry_out_stream(&self, decision: PlanDecision) -> RunStream {
+        self.start(Task::Plan(decision), None).unwrap_or_else(|error| self.failed(error))
+    }
+
+    /// Drops everything that plan mode queued.
+    ///
+    /// # Errors
+    /// When the agent is running, or its journal cannot be written.
+    pub async fn drop_plan(&self) -> Result<(), AgentError> {
+        let config = &self.shared.config;
+        self.borrow(async |context| {
+            let queued = context.plan().await?.iter().map(|change| change.call.id.clone()).collect();
+            Ok(context.decide(config, Vec::new(), queued).await?)
+        })
+        .await
+    }
+
     // Running
 
     fn start(&self, task: Task, sender: Option<Box<dyn EventSender>>) -> Result<RunStream, AgentError> {
@@ -420,10 +461,35 @@ impl Agent {
                 let recovered = loops::recover(context, config, cancel, started).await?;
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
+            Task::Plan(decision) => {
+                return plan::carry_out(decision, context, config, cancel, started).await;
+            }
             Task::Continue(kind) => (Vec::new(), Some(kind)),
             Task::Prompt(prompts) => (prompts, None),
         };
         loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
+    }
+
+    /// Does something with the context that is not a run.
+    async fn borrow<T>(
+        &self,
+        act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
+    ) -> Result<T, AgentError> {
+        let (link, over) = (Arc::new(Link::default()), Over::default());
+        let context = {
+            let mut state = self.state();
+            let context = state.context.take().ok_or(AgentError::Busy)?;
+            state.snapshot = context.messages();
+            state.running = Some(Running { link: Arc::clone(&link), cancel: CancellationToken::new() });
+            context
+        };
+        let published = over.clone();
+        let mut loan =
+            Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
+        match &mut loan.context {
+            Some(context) => act(context).await,
+            None => Err(AgentError::TaskLost),
+        }
     }
 
     fn sender(&self, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender + use<> {

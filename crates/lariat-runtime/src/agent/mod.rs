@@ -9,6 +9,7 @@ mod error;
 mod handle;
 mod loops;
 mod output;
+mod plan;
 mod pump;
 mod stream;
 
@@ -18,5 +19,6 @@ pub use error::{AgentError, BuildError};
 pub use handle::Agent;
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
 pub use output::AgentOutput;
+pub use plan::{Plan, PlanDecision, PlannedChange, Preview};
 pub use pump::EventSender;
 pub use stream::RunStream;

@@ -15,7 +15,7 @@ use lariat_core::model::{
 use lariat_core::permission::{Approver, PermissionPolicy};
 use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
 use lariat_core::time::Stamp;
-use lariat_core::tool::{AgentTool, ToolDefinition, ToolEffects};
+use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
 use lariat_guard::redact::Redactor;
 
@@ -134,7 +134,7 @@ impl RequestTemplate {
     pub(crate) fn with(
         &self,
         messages: Window,
-        tools: &ToolSet,
+        tools: &Arc<[ToolDefinition]>,
         candidate: usize,
         memo: &RequestMemo,
     ) -> StreamConfig {
@@ -144,7 +144,7 @@ impl RequestTemplate {
         config.output_schema.clone_from(&self.output_schema);
         config.memo = memo.clone();
         config.system_prompt = Arc::clone(&self.system_prompt);
-        config.tools = Arc::clone(&tools.definitions);
+        config.tools = Arc::clone(tools);
         config.thinking_level = self.thinking_level;
         config.max_tokens = self.max_tokens;
         config.temperature = self.temperature;
@@ -158,6 +158,8 @@ impl RequestTemplate {
 pub struct ToolSet {
     tools: Arc<BTreeMap<String, Arc<dyn AgentTool>>>,
     definitions: Arc<[ToolDefinition]>,
+    /// Of those that are offered where nothing may be changed.
+    reading: Arc<[ToolDefinition]>,
 }
 
 impl ToolSet {
@@ -171,10 +173,12 @@ impl ToolSet {
                 order.push(name);
             }
         }
-        let definition =
-            |name: &String| by_name.get(name).map(|tool: &Arc<dyn AgentTool>| ToolDefinition::of(&**tool));
-        let definitions: Vec<ToolDefinition> = order.iter().filter_map(definition).collect();
-        Self { tools: Arc::new(by_name), definitions: definitions.into() }
+        let offered = |access: Access| -> Vec<ToolDefinition> {
+            let tools = order.iter().filter_map(|name| by_name.get(name));
+            tools.filter(|tool| tool.is_offered(access)).map(|tool| ToolDefinition::of(&**tool)).collect()
+        };
+        let (definitions, reading) = (offered(Access::Full).into(), offered(Access::Reads).into());
+        Self { tools: Arc::new(by_name), definitions, reading }
     }
 
     /// A tool by name.
@@ -185,6 +189,14 @@ impl ToolSet {
     /// The definitions, in the order the tools were given.
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
+    }
+
+    /// What a model is offered where calls may go this far. The same list as long as nothing changes.
+    pub(crate) const fn offered(&self, access: Access) -> &Arc<[ToolDefinition]> {
+        match access {
+            Access::Full => &self.definitions,
+            _ => &self.reading,
+        }
     }
 
     fn traits(&self) -> BTreeMap<String, ToolTraits> {

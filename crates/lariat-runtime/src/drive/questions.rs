@@ -6,10 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use lariat_core::event::AgentEvent;
-use lariat_core::permission::{PermissionDecision, PermissionPolicy, PermissionRequest};
-
-/// A question with its answer.
-pub(crate) type Answered = (Arc<PermissionRequest>, PermissionDecision);
+use lariat_core::permission::{PermissionPolicy, PermissionRequest};
+use lariat_core::session::Answered;
 
 /// Questions that are recorded and not answered.
 #[derive(Debug, Default)]

@@ -51,7 +51,7 @@ pub(super) fn result(redactor: &Redactor, result: &mut ToolResult) {
 }
 
 /// Cleans one text.
-pub(super) fn text(redactor: &Redactor, text: &mut String) {
+pub(crate) fn text(redactor: &Redactor, text: &mut String) {
     if let Cow::Owned(clean) = redactor.text(text) {
         *text = clean;
     }

@@ -12,7 +12,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::ToolCall;
 use lariat_core::id::{LoopId, SessionId, ToolCallId};
-use lariat_core::permission::{PermissionPolicy, PolicyQuery};
+use lariat_core::permission::{Clearance, PermissionPolicy, PolicyQuery};
 use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
@@ -67,9 +67,19 @@ pub(crate) fn start(
     let (ports, call, cut) = (Arc::clone(ports), Arc::clone(call), leash.cut.clone());
     let (session_id, loop_id) = (session_id.clone(), loop_id.clone());
     let future = Box::pin(async move {
-        let mut result = match ports.tools.get(&call.name) {
-            None => Err(ToolError::NotFound(format!("There is no tool named `{}`.", call.name))),
-            Some(tool) => {
+        // What runs is what the gate sees.
+        let ran = args.as_ref().map(|args| ToolCall { arguments: Value::clone(args), ..ToolCall::clone(&call) });
+        let query =
+            PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
+        let mut result = match (ports.tools.get(&call.name), cleared(&*ports.policy, query)) {
+            (None, _) => Err(ToolError::NotFound(format!("There is no tool named `{}`.", call.name))),
+            (_, Err(why)) => Err(ToolError::Failed(why)),
+            (Some(tool), Ok(clearance)) if !tool.is_offered(clearance.access) => {
+                let words = "Not run: nothing may be changed now. Propose the change instead.";
+                Err(ToolError::Failed(words.to_owned()))
+            }
+            (Some(tool), Ok(clearance)) => {
+                context.access = clearance.access;
                 let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
                 // The tool's own code runs inside, also the part before its first await.
                 let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();
@@ -78,14 +88,16 @@ pub(crate) fn start(
         };
         // Hooks are programs of others: they are told what everybody may know.
         redaction::outcome(&ports.redactor, &mut result);
-        // What ran is what the gate sees again.
-        let ran = args.map(|args| ToolCall { arguments: Value::clone(&args), ..ToolCall::clone(&call) });
-        let query =
-            PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
         look_at(&*ports.policy, query, &mut result, &cut).await;
         Input::ToolFinished { call: call.id.clone(), result }
     });
     (leash, future)
+}
+
+/// Asks the gate whether a call can run now, and how far it may go. A gate that panics has not cleared it.
+fn cleared(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+    let starting = std::panic::catch_unwind(AssertUnwindSafe(|| policy.starts(query)));
+    starting.unwrap_or_else(|_| Err("Not run: the gate failed.".to_owned()))
 }
 
 /// Lets the gate see what came of a call, as long as the call has time. A gate that panics has seen it.

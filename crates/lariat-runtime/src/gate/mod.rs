@@ -1,28 +1,31 @@
 //! The one gate: who may do what, for every caller.
 //!
-//! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, and after it ran → hooks. The stages
-//! are the modules beside this one; `Gate::pass` is the line, and it is straight. What a stage cannot decide is asked,
-//! what fails is denied.
+//! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, then, when it starts → claim of the
+//! files it changes, and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
+//! it is straight. What a stage cannot decide is asked, what fails is denied.
 //!
 //! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
 
 mod hooked;
+pub(crate) mod plan;
 mod remembered;
 mod verdict;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
+use lariat_core::content::ToolCall;
 use lariat_core::permission::{
-    PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
+    Clearance, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
-use lariat_core::tool::{ToolError, ToolResult};
+use lariat_core::tool::{Access, ToolEffects, ToolError, ToolResult};
 use lariat_guard::hooks::{HookBook, HookRunner};
 use lariat_guard::{
-    ApprovalBook, Confinement, Guard, Judgement, Layer, Mode, Places, Query, Resolver, Settings, Trust,
+    ApprovalBook, Claims, Confinement, Guard, Judgement, Layer, Mode, Places, Query, Resolver, Settings, Trust,
 };
 
 use hooked::Hooked;
+use plan::Approved;
 use remembered::Remembered;
 
 /// Decides about every call of a session and of its sub-agents.
@@ -34,6 +37,8 @@ pub struct Gate {
     confinement: Confinement,
     hooks: Hooked,
     remembered: Remembered,
+    approved: Approved,
+    claims: Option<Claims>,
     now: RwLock<Now>,
 }
 
@@ -59,6 +64,8 @@ impl Gate {
             confinement: Confinement::Open,
             hooks: Hooked::default(),
             remembered,
+            approved: Approved::default(),
+            claims: None,
             now: RwLock::new(Now { mode, guard }),
         }
     }
@@ -87,6 +94,13 @@ impl Gate {
         Ok(self)
     }
 
+    /// Keeps sessions that share this table from changing the same files at the same time.
+    #[must_use]
+    pub fn with_claims(mut self, claims: Claims) -> Self {
+        self.claims = Some(claims);
+        self
+    }
+
     /// The mode of the session.
     pub fn mode(&self) -> Mode {
         self.now().mode
@@ -113,7 +127,10 @@ impl Gate {
     /// The line.
     async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
         let Now { mode, guard } = self.now();
-        if mode == Mode::Plan {
+        if query.call.name == plan::PROPOSE {
+            return self.propose(&query, mode, &guard);
+        }
+        if mode == Mode::Plan && !self.approved.covers(query.call, &query.call.arguments) {
             let judgement = guard.judge(&self.question(&query, &query.call.arguments, mode));
             if let Some(verdict) = verdict::planned(&query, &judgement) {
                 return verdict;
@@ -125,6 +142,9 @@ impl Gate {
         }
         let rewritten = hooked.updated_input.clone().map(Arc::new);
         let arguments = rewritten.as_deref().unwrap_or(&query.call.arguments);
+        let approved = self.approved.covers(query.call, arguments);
+        // What was approved out of a plan is not part of planning any more.
+        let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let question = self.question(&query, arguments, mode);
         let judgement = guard.judge(&question);
         let asked = match verdict::weigh(&hooked, &judgement) {
@@ -132,6 +152,8 @@ impl Gate {
                 return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
             }
             verdict::Weighed::Deny(why) => return Verdict::Deny(why),
+            // The person had exactly this before their eyes, and a hook cannot want more than that.
+            verdict::Weighed::Ask(_) if approved => return Verdict::Allow,
             verdict::Weighed::Ask(why) => why,
         };
         let request = verdict::request(&query, arguments, &judgement, &asked, guard.suggest(&question));
@@ -140,6 +162,22 @@ impl Gate {
             None => request,
         };
         self.hooks.on_request(&query, mode, &guard, &judgement, request).await
+    }
+
+    /// What becomes of a proposal: it is queued in plan mode, if no rule forbids what it proposes.
+    fn propose(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Verdict {
+        let Some(change) = plan::proposed(query.call).filter(|_| mode == Mode::Plan) else {
+            return Verdict::Deny(match mode {
+                Mode::Plan => "a proposal names a `tool` and its `arguments`.".to_owned(),
+                _ => "this is not plan mode: call the tool itself.".to_owned(),
+            });
+        };
+        let inner = PolicyQuery::new(query.session_id, query.loop_id, &change, ToolEffects::ALL);
+        let judgement = guard.judge(&self.question(&inner, &change.arguments, Mode::Default));
+        if judgement.verdict == lariat_guard::Decision::Deny {
+            return Verdict::Deny(judgement.explain());
+        }
+        Verdict::Queue { summary: verdict::summary(&inner, &change.arguments) }
     }
 
     fn question<'a>(
@@ -171,6 +209,31 @@ impl PermissionPolicy for Gate {
         Box::pin(self.pass(query))
     }
 
+    fn access(&self) -> Access {
+        if self.mode() == Mode::Plan { Access::Reads } else { Access::Full }
+    }
+
+    fn plans(&self) -> bool {
+        true
+    }
+
+    fn approved(&self, call: &ToolCall) {
+        self.approved.add(call);
+    }
+
+    fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+        let Now { mode, guard } = self.now();
+        let approved = self.approved.covers(query.call, &query.call.arguments);
+        let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
+        let mut clearance = Clearance { access, held: None };
+        if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
+            let paths = guard.written(&self.question(&query, &query.call.arguments, mode));
+            let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
+            clearance.held = Some(Box::new(held));
+        }
+        Ok(clearance)
+    }
+
     fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
         if self.remembered.take(request, decision) {
             self.renew();
@@ -182,6 +245,7 @@ impl PermissionPolicy for Gate {
         query: PolicyQuery<'a>,
         result: &'a mut Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, ()> {
+        self.approved.end(&query.call.id);
         Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
     }
 }

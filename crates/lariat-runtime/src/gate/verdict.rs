@@ -73,7 +73,7 @@ pub(super) fn request(
     if remember.is_empty() { request } else { request.with_remember(remember.join("\n")) }
 }
 
-fn summary(query: &PolicyQuery<'_>, arguments: &Value) -> String {
+pub(super) fn summary(query: &PolicyQuery<'_>, arguments: &Value) -> String {
     let name = display::line(&query.call.name);
     match arguments.get("command").and_then(Value::as_str) {
         Some(command) if arguments.as_object().is_some_and(|fields| fields.len() == 1) => {

@@ -15,6 +15,7 @@ mod kit;
 mod observing;
 mod panics;
 mod permission;
+mod plan;
 mod recovery;
 mod running;
 mod secrets;

@@ -70,33 +70,44 @@ impl FileTool for ApplyPatch {
         changes.iter().flat_map(Change::paths).flatten().cloned().collect()
     }
 
+    fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
+        let (steps, told_of) = steps(bench, &arguments)?;
+        let diffs = steps.iter().filter_map(|step| Some(step.details().get("diff")?.as_str()?.to_owned()));
+        let diffs: String = diffs.collect();
+        Ok(Some(format!("{}\n{diffs}", told_of.join("\n"))))
+    }
+
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
-        let changes = parse::parse(&arguments.patch).map_err(|words| {
-            ToolError::Failed(format!("The patch cannot be read: {words} Nothing was changed."))
-        })?;
-        must_be_distinct(&changes)?;
-        let mut steps = Vec::new();
-        let mut told_of = Vec::new();
-        let mut mistakes = Vec::new();
-        for change in changes {
-            match prepare(bench, change) {
-                Ok((mut prepared, line)) => {
-                    steps.append(&mut prepared);
-                    told_of.push(line);
-                }
-                Err(error) => mistakes.push(error.to_string()),
-            }
-        }
-        if !mistakes.is_empty() {
-            let words = mistakes.join("\n- ");
-            return Err(ToolError::Failed(format!(
-                "Nothing was changed, because the patch does not fit:\n- {words}"
-            )));
-        }
+        let (steps, told_of) = steps(bench, &arguments)?;
         let shown: Vec<_> = steps.iter().map(Step::details).collect();
         commit::commit(bench, steps)?;
         told(format!("Applied the patch:\n{}", told_of.join("\n")), json!({ "files": shown }))
     }
+}
+
+/// Everything that a patch does, made ready, and a line for each change.
+fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<String>), ToolError> {
+    let changes = parse::parse(&arguments.patch).map_err(|words| {
+        ToolError::Failed(format!("The patch cannot be read: {words} Nothing was changed."))
+    })?;
+    must_be_distinct(&changes)?;
+    let mut steps = Vec::new();
+    let mut told_of = Vec::new();
+    let mut mistakes = Vec::new();
+    for change in changes {
+        match prepare(bench, change) {
+            Ok((mut prepared, line)) => {
+                steps.append(&mut prepared);
+                told_of.push(line);
+            }
+            Err(error) => mistakes.push(error.to_string()),
+        }
+    }
+    if mistakes.is_empty() {
+        return Ok((steps, told_of));
+    }
+    let words = mistakes.join("\n- ");
+    Err(ToolError::Failed(format!("Nothing was changed, because the patch does not fit:\n- {words}")))
 }
 
 /// A file may be named once: what the second naming would see is not what the patch was made from.

@@ -12,7 +12,7 @@ mod told;
 
 use std::time::Duration;
 
-use lariat_core::tool::ToolError;
+use lariat_core::tool::{Access, ToolError};
 use lariat_host::process::{CaptureLimits, Launch, ProcessError};
 
 use crate::Workbench;
@@ -26,7 +26,12 @@ const VARIABLES: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true")];
 
 /// A command of a model as the supervisor takes it.
-fn launch(bench: &Workbench, command: &str, time: Option<Duration>) -> Result<Launch, ToolError> {
+fn launch(
+    bench: &Workbench,
+    command: &str,
+    time: Option<Duration>,
+    access: Access,
+) -> Result<Launch, ToolError> {
     let mut environment = bench.environment().clone().with("TERM", "dumb");
     for (name, value) in VARIABLES {
         environment = environment.with(name, value);
@@ -36,10 +41,14 @@ fn launch(bench: &Workbench, command: &str, time: Option<Duration>) -> Result<La
         .with_environment(environment)
         .with_time(time)
         .with_capture(capture);
-    match bench.commands() {
-        Commands::Confined(sandbox) => Ok(launch.with_sandbox(sandbox.clone())),
-        Commands::Unconfined => Ok(launch),
-        Commands::Refused => Err(ToolError::Failed(
+    match (bench.commands(), access) {
+        (Commands::Confined(sandbox), Access::Full) => Ok(launch.with_sandbox(sandbox.clone())),
+        (Commands::Confined(sandbox), _) => Ok(launch.with_sandbox(sandbox.read_only())),
+        (Commands::Unconfined, Access::Full) => Ok(launch),
+        (Commands::Unconfined, _) => Err(ToolError::Failed(
+            "Not run: nothing may be changed now, and commands have no sandbox that would see to it. Use the other tools.".to_owned(),
+        )),
+        (Commands::Refused, _) => Err(ToolError::Failed(
             "Commands cannot be run: this machine has no working sandbox, and running without one was not chosen. Use the other tools.".to_owned(),
         )),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{Access, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::process::{Input, Output, Process, Size};
 use serde::Deserialize;
 
@@ -60,6 +60,7 @@ impl BenchTool for Bash {
         ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::ALL;
+    const KEEPS_TO_READING: bool = true;
 
     fn run(
         bench: &Workbench,
@@ -82,7 +83,7 @@ impl BenchTool for Bash {
             }
             let kept = Kept::everything(bench, &context).await?;
             let result = if background {
-                start(bench, &arguments, terminal).await
+                start(bench, &arguments, terminal, context.access).await
             } else {
                 run(bench, &arguments, &context).await
             };
@@ -100,7 +101,7 @@ async fn run(
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     let seconds = arguments.timeout_seconds.unwrap_or(SECONDS);
-    let launch = launch(bench, &arguments.command, Some(Duration::from_secs(seconds)))?;
+    let launch = launch(bench, &arguments.command, Some(Duration::from_secs(seconds)), context.access)?;
     let finished = bench
         .supervisor()
         .run_observed(launch, &context.cancel, |process| report(process, context))
@@ -127,10 +128,15 @@ async fn report(process: Process, context: &ToolContext) {
     }
 }
 
-async fn start(bench: &Workbench, arguments: &Arguments, terminal: bool) -> Result<ToolResult, ToolError> {
+async fn start(
+    bench: &Workbench,
+    arguments: &Arguments,
+    terminal: bool,
+    access: Access,
+) -> Result<ToolResult, ToolError> {
     bench.background().has_room()?;
     let time = arguments.timeout_seconds.map(Duration::from_secs);
-    let mut launch = launch(bench, &arguments.command, time)?.with_input(Input::Written);
+    let mut launch = launch(bench, &arguments.command, time, access)?.with_input(Input::Written);
     if terminal {
         let environment = launch.environment.clone().with("TERM", "xterm");
         launch = launch.with_output(Output::Terminal(Size::default())).with_environment(environment);

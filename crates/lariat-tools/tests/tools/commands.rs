@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
+use lariat_core::tool::Access;
 use lariat_host::process::Environment;
 use lariat_host::sandbox::{Policy, Sandbox, probe};
 use lariat_tools::Commands;
@@ -37,7 +38,31 @@ async fn without_a_choice_of_sandbox_nothing_is_run() {
 }
 
 #[tokio::test]
-async fn what_the_sandbox_refuses_is_named_with_its_rule() {
+async fn where_nothing_may_be_changed_a_command_reads_and_cannot_write() {
+    let ground = confined(true).await;
+    ground.put("a", "text");
+    let tool = ground.tool("bash");
+    assert!(tool.is_offered(Access::Reads) && !ground.tool("write_file").is_offered(Access::Reads));
+    let reading = |command: &str| {
+        let mut context = context("bash", CancellationToken::new());
+        context.access = Access::Reads;
+        tool.execute(json!({ "command": command }), context)
+    };
+    let done = reading("cat a; echo x > a; rm -f a; mkdir b; echo t > /tmp/t && cat /tmp/t").await.unwrap();
+    assert!(text(&done).starts_with("text") && text(&done).contains("\nt\n"), "{}", text(&done));
+    assert_eq!((ground.content("a").as_deref(), ground.content("b")), (Some("text"), None));
+    assert!(!ground.base.join("ws/b").exists());
+
+    let open = Ground::new();
+    let mut context = context("bash", CancellationToken::new());
+    context.access = Access::Reads;
+    let refused = open.tool("bash").execute(json!({ "command": "touch x" }), context).await.unwrap_err();
+    assert!(refused.to_string().contains("no sandbox that would see to it"), "{refused}");
+    assert!(!open.base.join("ws/x").exists());
+}
+
+/// A ground whose commands run in the first sandbox that works here, with a `/tmp` of their own or without.
+async fn confined(tmp: bool) -> Ground {
     let place = std::env::temp_dir().join(format!("lariat-probe-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let found = probe(&place, &Environment::inherited(std::env::vars_os())).await;
@@ -47,10 +72,20 @@ async fn what_the_sandbox_refuses_is_named_with_its_rule() {
         .first()
         .unwrap_or_else(|| panic!("no backend works here: {:?}", found.refused))
         .clone();
-    let ground = Ground::with(|bench| {
-        let policy = Policy::workspace(bench.workspace().path(), None);
+    Ground::with(|bench| {
+        let mut policy = Policy::workspace(bench.workspace().path(), None);
+        if tmp {
+            let temporary = bench.workspace().path().with_file_name("tmp");
+            std::fs::create_dir(&temporary).unwrap();
+            policy.temporary = Some(temporary);
+        }
         bench.with_commands(Commands::Confined(Sandbox::new(policy, backend)))
-    });
+    })
+}
+
+#[tokio::test]
+async fn what_the_sandbox_refuses_is_named_with_its_rule() {
+    let ground = confined(false).await;
     let outside = ground.base.join("outputs/escaped");
     let command = format!("echo in > inside; echo out > {}", outside.display());
     let result = ground.call("bash", json!({ "command": command })).await.unwrap();

@@ -157,13 +157,34 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
             CancellationToken::new(),
         );
         let (before, empty) = (files(ground), empty_folders(ground));
+        let preview = runtime.block_on(tool.preview(&step["arguments"]));
+        if files(ground) != before {
+            return Err(format!("step {}: the preview changed something", index + 1));
+        }
         let result = runtime.block_on(tool.execute(step["arguments"].clone(), context));
+        foreseen(&preview, &result).map_err(|words| format!("step {}: {words}", index + 1))?;
         if index + 1 == count {
             return Ok(Played { before, empty, result });
         }
         result.map_err(|error| format!("step {}: {error}", index + 1))?;
     }
     Err("the last step must be a call".to_owned())
+}
+
+/// A preview shows exactly the diffs that come of the call; a call that works has a preview that does.
+fn foreseen(
+    preview: &Result<Option<String>, ToolError>,
+    result: &Result<ToolResult, ToolError>,
+) -> Result<(), String> {
+    let Ok(done) = result else { return Ok(()) };
+    let files = done.details["files"].as_array().cloned().unwrap_or_else(|| vec![done.details.clone()]);
+    let diffs: String = files.iter().filter_map(|file| file["diff"].as_str()).collect();
+    match preview {
+        Err(error) => Err(format!("there was no preview of a call that works: {error}")),
+        Ok(Some(shown)) if !shown.ends_with(&diffs) => Err(format!("foreseen: {shown}\ncame: {diffs}")),
+        Ok(None) if !diffs.is_empty() => Err("a change was not foreseen".to_owned()),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// What the model sees, then the diff that a front end shows.

@@ -176,6 +176,7 @@ fn samples() -> Vec<AgentEvent> {
             tool_name: tool_name(),
             summary: "write a".into(),
         },
+        AgentEvent::PlanDecided { approved: vec![call.clone()], rejected: vec!["other".into()] },
         AgentEvent::Compaction {
             cause: CompactionCause::Overflow,
             edits: Arc::new(vec![
@@ -271,6 +272,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::PermissionRequired { .. }
         | AgentEvent::PermissionDecided { .. }
         | AgentEvent::PlanChangeQueued { .. }
+        | AgentEvent::PlanDecided { .. }
         | AgentEvent::Compaction { .. }
         | AgentEvent::CompactionRefused { .. }
         | AgentEvent::Checkpoint { .. }

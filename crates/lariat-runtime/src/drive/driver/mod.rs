@@ -26,6 +26,7 @@ use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
 use lariat_core::store::StoreError;
+use lariat_core::tool::Access;
 
 use publish::{Placed, queued};
 
@@ -250,7 +251,10 @@ impl Driver {
                 self.feed(Input::Filtered(filtered));
             }
             Effect::CallModel { op, window, candidate, .. } => {
-                let request = self.ports.request.with(window, &self.ports.tools, candidate, &self.memo);
+                // A policy that panics does not get the model more than reading.
+                let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
+                let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
+                let request = self.ports.request.with(window, tools, candidate, &self.memo);
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),

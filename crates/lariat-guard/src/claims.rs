@@ -1,0 +1,112 @@
+//! Who changes which file now.
+//!
+//! Several agents may work in one place at the same time. A file belongs to the session that changed it last, for a
+//! while: another one is told so instead of changing it, too. Owns that table, and nothing on disk: the file tools see
+//! changes from outside by themselves.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a file belongs to who changed it last, unless it is set otherwise.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// The files that sessions are working on. Cloning shares.
+#[derive(Clone, Debug)]
+pub struct Claims {
+    table: Arc<Mutex<BTreeMap<PathBuf, Claim>>>,
+    lease: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct Claim {
+    session: String,
+    /// Calls that are at it now.
+    calls: u32,
+    since: Instant,
+}
+
+/// A file that another session has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is being changed by another agent (session {session}, {} s ago). Work on something else, or wait and read it again.", path.display(), age.as_secs())]
+pub struct Taken {
+    /// The file.
+    pub path: PathBuf,
+    /// Who has it.
+    pub session: String,
+    /// Since when.
+    pub age: Duration,
+}
+
+/// Files that a call changes. They stay its session's for a while after this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    claims: Claims,
+    paths: Vec<PathBuf>,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self::new(LEASE)
+    }
+}
+
+impl Claims {
+    /// A table in which files belong to who changed them last for this long.
+    pub fn new(lease: Duration) -> Self {
+        Self { table: Arc::default(), lease }
+    }
+
+    /// Takes all of these files for a session, or none.
+    ///
+    /// # Errors
+    /// The first one that another session has.
+    pub fn take(&self, session: &str, paths: Vec<PathBuf>) -> Result<Held, Taken> {
+        let now = Instant::now();
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.retain(|_, claim| claim.calls > 0 || now.duration_since(claim.since) < self.lease);
+        for path in &paths {
+            if let Some(claim) = table.get(path).filter(|claim| claim.session != session) {
+                let (path, session) = (path.clone(), claim.session.clone());
+                return Err(Taken { path, session, age: now.duration_since(claim.since) });
+            }
+        }
+        for path in &paths {
+            let claim = Claim { session: session.to_owned(), calls: 0, since: now };
+            let claim = table.entry(path.clone()).or_insert(claim);
+            claim.calls += 1;
+            claim.since = now;
+        }
+        Ok(Held { claims: self.clone(), paths })
+    }
+
+    /// Gives up everything that a session has: it ended.
+    pub fn release(&self, session: &str) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.retain(|_, claim| claim.session != session);
+    }
+
+    /// Who has a file.
+    pub fn holder(&self, path: &Path) -> Option<String> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let valid = |claim: &&Claim| claim.calls > 0 || claim.since.elapsed() < self.lease;
+        table.get(path).filter(valid).map(|claim| claim.session.clone())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut table = self.claims.table.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in &self.paths {
+            if let Some(claim) = table.get_mut(path) {
+                claim.calls = claim.calls.saturating_sub(1);
+                claim.since = Instant::now();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

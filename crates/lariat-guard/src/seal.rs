@@ -1,0 +1,31 @@
+//! A hash of what a person was shown, so that nothing else is carried out under their approval.
+
+use std::fmt;
+
+/// A hash of texts, in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Seal([u8; 32]);
+
+impl Seal {
+    /// The seal of these texts. Where one ends and the next begins counts.
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for text in texts {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Seal({self})")
+    }
+}

@@ -1,0 +1,249 @@
+//! What plan mode queued: shown to a person, approved in whole or in part, carried out.
+//!
+//! Owns the way from queued changes to calls that run. They run as the calls of a reply like any other: recorded before
+//! they start, each at most once, through the gate, with its hooks. The model sees what came of them and goes on.
+//! Invariant: what is carried out is what was shown. A change that would now come out differently is not begun.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{FutureExt, StreamExt, stream};
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::ToolCall;
+use lariat_core::id::ToolCallId;
+use lariat_core::message::{AgentMessage, StopReason};
+use lariat_core::model::{ModelStream, StreamConfig, StreamEvent, StreamProvider};
+use lariat_core::session::{QueuedChange, carried};
+use lariat_core::usage::Usage;
+use lariat_guard::{Seal, display};
+use serde_json::Value;
+
+use super::context::{AgentContext, AgentLoopConfig};
+use super::error::AgentError;
+use super::loops;
+use super::output::AgentOutput;
+use crate::drive::{Ports, RunHandle, redaction};
+use crate::gate::plan::proposed;
+
+/// The changes that wait for a decision, in the order in which they would be made. Its text is for a person.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The changes.
+    pub changes: Vec<PlannedChange>,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedChange {
+    /// The call that proposed it.
+    pub id: ToolCallId,
+    /// The tool that would make it.
+    pub tool_name: String,
+    /// What that tool would be given.
+    pub arguments: Value,
+    /// What would be done, in words.
+    pub summary: String,
+    /// What it would come to, as things are now.
+    pub preview: Preview,
+    /// True when it was approved before, and the process ended before it was begun.
+    pub approved: bool,
+    seal: Seal,
+}
+
+/// What a change would come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Preview {
+    /// This, for example a diff.
+    Known(String),
+    /// That is known only when it is made: a command, for example.
+    Unknown,
+    /// It cannot be made as things are, or depends on a change before it.
+    Impossible(String),
+}
+
+/// What a person decided about a plan. What it does not name stays queued.
+#[derive(Clone, Debug, Default)]
+pub struct PlanDecision {
+    approved: Vec<(ToolCallId, Seal)>,
+    rejected: Vec<ToolCallId>,
+}
+
+impl Plan {
+    /// True when nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Yes to everything.
+    pub fn approve_all(&self) -> PlanDecision {
+        self.approve(|_| true)
+    }
+
+    /// Yes to these, no to the others.
+    pub fn approve(&self, is_approved: impl Fn(&PlannedChange) -> bool) -> PlanDecision {
+        let mut decision = PlanDecision::default();
+        for change in &self.changes {
+            if is_approved(change) {
+                decision.approved.push((change.id.clone(), change.seal));
+            } else {
+                decision.rejected.push(change.id.clone());
+            }
+        }
+        decision
+    }
+
+    /// What the calls of a context would come to now.
+    pub(super) async fn review(queued: &[QueuedChange], ports: &Ports) -> Self {
+        let mut changes = Vec::new();
+        for change in queued {
+            let call = proposed(&change.call).unwrap_or_else(|| ToolCall::clone(&change.call));
+            let preview = preview(&call, ports).await;
+            let arguments = call.arguments.to_string();
+            let seal = Seal::of([change.call.id.as_str(), &call.name, &arguments, preview.text()]);
+            changes.push(PlannedChange {
+                id: change.call.id.clone(),
+                tool_name: call.name,
+                arguments: call.arguments,
+                summary: change.summary.clone(),
+                preview,
+                approved: change.approved,
+                seal,
+            });
+        }
+        Self { changes }
+    }
+}
+
+impl Preview {
+    fn text(&self) -> &str {
+        match self {
+            Self::Known(text) | Self::Impossible(text) => text,
+            Self::Unknown => "",
+        }
+    }
+}
+
+async fn preview(call: &ToolCall, ports: &Ports) -> Preview {
+    let Some(tool) = ports.tools.get(&call.name) else {
+        return Preview::Impossible(format!("There is no tool named `{}`.", call.name));
+    };
+    let looking = AssertUnwindSafe(async { tool.preview(&call.arguments).await }).catch_unwind();
+    let redacted = |mut text: String| {
+        redaction::text(&ports.redactor, &mut text);
+        text
+    };
+    match looking.await {
+        Ok(Ok(Some(text))) => Preview::Known(redacted(text)),
+        Ok(Ok(None)) => Preview::Unknown,
+        Ok(Err(error)) => Preview::Impossible(redacted(error.to_string())),
+        Err(_) => Preview::Impossible("the tool panicked".to_owned()),
+    }
+}
+
+/// A numbered list with what each change would come to. Nothing in it can deceive a terminal.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, change) in self.changes.iter().enumerate() {
+            let mark = if change.approved { " (approved, not carried out)" } else { "" };
+            let summary = match change.preview {
+                Preview::Known(_) => {
+                    let path = change.arguments.get("path").and_then(Value::as_str);
+                    let path = path.map(|path| format!(" {}", display::line(path)));
+                    format!("{}{}", display::line(&change.tool_name), path.unwrap_or_default())
+                }
+                _ => change.summary.clone(),
+            };
+            writeln!(f, "{}. {summary}{mark}", index + 1)?;
+            match &change.preview {
+                Preview::Known(text) => writeln!(f, "{}", display::block(text).trim_end())?,
+                Preview::Impossible(why) => writeln!(f, "   As things are: {}", display::line(why))?,
+                Preview::Unknown => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Records a decision and carries out what it approves.
+pub(super) async fn carry_out(
+    decision: PlanDecision,
+    context: &mut AgentContext,
+    config: &AgentLoopConfig,
+    cancel: CancellationToken,
+    started: impl FnOnce(RunHandle) + Send,
+) -> Result<AgentOutput, AgentError> {
+    let plan = Plan::review(context.plan().await?, &config.ports).await;
+    let changes: Vec<&PlannedChange> = plan
+        .changes
+        .iter()
+        .filter(|change| decision.approved.iter().any(|(id, _)| *id == change.id))
+        .collect();
+    let shown = |change: &&&PlannedChange| {
+        decision.approved.iter().any(|(id, seal)| *id == change.id && *seal == change.seal)
+    };
+    if changes.len() != decision.approved.len() || changes.iter().filter(shown).count() != changes.len() {
+        return Err(AgentError::PlanChanged);
+    }
+    let approved = changes.iter().map(|change| change.id.clone()).collect();
+    let prompt = prompt(&plan, &decision);
+    let calls: Vec<ToolCall> = changes
+        .iter()
+        .map(|change| ToolCall {
+            id: carried(&change.id),
+            name: change.tool_name.clone(),
+            arguments: change.arguments.clone(),
+            signature: None,
+        })
+        .collect();
+    context.decide(config, approved, decision.rejected).await?;
+    for call in &calls {
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| config.ports.policy.approved(call)));
+    }
+    let mut ports = Ports::clone(&config.ports);
+    ports.model = Arc::new(Approved { calls: Mutex::new(calls), then: ports.model });
+    let config = AgentLoopConfig { ports: Arc::new(ports), ..config.clone() };
+    loops::begin_and_drive(vec![prompt], None, context, &config, cancel, started).await
+}
+
+/// What the model is told.
+fn prompt(plan: &Plan, decision: &PlanDecision) -> AgentMessage {
+    let rejected = plan.changes.iter().filter(|change| decision.rejected.contains(&change.id));
+    let rejected: Vec<&str> = rejected.map(|change| change.summary.as_str()).collect();
+    let mut text = format!("I approved {} of the queued changes.", decision.approved.len());
+    if !rejected.is_empty() {
+        text.push_str(&format!(" I rejected these: {}.", rejected.join("; ")));
+    }
+    if !decision.approved.is_empty() {
+        text.push_str(" The approved ones are carried out now, in order.");
+    }
+    AgentMessage::user(text)
+}
+
+/// Gives the approved calls as the first reply; after that, the model speaks for itself.
+struct Approved {
+    calls: Mutex<Vec<ToolCall>>,
+    then: Arc<dyn StreamProvider>,
+}
+
+impl StreamProvider for Approved {
+    fn provider_id(&self) -> &str {
+        self.then.provider_id()
+    }
+
+    fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
+        let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        if calls.is_empty() {
+            return self.then.stream(request, cancel);
+        }
+        let start = StreamEvent::Start { model: request.model_config.id.clone() };
+        let calls = calls.into_iter().enumerate();
+        let calls = calls.map(|(index, call)| StreamEvent::ToolCallEnd { index, call });
+        let done = StreamEvent::Done { stop_reason: StopReason::ToolUse, usage: Usage::default() };
+        let events: Vec<StreamEvent> = std::iter::once(start).chain(calls).chain([done]).collect();
+        stream::iter(events).map(Ok).boxed()
+    }
+}

@@ -1,0 +1,204 @@
+//! Plan mode: nothing is changed, changes are queued, shown, approved in whole or in part, and then carried out.
+
+use std::sync::{Arc, Mutex};
+
+use lariat_core::BoxFuture;
+use lariat_core::event::AgentEvent;
+use lariat_core::id::SessionId;
+use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_guard::{Claims, Effect, Layer, Mode, NoLinks, Origin, Places, Trust};
+use lariat_runtime::{Agent, AgentError, Gate, Preview};
+use lariat_testkit::{Act, Reply};
+use serde_json::{Value, json};
+
+use super::kit::{World, said};
+
+/// Adds a line to a text that everybody shares.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<String>>>);
+
+impl Page {
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl AgentTool for Page {
+    fn name(&self) -> &str {
+        "write_file"
+    }
+
+    fn description(&self) -> &str {
+        "Adds a line."
+    }
+
+    fn parameters_schema(&self) -> Value {
+        json!({"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}})
+    }
+
+    fn effects(&self) -> ToolEffects {
+        ToolEffects::WRITES
+    }
+
+    fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+        let text = format!("after line {}:\n+{}", self.lines().len(), params["content"].as_str().unwrap());
+        Box::pin(async { Ok(Some(text)) })
+    }
+
+    fn execute<'a>(
+        &'a self,
+        params: Value,
+        _: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        self.0.lock().unwrap().push(params["content"].as_str().unwrap().to_owned());
+        Box::pin(async { Ok(ToolResult::text("written")) })
+    }
+}
+
+fn gate() -> Gate {
+    let layer = Layer::new(Origin::flags()).with_rule(Effect::Deny, "Edit(secret)");
+    Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
+}
+
+fn agent(world: &World, gate: &Arc<Gate>, page: &Page) -> Agent {
+    let look = world.tool("read_file", || Act::text("looked"));
+    let look = look.with_effects(ToolEffects::READS);
+    let run = world.tool("bash", || Act::text("ran"));
+    let agent = world.agent().shared_policy(gate.clone()).session_id(SessionId::from("s"));
+    agent.tool(look).tool(run).tool(page.clone()).build().unwrap()
+}
+
+fn proposal(id: &str, path: &str, content: &str) -> Reply {
+    let arguments = json!({"path": path, "content": content});
+    Reply::tool_call(id, "plan_change", json!({"tool": "write_file", "arguments": arguments, "why": "because"}))
+}
+
+fn offered(world: &World, request: usize) -> Vec<String> {
+    world.model.recorded()[request].tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_that_change_something_are_absent_and_come_back() {
+    let world = World::new([Reply::text("looking"), Reply::text("working")]);
+    let gate = Arc::new(gate());
+    let agent = agent(&world, &gate, &Page::default());
+    gate.set_mode(Mode::Plan);
+    agent.run("plan").await.unwrap();
+    gate.set_mode(Mode::Default);
+    agent.run("work").await.unwrap();
+    assert_eq!(offered(&world, 0), ["read_file", "plan_change"]);
+    assert_eq!(offered(&world, 1), ["read_file", "bash", "write_file"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_is_shown_approved_in_part_and_carried_out_in_order() {
+    let world = World::new([
+        proposal("c1", "a", "one"),
+        proposal("c2", "a", "two"),
+        // A tool that it was not offered is called all the same.
+        Reply::tool_call("c3", "write_file", json!({"path": "a", "content": "three"})),
+        proposal("c4", "secret", "four"),
+        Reply::text("that is the plan"),
+        Reply::text("carried out"),
+    ]);
+    let (gate, page) = (Arc::new(gate()), Page::default());
+    let planning = agent(&world, &gate, &page);
+    gate.set_mode(Mode::Plan);
+    assert_eq!(planning.run("plan it").await.unwrap().text, "that is the plan");
+    assert_eq!(page.lines(), [""; 0]);
+    let told = world.told(4);
+    assert!(told.iter().any(|said| said.contains("Plan mode: queued for approval")), "{told:?}");
+    assert!(told.iter().any(|said| said.contains("Denied: ") && said.contains("secret")), "{told:?}");
+
+    // Another process shows it.
+    let agent = agent(&world, &gate, &page);
+    let plan = agent.plan().await.unwrap();
+    let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
+    assert_eq!(ids, ["c1", "c2", "c3"]);
+    let shown = plan.to_string();
+    assert!(shown.starts_with("1. write_file a\nafter line 0:\n+one\n2. write_file a\n"), "{shown}");
+
+    let decision = plan.approve(|change| change.id.as_str() != "c2");
+    let output = agent.carry_out(decision).await.unwrap();
+    assert_eq!((output.text.as_str(), page.lines()), ("carried out", vec!["one".into(), "three".into()]));
+    assert_eq!(agent.plan().await.unwrap().changes, []);
+    let told: Vec<_> = output.messages.iter().map(|message| said(message)).collect();
+    assert!(told[0].contains("I approved 2 of the queued changes. I rejected these: write_file"), "{told:?}");
+    assert_eq!(gate.mode(), Mode::Plan);
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_come_out_differently_than_shown_is_not_begun() {
+    let world = World::new([proposal("c1", "a", "one"), Reply::text("planned"), Reply::text("done")]);
+    let (gate, page) = (Arc::new(gate()), Page::default());
+    gate.set_mode(Mode::Plan);
+    let agent = agent(&world, &gate, &page);
+    agent.run("plan it").await.unwrap();
+    let plan = agent.plan().await.unwrap();
+    assert_eq!(plan.changes[0].preview, Preview::Known("after line 0:\n+one".into()));
+    page.0.lock().unwrap().push("somebody else".into());
+    let refused = agent.carry_out(plan.approve_all()).await;
+    assert!(matches!(refused, Err(AgentError::PlanChanged)), "{refused:?}");
+    assert_eq!(page.lines(), ["somebody else"]);
+    // Looked at again, it can be approved; and not twice.
+    let plan = agent.plan().await.unwrap();
+    agent.carry_out(plan.approve_all()).await.unwrap();
+    assert_eq!(page.lines(), ["somebody else", "one"]);
+    let again = agent.carry_out(plan.approve_all()).await;
+    assert!(matches!(again, Err(AgentError::PlanChanged)), "{again:?}");
+    assert_eq!(page.lines(), ["somebody else", "one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_can_be_dropped() {
+    let world = World::new([proposal("c1", "a", "one"), Reply::text("planned")]);
+    let (gate, page) = (Arc::new(gate()), Page::default());
+    gate.set_mode(Mode::Plan);
+    let agent = agent(&world, &gate, &page);
+    agent.run("plan it").await.unwrap();
+    agent.drop_plan().await.unwrap();
+    assert!(agent.plan().await.unwrap().is_empty());
+    let journal = world.journal(&agent.session_id()).await;
+    let dropped = |event: &&lariat_core::event::Event| {
+        matches!(&event.event, AgentEvent::PlanDecided { rejected, .. } if rejected.len() == 1)
+    };
+    assert_eq!(journal.iter().filter(dropped).count(), 1);
+    assert_eq!(page.lines(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_out_of_a_plan_does_not_beat_a_rule_that_denies() {
+    let world = World::new([proposal("c1", "b", "one"), Reply::text("planned"), Reply::text("done")]);
+    let (loose, page) = (Arc::new(gate()), Page::default());
+    loose.set_mode(Mode::Plan);
+    let planning = agent(&world, &loose, &page);
+    planning.run("plan it").await.unwrap();
+    let plan = planning.plan().await.unwrap();
+    let layer = Layer::new(Origin::flags()).with_rule(Effect::Deny, "Edit(b)");
+    let strict =
+        Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
+    let agent = agent(&world, &Arc::new(strict), &page);
+    agent.carry_out(plan.approve_all()).await.unwrap();
+    assert_eq!(page.lines(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_agents_do_not_change_a_file_at_the_same_time() {
+    let write = |id: &str| Reply::tool_call(id, "write_file", json!({"path": "a", "content": "x"}));
+    let claims = Claims::default();
+    let page = Page::default();
+    let mut told = Vec::new();
+    for session in ["s1", "s2"] {
+        let world = World::new([write("c1"), Reply::text("done")]);
+        let gate = gate().with_claims(claims.clone());
+        gate.set_mode(Mode::AcceptEdits);
+        let agent = world.agent().permission_policy(gate).session_id(SessionId::from(session));
+        let agent = agent.tool(page.clone()).build().unwrap();
+        agent.run("go").await.unwrap();
+        told.push(world.told(1).pop().unwrap());
+    }
+    assert_eq!(page.lines(), ["x"]);
+    assert_eq!(told[0], "tool: written");
+    assert!(told[1].starts_with("tool: `/w/a` is being changed by another agent (session s1"), "{told:?}");
+}
