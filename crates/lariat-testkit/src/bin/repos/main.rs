@@ -54,7 +54,7 @@ fn main() -> ExitCode {
             families::all().iter().for_each(|repository| println!("{}", repository.name));
             Ok(true)
         }
-        options => chosen(options).and_then(|repositories| prove(&repositories)),
+        options => chosen(options).and_then(|repositories| prove(&repositories, options)),
     };
     ended(ran, USAGE)
 }
@@ -82,7 +82,7 @@ fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, St
         .with_file(Level::User, Format::Toml, home.join(".config/lariat/config.toml")))
 }
 
-fn prove(repositories: &[Repository]) -> Result<bool, String> {
+fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> {
     let start = Instant::now();
     let scene = ground::Scene::make(repositories)?;
     let met = meet(&scene, repositories, None)?;
@@ -114,6 +114,10 @@ fn prove(repositories: &[Repository]) -> Result<bool, String> {
         start.elapsed().as_secs_f64(),
         if good { "nothing took effect before it was trusted" } else { "FAILED" },
     );
+    if !good {
+        let seed = option(options, "--seed").unwrap_or("1");
+        println!("again: --seed {seed} --count {}, or --only with the name of one", repositories.len());
+    }
     Ok(good)
 }
 
