@@ -1,6 +1,6 @@
 //! The benches' command line.
 //!
-//! Owns which benches there are and that they run in the release profile. The benches themselves are a binary
+//! Owns which benches there are and that they run in the release profile, short ones in one that is built faster. The benches themselves are a binary
 //! of `lariat-testkit`; the one of other people's crates is a crate of its own, `benches/peers`.
 
 use std::process::ExitCode;
@@ -57,8 +57,11 @@ impl Bench {
                 .with_arguments([format!("{target}/release/bench")])
                 .with_arguments(&self.arguments);
         }
+        let is_short = self.arguments.iter().any(|word| word == "--short");
         // The same features for all of them, so that one build serves.
-        CommandLine::cargo("run --release --locked -p lariat-testkit --features store,tools")
+        CommandLine::cargo("run --profile")
+            .with_arguments([if is_short { "short" } else { "release" }])
+            .with_arguments("--locked -p lariat-testkit --features store,tools".split(' '))
             .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)
     }
@@ -75,11 +78,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_runs_in_the_release_profile_with_its_arguments() {
-        assert_eq!(
-            parse(&["machine", "--short"]).unwrap().command_line(&Workspace::fake("target")).to_string(),
-            "cargo run --release --locked -p lariat-testkit --features store,tools --bin bench -- machine --short"
-        );
+    fn a_bench_runs_in_the_release_profile_and_a_short_one_in_its_own() {
+        let line =
+            |words: &[&str]| parse(words).unwrap().command_line(&Workspace::fake("target")).to_string();
+        let rest = "--locked -p lariat-testkit --features store,tools --bin bench -- machine";
+        assert_eq!(line(&["machine"]), format!("cargo run --profile release {rest}"));
+        assert_eq!(line(&["machine", "--short"]), format!("cargo run --profile short {rest} --short"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod docs_links;
 mod fuzz;
 mod layers;
 mod menu;
+mod mistakes;
 mod proof;
 mod python;
 mod sdk;
@@ -76,6 +77,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Corrupt(arguments) => return corrupt::corrupt(&arguments)?.pass_through(&workspace),
         Command::Escape(arguments) => return proof::alone("escape", &arguments).pass_through(&workspace),
         Command::Undo(arguments) => return proof::alone("undo", &arguments).pass_through(&workspace),
+        Command::Mistakes(names) => mistakes::run(&workspace, &names)?,
         Command::ShellDiff(arguments) => return proof::shell(&arguments).pass_through(&workspace),
         Command::HostileRepos(arguments) => {
             return proof::with_own_mistakes("repos", &arguments).pass_through(&workspace);

@@ -66,6 +66,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "hostile-repos [ARGS]",
         "open hostile repositories untrusted, then trust and change them; `--count N`, `--seed N`, `--planted`",
     ),
+    (
+        "mistakes [NAME]",
+        "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
@@ -94,6 +98,8 @@ pub(crate) enum Command {
     Undo(Vec<String>),
     ShellDiff(Vec<String>),
     HostileRepos(Vec<String>),
+    /// Those whose names begin so.
+    Mistakes(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
     Servers,
@@ -137,6 +143,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "undo" => Command::Undo(rest.to_vec()),
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
+        "mistakes" => Command::Mistakes(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

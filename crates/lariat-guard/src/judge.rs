@@ -89,6 +89,11 @@ impl Guard {
         self.rulebook.removing(tool)
     }
 
+    /// Whether there is any file that [`hides`](Self::hides) names.
+    pub fn hides_any(&self) -> bool {
+        self.rulebook.hides_any()
+    }
+
     /// Whether a file may not be read. Tools that walk over many files leave these out.
     pub fn hides(&self, path: &str) -> bool {
         self.rulebook.hides(&Touch::new(self.ground.target(path), Access::Read, &self.ground))

@@ -254,6 +254,11 @@ impl Rulebook {
         !self.deny.commands.is_empty() || !self.ask.commands.is_empty()
     }
 
+    /// Whether a rule denies reading files.
+    pub(crate) fn hides_any(&self) -> bool {
+        self.rules.iter().any(|rule| rule.effect == Effect::Deny && class(rule) == Some(About::Read))
+    }
+
     /// Whether a file may not be read. For tools that walk over many.
     pub(crate) fn hides(&self, touch: &Touch) -> bool {
         self.of_file(Effect::Deny, "", touch).is_some()

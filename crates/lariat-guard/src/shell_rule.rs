@@ -204,7 +204,8 @@ fn kind(command: &Command, shown: &[&str]) -> Kind {
     let never = |text: &str| is_never_by_pattern(text.split(' ').next().unwrap_or_default());
     let acts = base(program) == "find"
         && rest(&command.words).any(|word| is_find_action(&word.text) || hides_an_option(word));
-    if acts || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
+    let evaluates = matches!(base(program), "make" | "gmake") && rest(&command.words).any(is_makefile);
+    if acts || evaluates || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
         Kind::Exact
     } else if runs_code(command) {
         Kind::ByCode
@@ -215,10 +216,23 @@ fn kind(command: &Command, shown: &[&str]) -> Kind {
     }
 }
 
+/// Whether a word of `make` is code itself, and not a target of the project's makefile.
+fn is_makefile(word: &Word) -> bool {
+    let text = word.text.as_str();
+    let in_a_row = text.starts_with('-') && !text.starts_with("--") && text.contains('E');
+    let names = ["SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS"];
+    let sets = text
+        .split_once('=')
+        .is_some_and(|(name, _)| names.contains(&name.trim_end_matches([':', '+', '?', '!'])));
+    in_a_row || text.starts_with("--ev") || sets || hides_an_option(word)
+}
+
 /// Whether a word could become an option when bash expands it.
 pub(crate) fn hides_an_option(word: &Word) -> bool {
     !word.is_known
-        && (word.text.is_empty() || word.text.starts_with(['$', '`', '*', '?', '[', '{', '-', '"', '\'']))
+        && (word.text.is_empty()
+            || word.text.starts_with(['$', '`', '*', '?', '[', '{', '-', '"', '\''])
+            || word.may_become_several())
 }
 
 /// A word as a rule spells it: in quotes where its end would not be seen.

@@ -25,9 +25,11 @@ const LIMIT: usize = 5;
 /// Programs for which nothing is remembered: allowing one command of theirs says nothing about the next.
 const NEVER: &[&str] = &[
     "sudo", "doas", "su", "pkexec", "eval", "source", ".", "exec", "bash", "sh", "dash", "zsh", "ksh",
-    "fish", "ssh", "env", "xargs", "rm", "dd", "chmod", "chown", "kill", "pkill", "killall", "reboot",
-    "shutdown",
+    "fish", "ssh", "env", "xargs", "dd", "kill", "pkill", "killall", "reboot", "shutdown",
 ];
+
+/// Programs that are remembered word by word: what they did to one file says nothing about the next.
+const EXACT: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
 
 impl Guard {
     /// The rules that would let a call run from now on: at most five, none if they would not suffice.
@@ -71,11 +73,14 @@ impl Guard {
                 let program = command.words.first()?.text.as_str();
                 let covering = Covering::new(command, &call.text)?;
                 let first = covering.text().split(' ').next().unwrap_or_default();
-                if NEVER.contains(&base(program)) || NEVER.contains(&base(first)) {
+                let is_bare = command.words.len() == 1 && command.wrappers.is_empty();
+                let never = NEVER.contains(&base(program)) || NEVER.contains(&base(first));
+                // `env` alone prints; with a command it runs it.
+                if never && !(is_bare && program == "env") {
                     return None;
                 }
                 let text = generalised(&covering, command);
-                (!text.contains(['(', ')', '\n'])).then(|| format!("Bash({text})"))
+                (!text.contains('\n')).then(|| format!("Bash({text})"))
             }
             What::File => {
                 let touch = part.touches.first()?;
@@ -118,7 +123,11 @@ fn generalised(covering: &Covering, command: &Command) -> String {
     let exact = covering.text().to_owned();
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     let Some(program) = words.first() else { return exact };
-    if covering.is_exact() || runs_code(command) || !exact.starts_with(program) {
+    if covering.is_exact()
+        || EXACT.contains(&base(program))
+        || runs_code(command)
+        || !exact.starts_with(program)
+    {
         return exact;
     }
     match (subcommands(program), words.get(1), words.get(2)) {

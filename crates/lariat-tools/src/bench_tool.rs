@@ -76,8 +76,7 @@ impl<T: BenchTool> AgentTool for OnBench<T> {
     }
 
     fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
-        let preview =
-            || T::preview(&self.bench, arguments::read::<T::Arguments>(T::FIELDS, params.clone())?);
+        let preview = || T::preview(&self.bench, arguments::read::<T::Arguments>(T::FIELDS, params.clone())?);
         Box::pin(std::future::ready(preview()))
     }
 

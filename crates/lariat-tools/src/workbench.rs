@@ -38,6 +38,26 @@ struct Shared {
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
     undo: Option<Undo>,
+    hidden: Hidden,
+}
+
+/// Says of a path beneath the workspace whether tools that look at many files leave it out.
+type Hides = dyn Fn(&str) -> bool + Send + Sync;
+
+/// Files that are left out.
+#[derive(Clone, Default)]
+pub(crate) struct Hidden(Option<Arc<Hides>>);
+
+impl Hidden {
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.0.as_ref().is_some_and(|hides| hides(path))
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "by a rule" } else { "none" })
+    }
 }
 
 /// Whether commands are run, and what confines them.
@@ -72,6 +92,7 @@ impl Workbench {
                 asker: None,
                 internal_hosts: Vec::new(),
                 undo: None,
+                hidden: Hidden::default(),
             }),
         }
     }
@@ -110,6 +131,13 @@ impl Workbench {
     #[must_use]
     pub fn with_internal_host(self, host: impl Into<String>) -> Self {
         self.with(|shared| shared.internal_hosts.push(host.into()))
+    }
+
+    /// Sets which files may not be read: tools that look at many leave them out, without a word. Paths are relative to
+    /// the workspace. Reading one by its name is for the gate to deny.
+    #[must_use]
+    pub fn with_hidden(self, hides: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|shared| shared.hidden = Hidden(Some(Arc::new(hides))))
     }
 
     /// Sets where is kept what the tools change, so that it can be undone.
@@ -166,6 +194,10 @@ impl Workbench {
     /// Where is kept what the tools change.
     pub fn undo(&self) -> Option<&Undo> {
         self.shared.undo.as_ref()
+    }
+
+    pub(crate) fn hidden(&self) -> &Hidden {
+        &self.shared.hidden
     }
 
     pub(crate) fn shown(&self) -> &ShownFiles {

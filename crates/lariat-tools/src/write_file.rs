@@ -84,11 +84,7 @@ fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Old>, Te
 type Old = (Option<Text>, Known);
 
 /// An existing file that was read: its text, if it is one, and its state.
-fn read_before(
-    bench: &Workbench,
-    path: &str,
-    standing: &Standing,
-) -> Result<Old, ToolError> {
+fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<Old, ToolError> {
     let known = match standing {
         Standing::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
         Standing::Unchanged(known) | Standing::Touched(known) => known.clone(),

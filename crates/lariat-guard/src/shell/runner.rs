@@ -267,15 +267,29 @@ impl Command {
         match runs {
             Runs::Always => true,
             // What is not known may be any option.
-            Runs::With(starts) => {
-                arguments.iter().any(|word| !word.is_known && may_be_option(word) || begins(word, starts))
-            }
+            Runs::With(starts) => arguments.iter().enumerate().any(|(at, word)| {
+                let hides = !word.is_known && may_be_option(word) && !is_message(program, arguments, at);
+                hides || begins(word, starts)
+            }),
             Runs::Holding(parts) => arguments
                 .iter()
                 .any(|word| !word.is_known || parts.iter().any(|part| word.text.contains(part))),
             Runs::Sed => !is_plain_sed(arguments),
         }
     }
+}
+
+/// `git commit -m "$(cat …)"`: whatever the word becomes, it is one word, and it is the message.
+fn is_message(program: &str, arguments: &[Word], at: usize) -> bool {
+    let known = |at: usize| arguments.get(at).and_then(Word::as_known);
+    let takes = program == "git" && matches!(known(0), Some("commit" | "tag" | "merge" | "stash"));
+    let is_one_word = arguments.get(at).is_some_and(|word| !word.may_become_several());
+    takes
+        && is_one_word
+        && at
+            .checked_sub(1)
+            .and_then(known)
+            .is_some_and(|option| matches!(option, "-m" | "-am" | "--message"))
 }
 
 fn begins(word: &Word, starts: &[&str]) -> bool {
@@ -286,8 +300,11 @@ fn begins(word: &Word, starts: &[&str]) -> bool {
     })
 }
 
-/// A word that begins with what is known begins with no option, unless it does.
+/// A word that begins with what is known begins with no option, unless it does, or becomes several.
 fn may_be_option(word: &Word) -> bool {
+    if word.may_become_several() {
+        return true;
+    }
     let inner = word.text.trim_start_matches(['"', '\'']);
     inner.is_empty() || inner.starts_with(['$', '`', '-', '{', '*', '?', '[', '\\'])
 }

@@ -60,3 +60,21 @@ fn programs_that_do_not_are_left_alone() {
         assert_eq!(runs(text), expected, "{text}");
     }
 }
+
+#[test]
+fn a_message_is_one_word_whatever_it_becomes() {
+    for (text, runs) in [
+        ("git commit -m \"$(cat <<'EOF'\nFix it\nEOF\n)\"", false),
+        ("git commit -am \"$MESSAGE\"", false),
+        ("git tag -a v1 -m \"Version $(cat VERSION)\"", false),
+        ("git commit -m $(echo --exec=x)", true),
+        ("git commit \"$(echo --exec=x)\"", true),
+        ("git commit -m \"a\"$X\"b\"", true),
+        ("git branch -m \"$(echo x)\"", true),
+        ("git log -m \"$(echo --output=x)\"", true),
+    ] {
+        let script = crate::shell::analyse(text);
+        let found = script.commands.iter().find(|command| command.program() == Some("git")).unwrap();
+        assert_eq!(found.runs_its_arguments(), runs, "{text}: {:?}", found.words);
+    }
+}

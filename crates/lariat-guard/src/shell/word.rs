@@ -19,10 +19,40 @@ impl Word {
         Self { text: text.into(), is_known: false }
     }
 
+    /// Whether bash may make several words of it, whose beginnings nobody knows: by a variable or a substitution that is
+    /// not in quotes, or by a list. A pattern does not: what fits it begins as it does.
+    pub(crate) fn may_become_several(&self) -> bool {
+        !self.is_known && splits(&self.text)
+    }
+
     /// The text, when it is known.
     pub fn as_known(&self) -> Option<&str> {
         self.is_known.then_some(self.text.as_str())
     }
+}
+
+/// Whether a word as it was written may become several. Says yes where that is not easily seen.
+fn splits(raw: &str) -> bool {
+    let is_list = raw.contains("$@") || raw.contains("@]") || raw.contains("@}") || raw.contains("{!");
+    let whole = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    if whole.is_some_and(|inner| !inner.contains(['"', '\\'])) {
+        return is_list;
+    }
+    if is_list || raw.contains("$(") || raw.contains('`') {
+        return true;
+    }
+    let (mut double, mut single) = (false, false);
+    let mut letters = raw.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if !single => drop(letters.next()),
+            '"' if !single => double = !double,
+            '\'' if !double => single = !single,
+            '$' if !double && !single => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Takes the quotes off a word as it was written.

@@ -190,6 +190,10 @@ pub(super) fn inside(words: &[Word]) -> Inside {
             // A variable with a name that is none: a function for bash, for one.
             return Inside::Hidden;
         }
+        if !sets.is_empty() && text.starts_with('-') {
+            // For `env`, options end with the first variable, and this is a program; `sudo` goes on.
+            return Inside::Hidden;
+        }
         if has_options && text == "--" {
             has_options = false;
             at += 1;

@@ -81,3 +81,11 @@ fn commands_that_run_nothing_stay_what_they_are() {
         assert_eq!(analyse(text).doubts, [], "{text}");
     }
 }
+
+#[test]
+fn after_a_variable_an_option_may_be_a_program() {
+    for text in ["env A=1 -u B cat", "env -u A B=1 -u C cat", "sudo A=1 -u root cat", "env A=1 -- cat"] {
+        let words: Vec<Word> = text.split(' ').map(Word::known).collect();
+        assert_eq!(inside(&words), Inside::Hidden, "{text}");
+    }
+}

@@ -68,7 +68,8 @@ pub(crate) fn start(
     let (session_id, loop_id) = (session_id.clone(), loop_id.clone());
     let future = Box::pin(async move {
         // What runs is what the gate sees.
-        let ran = args.as_ref().map(|args| ToolCall { arguments: Value::clone(args), ..ToolCall::clone(&call) });
+        let ran =
+            args.as_ref().map(|args| ToolCall { arguments: Value::clone(args), ..ToolCall::clone(&call) });
         let query =
             PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
         let mut result = match (ports.tools.get(&call.name), cleared(&*ports.policy, query)) {

@@ -21,7 +21,8 @@ use lariat_core::permission::{
 use lariat_core::tool::{Access, ToolEffects, ToolError, ToolResult};
 use lariat_guard::hooks::{HookBook, HookRunner};
 use lariat_guard::{
-    ApprovalBook, Claims, Confinement, Guard, Judgement, Layer, Mode, Places, Query, Resolver, Settings, Trust,
+    ApprovalBook, Claims, Confinement, Guard, Judgement, Layer, Mode, Places, Query, Resolver, Settings,
+    Trust,
 };
 
 use hooked::Hooked;

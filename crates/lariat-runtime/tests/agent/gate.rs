@@ -6,13 +6,15 @@ use lariat_core::BoxFuture;
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::permission::PermissionDecision;
+use lariat_core::store::SessionStore;
 use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner};
 use lariat_guard::{Mode, NoLinks, Places, Trust};
+use lariat_runtime::drive::JournalConfig;
 use lariat_runtime::{Agent, Gate, RunStream};
-use lariat_testkit::{Act, Reply};
+use lariat_testkit::{Act, FaultyStore, Reply};
 use serde_json::json;
 
-use super::kit::{World, rest, until};
+use super::kit::{World, journal, kind, rest, until};
 
 fn agent(world: &World, gate: Arc<Gate>, session: &str) -> Agent {
     let tool = world.tool("bash", || Act::text("ok"));
@@ -31,6 +33,49 @@ async fn answer(stream: &mut RunStream, decision: PermissionDecision) {
     let event = until(stream, "PermissionRequired").await;
     let AgentEvent::PermissionRequired { request } = &event.event else { panic!() };
     stream.respond_permission(request.id, decision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_remembered_goes_with_a_snapshot() {
+    let world = World::new([
+        command("c1", "cargo test --all"),
+        Reply::text("one"),
+        command("c2", "git push"),
+        Reply::text("two"),
+        Reply::text("three"),
+        command("c3", "cargo test"),
+        Reply::text("four"),
+    ]);
+    let store = Arc::new(FaultyStore::new(Arc::clone(&world.clock)));
+    let every = |gate: Arc<Gate>| {
+        let mut journal = JournalConfig::default();
+        journal.snapshot_every = 1;
+        let tool = world.tool("bash", || Act::text("ok"));
+        let agent = world.agent().shared_policy(gate).session_id(SessionId::from("s"));
+        agent.store(store.clone()).journal(journal).tool(tool).build().unwrap()
+    };
+    let (first, planning) = (every(gate()), gate());
+    let mut stream = first.run_stream("go");
+    answer(&mut stream, PermissionDecision::AllowSession).await;
+    stream.finish().await.unwrap();
+    planning.set_mode(Mode::Plan);
+    every(planning.clone()).run("plan").await.unwrap();
+    every(planning).run("more").await.unwrap();
+
+    let session = SessionId::from("s");
+    let head = store.head(&session).await.unwrap();
+    let kept = store.snapshot(&session, u64::MAX).await.unwrap().unwrap();
+    let asked = |event: &&lariat_core::event::Event| kind(event) == "PermissionDecided";
+    let answered_at = journal(&*store, &session).await.iter().find(asked).unwrap().seq;
+    assert!(kept.seq > answered_at && kept.seq <= head, "the answer is before the snapshot");
+
+    let last = every(gate());
+    let plan = last.plan().await.unwrap();
+    let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
+    assert_eq!(ids, ["c2"]);
+    // Nobody answers: it was answered before the snapshot.
+    assert_eq!(last.run("again").await.unwrap().text, "four");
+    assert_eq!(world.ledger.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

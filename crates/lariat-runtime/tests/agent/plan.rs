@@ -45,11 +45,7 @@ impl AgentTool for Page {
         Box::pin(async { Ok(Some(text)) })
     }
 
-    fn execute<'a>(
-        &'a self,
-        params: Value,
-        _: ToolContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn execute<'a>(&'a self, params: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         self.0.lock().unwrap().push(params["content"].as_str().unwrap().to_owned());
         Box::pin(async { Ok(ToolResult::text("written")) })
     }
@@ -70,7 +66,11 @@ fn agent(world: &World, gate: &Arc<Gate>, page: &Page) -> Agent {
 
 fn proposal(id: &str, path: &str, content: &str) -> Reply {
     let arguments = json!({"path": path, "content": content});
-    Reply::tool_call(id, "plan_change", json!({"tool": "write_file", "arguments": arguments, "why": "because"}))
+    Reply::tool_call(
+        id,
+        "plan_change",
+        json!({"tool": "write_file", "arguments": arguments, "why": "because"}),
+    )
 }
 
 fn offered(world: &World, request: usize) -> Vec<String> {
@@ -160,9 +160,7 @@ async fn a_plan_can_be_dropped() {
     agent.drop_plan().await.unwrap();
     assert!(agent.plan().await.unwrap().is_empty());
     let journal = world.journal(&agent.session_id()).await;
-    let dropped = |event: &&lariat_core::event::Event| {
-        matches!(&event.event, AgentEvent::PlanDecided { rejected, .. } if rejected.len() == 1)
-    };
+    let dropped = |event: &&lariat_core::event::Event| matches!(&event.event, AgentEvent::PlanDecided { rejected, .. } if rejected.len() == 1);
     assert_eq!(journal.iter().filter(dropped).count(), 1);
     assert_eq!(page.lines(), [""; 0]);
 }
@@ -176,8 +174,7 @@ async fn an_approval_out_of_a_plan_does_not_beat_a_rule_that_denies() {
     planning.run("plan it").await.unwrap();
     let plan = planning.plan().await.unwrap();
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Deny, "Edit(b)");
-    let strict =
-        Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
+    let strict = Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
     let agent = agent(&world, &Arc::new(strict), &page);
     agent.carry_out(plan.approve_all()).await.unwrap();
     assert_eq!(page.lines(), [""; 0]);

@@ -89,7 +89,11 @@ impl FileTool for ListFiles {
             for entry in entries {
                 let name = entry.name.to_string_lossy().into_owned();
                 let inner = join(&below, &name);
-                if ignored.has(&join(path, &inner), entry.kind == EntryKind::Directory) {
+                let whole = join(path, &inner);
+                if bench.hidden().has(&whole) {
+                    continue;
+                }
+                if ignored.has(&whole, entry.kind == EntryKind::Directory) {
                     found.ignored += 1;
                 } else if left == 0 {
                     found.cut += 1;

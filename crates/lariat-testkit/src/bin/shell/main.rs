@@ -12,6 +12,7 @@ mod corpus;
 mod grammar;
 mod inside;
 mod jail;
+mod needless;
 mod oracle;
 mod speed;
 mod trace;
@@ -95,6 +96,7 @@ fn prove(options: &[&str]) -> Result<bool, String> {
         good &= report.told();
         good &= report.doubted_percent() <= NEEDLESS;
         println!("everyday: {:.1} % are doubted (at most {NEEDLESS} %)", report.doubted_percent());
+        good &= needless::told(&everyday, NEEDLESS);
         good &= speed::told(&everyday);
     }
     let count = usize::try_from(count).map_err(|error| error.to_string())?;

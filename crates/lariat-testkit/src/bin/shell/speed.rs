@@ -1,8 +1,11 @@
 //! What the analysis costs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lariat_core::tool::ToolEffects;
 use lariat_guard::shell::{Doubt, analyse};
+use lariat_guard::{Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Query, Settings, Trust};
 
 /// Parts of the long chains.
 const PARTS: usize = 10_000;
@@ -16,6 +19,27 @@ const CHAINS: &[(&str, &str, Option<Duration>)] = &[
 ];
 /// Rounds of which the best counts: others use the machine too.
 const ROUNDS: usize = 7;
+
+/// How long rules take with a chain, and whether the one that denies its last part did.
+fn judged(text: &str) -> (Duration, bool) {
+    let layer = Layer::new(Origin::flags())
+        .with_rule(Effect::Allow, "Bash(echo *)")
+        .with_rule(Effect::Ask, "Bash(git push *)")
+        .with_rule(Effect::Deny, "Read(.env)")
+        .with_rule(Effect::Deny, "Bash(rm -rf /)");
+    let settings = Settings::merge([layer], Trust::Trusted);
+    let guard = Guard::new(settings, Places::new("/work", "/people/me"), Arc::new(NoLinks));
+    let arguments = serde_json::json!({ "command": text });
+    let query = Query::new("bash", &arguments, ToolEffects::ALL);
+    let mut best = Duration::MAX;
+    let mut denied = true;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        denied &= guard.judge(&query).verdict == Decision::Deny;
+        best = best.min(start.elapsed());
+    }
+    (best, denied)
+}
 
 /// Prints the figures; whether the chains are fast enough, and listed whole.
 pub(crate) fn told(everyday: &[String]) -> bool {
@@ -37,6 +61,13 @@ pub(crate) fn told(everyday: &[String]) -> bool {
             bound.map_or("no bound".to_owned(), |bound| format!("at most {} ms", bound.as_millis()));
         println!("a chain of {PARTS} {name} parts: {:.1} ms ({bound_text})", best.as_secs_f64() * 1e3);
         good &= bound.is_none_or(|bound| best <= bound);
+        let (took, denied) = judged(&text);
+        println!(
+            "  judged by rules: {:.1} ms, {}",
+            took.as_secs_f64() * 1e3,
+            if denied { "denied" } else { "NOT DENIED" }
+        );
+        good &= denied && bound.is_none_or(|bound| took <= bound);
     }
     let mut times: Vec<Duration> = everyday
         .iter()

@@ -1,0 +1,48 @@
+//! How often a person would be asked about everyday commands, and how often for nothing.
+//!
+//! Owns the figure: a question is needless when the person said "always" to that command before and is asked again, or
+//! was offered no "always" although nothing about the command is grave.
+
+use std::sync::Arc;
+
+use lariat_core::permission::DangerLevel;
+use lariat_core::tool::ToolEffects;
+use lariat_guard::{Cause, Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Query, Settings, Trust};
+use serde_json::json;
+
+/// Prints the figures; whether few enough questions are needless.
+pub(crate) fn told(everyday: &[String], most_percent: f64) -> bool {
+    let guard = |rules: &[String]| {
+        let layer = Layer::new(Origin::flags());
+        let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
+        let settings = Settings::merge([layer], Trust::Trusted);
+        Guard::new(settings, Places::new("/work", "/people/me"), Arc::new(NoLinks))
+    };
+    let plain = guard(&[]);
+    let (mut unasked, mut once, mut grave, mut needless) = (0, 0, 0, Vec::new());
+    for command in everyday {
+        let arguments = json!({ "command": command });
+        let query = Query::new("bash", &arguments, ToolEffects::ALL);
+        let judgement = plain.judge(&query);
+        let is_grave = judgement.danger == DangerLevel::Critical
+            || judgement.because.iter().any(|reason| matches!(reason.cause, Cause::Protected(_)));
+        let rules = plain.suggest(&query);
+        match judgement.verdict {
+            Decision::Allow => unasked += 1,
+            _ if is_grave => grave += 1,
+            _ if !rules.is_empty() && guard(&rules).judge(&query).verdict == Decision::Allow => once += 1,
+            _ => needless.push(command),
+        }
+    }
+    let percent = 100.0 * needless.len() as f64 / everyday.len().max(1) as f64;
+    println!(
+        "everyday: of {} commands {unasked} run without a question, {once} after one \"always\", {grave} are grave and asked each time; \
+         {} are asked each time for nothing: {percent:.1} % (at most {most_percent} %)",
+        everyday.len(),
+        needless.len(),
+    );
+    for command in needless.iter().take(8) {
+        println!("  {command}");
+    }
+    percent <= most_percent
+}
