@@ -1,4 +1,6 @@
 use super::super::{Script, analyse};
+use super::{Inside, inside};
+use crate::shell::Word;
 
 fn seen(text: &str) -> Vec<String> {
     let Script { commands, .. } = analyse(text);
