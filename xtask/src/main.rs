@@ -79,7 +79,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Undo(arguments) => return proof::alone("undo", &arguments).pass_through(&workspace),
         Command::Mistakes(names) => mistakes::run(&workspace, &names)?,
         Command::ShellDiff(arguments) => return proof::shell(&arguments).pass_through(&workspace),
-        Command::Injections(arguments) => return proof::injections(&arguments).pass_through(&workspace),
+        Command::Injections(arguments) => {
+            return proof::with_own_mistakes("injections", &arguments).pass_through(&workspace);
+        }
+        Command::HostileRepos(arguments) => {
+            return proof::with_own_mistakes("repos", &arguments).pass_through(&workspace);
+        }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,

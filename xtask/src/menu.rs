@@ -67,6 +67,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "let a model obey injected text, with real tools: nothing leaves unasked; `--count N`, `--seed N`, `--planted`",
     ),
     (
+        "hostile-repos [ARGS]",
+        "open hostile repositories untrusted, then trust and change them; `--count N`, `--seed N`, `--planted`",
+    ),
+    (
         "mistakes [NAME]",
         "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
     ),
@@ -98,6 +102,7 @@ pub(crate) enum Command {
     Undo(Vec<String>),
     ShellDiff(Vec<String>),
     Injections(Vec<String>),
+    HostileRepos(Vec<String>),
     /// Those whose names begin so.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
@@ -143,6 +148,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "undo" => Command::Undo(rest.to_vec()),
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
         "injections" => Command::Injections(rest.to_vec()),
+        "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),

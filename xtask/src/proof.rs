@@ -6,10 +6,10 @@
 use crate::command_line::CommandLine;
 
 /// What the binaries need; nothing else in the workspace enables it.
-const FEATURES: &str = "store,host,tools";
-const WITH_MISTAKES: &str = "store,host,tools,planted";
+const FEATURES: &str = "store,host,tools,repos,injections";
+const WITH_MISTAKES: &str = "store,host,tools,repos,injections,planted";
 /// All that clippy looks at.
-const ALL: &str = "store,host,tools,guard,injections,planted";
+const ALL: &str = "store,host,tools,repos,injections,guard,planted";
 
 /// A proof that is a binary of its own.
 pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
@@ -22,14 +22,14 @@ pub(crate) fn one_of(binary: &str, name: &str, arguments: &[String]) -> CommandL
     run(FEATURES, binary).with_arguments([name]).with_arguments(arguments)
 }
 
+/// A proof that is a binary of its own; its mistakes are made by the proof itself.
+pub(crate) fn with_own_mistakes(binary: &str, arguments: &[String]) -> CommandLine {
+    run(FEATURES, binary).with_arguments(arguments)
+}
+
 fn run(features: &str, binary: &str) -> CommandLine {
     CommandLine::cargo("run --locked -p lariat-testkit --no-default-features --features")
         .with_arguments([features, "--bin", binary, "--"])
-}
-
-/// The proof of injections, with the tools that the other proofs do without. Its mistakes are made by the proof itself.
-pub(crate) fn injections(arguments: &[String]) -> CommandLine {
-    run("injections", "injections").with_arguments(arguments)
 }
 
 /// The proof of the shell analysis: optimised, because it is timed, and with nothing but what it needs.
@@ -48,13 +48,18 @@ pub(crate) fn clippy() -> CommandLine {
 
 #[cfg(test)]
 mod tests {
-    use super::{alone, one_of, shell};
+    use super::{alone, one_of, shell, with_own_mistakes};
 
     #[test]
     fn mistakes_of_the_product_are_built_only_when_they_are_asked_for() {
         let line = |word: &str| alone("escape", &[word.to_owned()]).to_string();
-        assert!(line("--planted").ends_with("--features store,host,tools,planted --bin escape -- --planted"));
-        assert!(line("--all").ends_with("--features store,host,tools --bin escape -- --all"));
+        assert!(
+            line("--planted")
+                .ends_with("--features store,host,tools,repos,injections,planted --bin escape -- --planted")
+        );
+        assert!(
+            line("--all").ends_with("--features store,host,tools,repos,injections --bin escape -- --all")
+        );
     }
 
     #[test]
@@ -65,8 +70,20 @@ mod tests {
     }
 
     #[test]
+    fn mistakes_of_a_proof_need_no_other_product() {
+        let line = with_own_mistakes("repos", &["--planted".to_owned()]).to_string();
+        assert!(
+            line.ends_with("--features store,host,tools,repos,injections --bin repos -- --planted"),
+            "{line}"
+        );
+    }
+
+    #[test]
     fn a_proof_gets_its_arguments() {
         let line = one_of("store", "crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
-        assert!(line.ends_with("--features store,host,tools --bin store -- crash --store jsonl"), "{line}");
+        assert!(
+            line.ends_with("--features store,host,tools,repos,injections --bin store -- crash --store jsonl"),
+            "{line}"
+        );
     }
 }

@@ -46,6 +46,14 @@ pub struct Held {
     paths: Vec<PathBuf>,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a lease lasts in real time, and nothing that is recorded depends on it"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 impl Default for Claims {
     fn default() -> Self {
         Self::new(LEASE)
@@ -63,7 +71,7 @@ impl Claims {
     /// # Errors
     /// The first one that another session has.
     pub fn take(&self, session: &str, paths: Vec<PathBuf>) -> Result<Held, Taken> {
-        let now = Instant::now();
+        let now = now();
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, claim| claim.calls > 0 || now.duration_since(claim.since) < self.lease);
         for path in &paths {
@@ -101,7 +109,7 @@ impl Drop for Held {
         for path in &self.paths {
             if let Some(claim) = table.get_mut(path) {
                 claim.calls = claim.calls.saturating_sub(1);
-                claim.since = Instant::now();
+                claim.since = now();
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::operand::{Operand, operand, operands};
 use crate::part::{Access, Part, Touch, What};
 use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, is_wordy, writes};
 use crate::protected::{may_fit_policy, mentions_policy, policy};
-use crate::read_only::{Operands, is_of_a_repository, read_only};
+use crate::read_only::{Operands, obeys_the_repository, read_only};
 use crate::settings::Trust;
 use crate::shell::{Command, Opened, Script, Word};
 
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
         let reading = read_only(&command.words);
         self.touch(&mut part, command, place, reading);
         let reading =
-            reading.filter(|_| !is_of_a_repository(&command.words) || self.may_read_the_repository(place));
+            reading.filter(|_| !obeys_the_repository(&command.words) || self.may_read_the_repository(place));
         let inside = place.is_known
             && !part.hides_files
             && part
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         part
     }
 
-    /// Git obeys the repository it finds: only that of a trusted workspace, where the script began.
+    /// Git and its like obey the repository they find: only that of a trusted workspace, where the script began.
     fn may_read_the_repository(&self, place: &Where) -> bool {
         self.ground.trust == Trust::Trusted
             && place.is_known

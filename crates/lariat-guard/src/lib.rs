@@ -29,6 +29,7 @@ mod claims;
 mod critical;
 mod danger;
 pub mod display;
+mod document;
 mod ground;
 pub mod hooks;
 mod judge;
@@ -57,6 +58,7 @@ mod wildcard;
 
 pub use approvals::{Approval, ApprovalBook};
 pub use claims::{Claims, Held, Taken};
+pub use document::{Document, Format};
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, Decision, Judgement, Reason};
 pub use kept::KeptError;

@@ -226,12 +226,16 @@ const GIT: &[Row] = &[
     ("worktree list", Only(NONE), NONE),
 ];
 
-/// Programs that may be asked for their version.
+/// Programs that may be asked for their version. Not `yarn` and not `bundle`: they load code of the project first.
 const VERSIONED: &[&str] = &[
-    "bash", "bun", "bundle", "cargo", "clang", "cmake", "deno", "docker", "gcc", "gh", "git", "go", "java",
-    "javac", "just", "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm", "psql", "python",
-    "python3", "rg", "ruby", "rustc", "rustup", "sqlite3", "tsc", "uv", "yarn",
+    "bash", "bun", "cargo", "clang", "cmake", "deno", "docker", "gcc", "gh", "git", "go", "java", "javac",
+    "just", "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm", "psql", "python", "python3",
+    "rg", "ruby", "rustc", "rustup", "sqlite3", "tsc", "uv",
 ];
+
+/// Programs that obey files of the folder they are started in, whatever they are asked: git its configuration, the
+/// others a file that names the version of themselves to fetch and run.
+const OBEYING: &[&str] = &["git", "cargo", "go", "npm", "npx", "pnpm", "rustc", "rustup"];
 
 /// The operands of a command that only reads; `None` for any other.
 pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
@@ -271,9 +275,9 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Operands> {
     keeps_to(row, arguments, program.text == "find").then_some(row.1)
 }
 
-/// True for git, whose meaning the repository can change.
-pub(crate) fn is_of_a_repository(words: &[Word]) -> bool {
-    words.first().is_some_and(|program| program.text == "git")
+/// True for what a repository can change the meaning of.
+pub(crate) fn obeys_the_repository(words: &[Word]) -> bool {
+    words.first().is_some_and(|program| OBEYING.contains(&program.text.as_str()))
 }
 
 /// `sed -n 1,20p file`: of all that sed can do, only this.

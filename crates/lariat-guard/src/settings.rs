@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::document::{Document, Format};
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
 use crate::rule::{Effect, Rule, Warning};
@@ -73,23 +74,30 @@ impl Layer {
 
     /// Reads the text of a Claude Code `settings.json`.
     pub fn claude(text: &str, origin: Origin) -> Result<Self, SettingsError> {
-        let text = text.trim_start_matches('\u{feff}');
-        let value = if text.trim().is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_str(text).map_err(|error| malformed(&origin, &error))?
-        };
-        Self::permissions(value.get("permissions"), origin)
+        Self::of(&Document::parse(text, Format::Json, origin)?)
     }
 
     /// Reads the text of a `lariat.toml`.
     pub fn lariat(text: &str, origin: Origin) -> Result<Self, SettingsError> {
-        let table: toml::Table = text.parse().map_err(|error| malformed(&origin, &error))?;
-        let value = match table.get("permissions") {
-            Some(table) => Some(serde_json::to_value(table).map_err(|error| malformed(&origin, &error))?),
-            None => None,
-        };
-        Self::permissions(value.as_ref(), origin)
+        Self::of(&Document::parse(text, Format::Toml, origin)?)
+    }
+
+    /// The permissions of a file that was read.
+    ///
+    /// # Errors
+    /// When they are not a table.
+    pub fn of(document: &Document) -> Result<Self, SettingsError> {
+        Self::permissions(document.value.get("permissions"), document.origin.clone())
+    }
+
+    /// What is left of it: before its workspace is trusted, a layer of a workspace only restricts. What is left out is
+    /// among its warnings.
+    #[must_use]
+    pub fn held_to(mut self, trust: Trust) -> Self {
+        if self.origin.level.is_of_the_workspace() {
+            withhold(&mut self, trust);
+        }
+        self
     }
 
     /// Adds a rule; a warning is kept with the layer.
@@ -117,7 +125,7 @@ impl Layer {
         let table = match value {
             None | Some(Value::Null) => return Ok(layer),
             Some(Value::Object(table)) => table,
-            Some(_) => return Err(malformed(&layer.origin, &"`permissions` must be a table")),
+            Some(_) => return Err(SettingsError::malformed(&layer.origin, &"`permissions` must be a table")),
         };
         for (effect, key) in [(Effect::Deny, "deny"), (Effect::Ask, "ask"), (Effect::Allow, "allow")] {
             for text in layer.texts(key, table.get(key)) {
@@ -176,8 +184,10 @@ impl Layer {
     }
 }
 
-fn malformed(origin: &Origin, reason: &dyn std::fmt::Display) -> SettingsError {
-    SettingsError::Malformed { origin: Box::new(origin.clone()), reason: reason.to_string() }
+impl SettingsError {
+    pub(crate) fn malformed(origin: &Origin, reason: &dyn std::fmt::Display) -> Self {
+        Self::Malformed { origin: Box::new(origin.clone()), reason: reason.to_string() }
+    }
 }
 
 /// What all levels say together.
@@ -207,11 +217,8 @@ impl Settings {
         settings.disables_bypass = layers.iter().any(|layer| layer.disables_bypass);
         settings.disables_auto = layers.iter().any(|layer| layer.disables_auto);
         let mut mode = None;
-        for mut layer in layers {
-            let level = layer.origin.level;
-            if level.is_of_the_workspace() {
-                withhold(&mut layer, trust);
-            }
+        for layer in layers {
+            let mut layer = layer.held_to(trust);
             settings.rules.append(&mut layer.rules);
             settings.additional_directories.extend(layer.additional_directories.iter().map(PathBuf::from));
             settings.warnings.append(&mut layer.warnings);

@@ -29,12 +29,9 @@ impl TrustBook {
 
     /// What the person's word on a workspace is worth now.
     pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<Standing, KeptError> {
-        if manifest.is_empty() {
-            return Ok(Standing::Harmless);
-        }
         let book: Vec<Trusted> = self.0.load()?;
         let Some(trusted) = book.into_iter().find(|trusted| trusted.identity == *identity) else {
-            return Ok(Standing::Unknown);
+            return Ok(if manifest.is_empty() { Standing::Harmless } else { Standing::Unknown });
         };
         let differences = manifest.since(&trusted.manifest);
         Ok(if differences.is_empty() { Standing::Trusted } else { Standing::Changed(differences) })

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::document::{self, Format};
+
 /// One thing that would take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +32,8 @@ pub enum BroughtKind {
     AllowRule,
     /// Another setting.
     Setting,
+    /// What git would start when it looks at the repository.
+    Git,
     /// A file that is obeyed or executed as a whole.
     File,
 }
@@ -37,7 +41,7 @@ pub enum BroughtKind {
 impl Brought {
     /// Files of the workspace that a command seems to name.
     pub(super) fn paths(&self) -> Vec<String> {
-        if !matches!(self.kind, BroughtKind::Hook | BroughtKind::Server) {
+        if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::File) {
             return Vec::new();
         }
         let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$".contains(letter);
@@ -61,7 +65,7 @@ impl Brought {
 /// What one file would do.
 pub(super) fn of(path: &str, text: &str) -> Vec<Brought> {
     let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
-    let value: Option<Value> = path.ends_with(".json").then(|| serde_json::from_str(text).ok()).flatten();
+    let value = Format::of(path).and_then(|format| document::value(text, format).ok());
     let Some(Value::Object(fields)) = value else {
         return vec![brought(BroughtKind::File, path.to_owned())];
     };
@@ -71,9 +75,9 @@ pub(super) fn of(path: &str, text: &str) -> Vec<Brought> {
             "hooks" => {
                 commands(value, "command", &mut |command| found.push(brought(BroughtKind::Hook, command)))
             }
-            "mcpServers" => {
+            "mcpServers" | "mcp_servers" => {
                 for (server, entry) in value.as_object().into_iter().flatten() {
-                    found.push(brought(BroughtKind::Server, format!("{server}: {}", command_line(entry))));
+                    found.push(brought(BroughtKind::Server, format!("{server}: {}", server_line(entry))));
                 }
             }
             "env" => {
@@ -103,6 +107,15 @@ fn command_line(entry: &Value) -> String {
     let text = |name: &str| entry.get(name).map(bare);
     let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten().map(bare);
     text("command").into_iter().chain(arguments).chain(text("url")).collect::<Vec<_>>().join(" ")
+}
+
+/// The same of a server, with what else starts or steers a program.
+fn server_line(entry: &Value) -> String {
+    let variables = entry.get("env").and_then(Value::as_object).into_iter().flatten();
+    let variables = variables.map(|(name, value)| format!("{name}={}", bare(value)));
+    let helper = entry.get("headersHelper").map(bare);
+    let line = std::iter::once(command_line(entry)).filter(|line| !line.is_empty());
+    line.chain(helper).chain(variables).collect::<Vec<_>>().join(" ")
 }
 
 fn commands(value: &Value, name: &str, found: &mut impl FnMut(String)) {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::effects::{self, Brought};
+use super::effects::{self, Brought, BroughtKind};
+use super::git;
 
 /// Files of a workspace, as the guard needs to see them. The host implements it beneath the workspace's own handle, so
 /// that no link leads out of it.
@@ -94,12 +95,24 @@ impl Manifest {
         for file in FILES {
             walk.file(file)?;
         }
-        // A command names scripts elsewhere in the workspace; whoever trusts the command trusts them.
-        let named: Vec<String> = walk.manifest.brought.iter().flat_map(Brought::paths).collect();
-        for path in named {
-            walk.file(&path)?;
+        walk.git()?;
+        // A command names scripts elsewhere in the workspace; whoever trusts the command trusts them. Git names folders
+        // of them, too.
+        let brought = walk.manifest.brought.clone();
+        for one in &brought {
+            for path in one.paths() {
+                walk.file(&path)?;
+                if one.kind == BroughtKind::Git {
+                    walk.folder(&path, 0)?;
+                }
+            }
         }
         Ok(walk.manifest)
+    }
+
+    /// Whether a file of it has exactly these bytes.
+    pub fn holds(&self, path: &str, bytes: &[u8]) -> bool {
+        self.files.get(path).is_some_and(|file| file.hash == hash(bytes))
     }
 
     /// True when nothing of it could take effect.
@@ -152,48 +165,102 @@ impl Walk<'_> {
             return Ok(());
         }
         let entries = self.look.entries(folder).map_err(|problem| unreadable(folder, problem))?;
+        self.entries(folder, entries, depth)
+    }
+
+    fn entries(&mut self, folder: &str, entries: Vec<Entry>, depth: usize) -> Result<(), ManifestError> {
         for entry in entries {
             match entry {
                 Entry::Folder(name) => self.folder(&format!("{folder}/{name}"), depth + 1)?,
                 Entry::File(name) => self.file(&format!("{folder}/{name}"))?,
-                Entry::Link(name, target) => {
-                    // What it leads to counts by itself where it lies in the workspace, and is not followed elsewhere.
-                    let path = format!("{folder}/{name}");
-                    let _ = self.file(&path);
-                    let followed =
-                        self.manifest.files.remove(&path).map(|file| file.hash).unwrap_or_default();
-                    self.add(path, format!("link to {target}\n{followed}").as_bytes())?;
-                }
+                Entry::Link(name, target) => self.link(format!("{folder}/{name}"), &target, depth)?,
                 Entry::Other(name) => return Err(ManifestError::Odd { path: format!("{folder}/{name}") }),
             }
         }
         Ok(())
     }
 
+    /// A link counts by where it says it leads, and by what is there. What lies outside of the workspace is not followed.
+    fn link(&mut self, path: String, target: &str, depth: usize) -> Result<(), ManifestError> {
+        if depth >= DEEPEST {
+            return Err(ManifestError::TooMuch);
+        }
+        self.keep(format!("{path} (link)"), target.as_bytes())?;
+        if let Ok(Some(bytes)) = self.look.read(&path, self.room()) {
+            self.add(path.clone(), &bytes)?;
+        }
+        let entries = self.look.entries(&path).unwrap_or_default();
+        self.entries(&path, entries, depth + 1)
+    }
+
+    /// What git would start: of its configuration what is not known to be harmless, and its hooks.
+    fn git(&mut self) -> Result<(), ManifestError> {
+        let read = |path: &str| {
+            let bytes = self.look.read(path, MOST_BYTES).map_err(|problem| unreadable(path, problem))?;
+            Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        };
+        let pointer = read(".git")?;
+        // One that leads out of the workspace is told and not followed.
+        let inside = pointer.as_deref().and_then(git::directory);
+        let folder = inside.unwrap_or(".git").trim_end_matches('/').to_owned();
+        let mut found = Vec::new();
+        for name in ["config", "config.worktree"] {
+            let path = format!("{folder}/{name}");
+            let counting = read(&path)?.map(|text| git::counting(&text)).unwrap_or_default();
+            found.extend((!counting.is_empty()).then_some((path, counting)));
+        }
+        found.extend(pointer.map(|text| (".git".to_owned(), text)));
+        for (path, text) in found {
+            self.git_file(path, &text)?;
+        }
+        let hooks = format!("{folder}/hooks");
+        let entries = self.look.entries(&hooks).map_err(|problem| unreadable(&hooks, problem))?;
+        let entries = entries.into_iter().filter(|entry| !git::is_sample(entry)).collect();
+        self.entries(&hooks, entries, 0)
+    }
+
+    fn git_file(&mut self, path: String, text: &str) -> Result<(), ManifestError> {
+        let lines = text.lines().map(|line| line.trim().to_owned());
+        let brought = lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
+        self.manifest.brought.extend(brought);
+        self.keep(path, text.as_bytes())
+    }
+
     fn file(&mut self, path: &str) -> Result<(), ManifestError> {
         if self.manifest.files.contains_key(path) {
             return Ok(());
         }
-        let room = MOST_BYTES.saturating_sub(self.bytes) + 1;
-        match self.look.read(path, room).map_err(|problem| unreadable(path, problem))? {
+        match self.look.read(path, self.room()).map_err(|problem| unreadable(path, problem))? {
             Some(bytes) => self.add(path.to_owned(), &bytes),
             None => Ok(()),
         }
     }
 
+    /// How many bytes more are looked at: one too many, to notice it.
+    const fn room(&self) -> usize {
+        MOST_BYTES.saturating_sub(self.bytes) + 1
+    }
+
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
+        // What is too much is not even parsed.
+        self.keep(path.clone(), bytes)?;
+        self.manifest.brought.extend(effects::of(&path, &String::from_utf8_lossy(bytes)));
+        Ok(())
+    }
+
+    fn keep(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MOST_BYTES || self.manifest.files.len() >= MOST_FILES {
             return Err(ManifestError::TooMuch);
         }
-        let text = String::from_utf8_lossy(bytes);
-        self.manifest.brought.extend(effects::of(&path, &text));
-        let shown = text.chars().take(SHOWN).collect();
-        self.manifest
-            .files
-            .insert(path, Brings { hash: blake3::hash(bytes).to_hex().to_string(), text: shown });
+        let text = String::from_utf8_lossy(bytes).chars().take(SHOWN).collect();
+        self.manifest.files.insert(path, Brings { hash: hash(bytes), text });
         Ok(())
     }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 fn unreadable(path: &str, problem: String) -> ManifestError {

@@ -8,6 +8,7 @@
 
 mod book;
 mod effects;
+mod git;
 mod manifest;
 
 pub use book::{TrustBook, Trusted};
@@ -30,7 +31,8 @@ pub struct Identity {
 /// What the person's word on a workspace is worth now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It brings nothing that would take effect: there is nothing to trust.
+    /// Nobody was asked, and it brings nothing that would take effect. That is no trust: git obeys what lies in a
+    /// repository, and a person's word covers that, too.
     Harmless,
     /// A person trusts it, as it is.
     Trusted,
@@ -41,9 +43,9 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// True when what it brings may take effect.
+    /// True when a person trusts it as it is.
     pub const fn is_trusted(&self) -> bool {
-        matches!(self, Self::Trusted | Self::Harmless)
+        matches!(self, Self::Trusted)
     }
 }
 

@@ -74,11 +74,77 @@ mod tempdir {
 }
 
 #[test]
-fn a_workspace_that_brings_nothing_is_harmless() {
+fn a_workspace_that_brings_nothing_is_harmless_and_not_trusted() {
     let manifest =
         Manifest::of(&Files::default().with("src/main.rs", "x").with("AGENTS.md", "be nice")).unwrap();
     let (_folder, book) = book();
     assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Harmless);
+    assert!(!Standing::Harmless.is_trusted());
+    book.trust(&identity(), &manifest).unwrap();
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Trusted);
+}
+
+/// Scripts that count because a file names them: where it is, what it says, the script.
+const NAMING: &[(&str, &str, &str)] = &[
+    (
+        ".claude/settings.json",
+        "\u{feff}{\"hooks\":{\"Stop\":[{\"hooks\":[{\"command\":\"./x.sh\"}]}]}}",
+        "x.sh",
+    ),
+    (".claude/settings.json", r#"{"apiKeyHelper":"bin/key"}"#, "bin/key"),
+    (".claude/settings.json", r#"{"statusLine":{"type":"command","command":"sh x.sh"}}"#, "x.sh"),
+    (".claude/settings.json", r#"{"env":{"BASH_ENV":"./x.sh"}}"#, "x.sh"),
+    (
+        ".mcp.json",
+        r#"{"mcpServers":{"a":{"command":"node","env":{"NODE_OPTIONS":"--require ./x.js"}}}}"#,
+        "x.js",
+    ),
+    (".mcp.json", r#"{"mcpServers":{"a":{"url":"https://x","headersHelper":"./x.sh"}}}"#, "x.sh"),
+    ("lariat.toml", "[[hooks.Stop]]\nhooks = [{ type = 'command', command = './x.sh' }]", "x.sh"),
+    ("lariat.toml", "[mcp_servers.a]\ncommand = 'x/serve'", "x/serve"),
+    (".git/config", "[core]\nfsmonitor = ./x.sh", "x.sh"),
+    (".git/config", "[core]\nhooksPath = hooks", "hooks/post-index-change"),
+    (".git", "gitdir: evil\n", "evil/hooks/post-checkout"),
+];
+
+#[test]
+fn a_script_that_any_setting_names_counts() {
+    for (file, text, script) in NAMING {
+        let repository = Files::default().with(file, text).with(script, "1");
+        let (_folder, book) = book();
+        book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
+        let changed = Manifest::of(&repository.with(script, "2")).unwrap();
+        let standing = book.standing(&identity(), &changed).unwrap();
+        let Standing::Changed(differences) = standing else { panic!("{file} {text}: {standing:?}") };
+        assert_eq!(differences[0].path, *script, "{text}");
+    }
+}
+
+#[test]
+fn what_git_would_start_is_told_and_the_rest_of_its_configuration_may_change() {
+    let repository = Files::default()
+        .with(".git/config", "[core]\nbare = false\n[diff]\nexternal = ./x.sh\n")
+        .with(".git/hooks/post-index-change", "#!/bin/sh")
+        .with(".git/hooks/update.sample", "#!/bin/sh");
+    let manifest = Manifest::of(&repository).unwrap();
+    let told: Vec<_> = manifest.brought().iter().map(|one| (one.kind, one.what.as_str())).collect();
+    assert_eq!(
+        told,
+        [(BroughtKind::Git, "[diff] external = ./x.sh"), (BroughtKind::File, ".git/hooks/post-index-change")]
+    );
+    let (_folder, book) = book();
+    book.trust(&identity(), &manifest).unwrap();
+    let more = "[core]\nbare = false\n[diff]\nexternal = ./x.sh\n[branch \"a\"]\nremote = origin\n";
+    let changed = Manifest::of(&repository.with(".git/config", more)).unwrap();
+    assert_eq!(book.standing(&identity(), &changed).unwrap(), Standing::Trusted);
+}
+
+#[test]
+fn bytes_are_compared_whole() {
+    let manifest = Manifest::of(&repository()).unwrap();
+    assert!(manifest.holds("tools/check.sh", b"exit 0"));
+    assert!(!manifest.holds("tools/check.sh", b"exit 1"));
+    assert!(!manifest.holds("README.md", b"hello"));
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd) -> ! {
     let owner = if reach == Reach::Namespace { -1 } else { lifeline };
     let mut last_signal: Option<u64> = None;
     loop {
-        wait_for_news(signals, owner, last_signal);
+        // Looks before it waits: a short command may have ended before its signal was listened for.
         let asked = raw::end_was_asked(signals) | owner_wants_an_end(owner);
         match reap(main) {
             Reaped::NothingLeft => raw::exit(0),
@@ -74,6 +74,7 @@ pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd) -> ! {
             end(main, reach, libc::SIGKILL);
             last_signal = Some(now() + AGAIN);
         }
+        wait_for_news(signals, owner, last_signal);
     }
 }
 

@@ -41,7 +41,11 @@ impl Look for WorkspaceFiles<'_> {
             Ok(match entry.kind {
                 Kind::File => Entry::File(name),
                 Kind::Directory => Entry::Folder(name),
-                Kind::Link => Entry::Link(name, String::new()),
+                Kind::Link => {
+                    let target = self.0.path().join(folder).join(&name).read_link();
+                    let target = target.map_err(|error| error.to_string())?;
+                    Entry::Link(name, target.display().to_string())
+                }
                 _ => Entry::Other(name),
             })
         };

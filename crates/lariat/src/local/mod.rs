@@ -2,15 +2,21 @@
 //!
 //! Owns the adapters between the guard's contracts and the host: a workspace's files for [`Manifest::of`], where paths
 //! really lead for the rules, and programs and addresses for hooks. The guard decides and the host acts; neither knows the other.
+//! [`Opening`] goes with them from a directory to everything that counts in it.
 //!
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 
 mod files;
 mod hooks;
+mod open;
+mod opened;
 mod paths;
 #[cfg(feature = "models")]
 mod posts;
+mod source;
 
 pub use files::WorkspaceFiles;
 pub use hooks::HookPrograms;
+pub use open::{OpenError, Opening};
+pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;

@@ -1,0 +1,176 @@
+//! The proof that a repository does nothing before it is trusted, and nothing else after. Called by
+//! `cargo xtask hostile-repos`.
+//!
+//! Owns the command line, the ground that repositories are made on, the figures and the verdict. Hostile repositories
+//! (`families`, `repository`) are met by traced processes (`worker`, `trace`), which look at what took effect
+//! (`privilege`); then each is trusted and changed (`trust`). Mistakes made on purpose must be noticed (`mistake`).
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
+)]
+
+mod families;
+mod ground;
+mod lanes;
+mod mistake;
+mod privilege;
+mod repository;
+mod trace;
+mod trust;
+mod worker;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use lariat::guard::trust::TrustBook;
+use lariat::guard::{Format, Level};
+use lariat::host::files::Workspace;
+use lariat::local::Opening;
+use lariat_testkit::proof::{ended, number, option};
+
+use lanes::{Met, meet};
+use mistake::Mistake;
+use repository::{Ground, Repository};
+
+const USAGE: &str = "\
+usage: repos [--count N] [--seed N]   so many hostile repositories: those of the tables, then mixtures by seed
+       repos --only WORDS             those of the tables whose names have these words
+       repos --list                   their names
+       repos --planted                every mistake made on purpose must be noticed";
+
+/// Repositories that must be in the tables at least.
+const LEAST: usize = 250;
+/// Mixtures that a full run adds.
+const MIXTURES: usize = 60;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = match words.as_slice() {
+        ["--worker", base, port, list, mistake] => lanes::work(base, port, list, mistake),
+        ["--planted"] => planted(),
+        ["--list"] => {
+            families::all().iter().for_each(|repository| println!("{}", repository.name));
+            Ok(true)
+        }
+        options => chosen(options).and_then(|repositories| prove(&repositories, options)),
+    };
+    ended(ran, USAGE)
+}
+
+fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
+    let all = families::all();
+    if all.len() < LEAST {
+        return Err(format!("the tables hold only {} repositories, not {LEAST}", all.len()));
+    }
+    if let Some(words) = option(options, "--only") {
+        return Ok(all.into_iter().filter(|repository| repository.name.contains(words)).collect());
+    }
+    let count = number(options, "--count", (all.len() + MIXTURES) as u64)?;
+    let seed = number(options, "--seed", 1)?;
+    let count = usize::try_from(count).map_err(|error| error.to_string())?;
+    Ok(families::some(count, seed))
+}
+
+/// The workspace of a repository, as somebody without settings of their own opens it.
+fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, String> {
+    let workspace = Workspace::open(path).map_err(|error| error.to_string())?;
+    let home = ground.home();
+    Ok(Opening::new(&workspace, &home, book.clone())
+        .with_file(Level::User, Format::Json, home.join(".claude/settings.json"))
+        .with_file(Level::User, Format::Toml, home.join(".config/lariat/config.toml")))
+}
+
+fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> {
+    let start = Instant::now();
+    let scene = ground::Scene::make(repositories)?;
+    let met = meet(&scene, repositories, None)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let trusted = lanes::trust(&scene, repositories, None)?;
+    let good = told(&met.faults) & told(&trusted.faults);
+    println!(
+        "{} hostile repositories, opened, listed and run untrusted: {} calls ran, {} were asked and denied, {} programs started; \
+         {} started unapproved, {} payloads ran, {} connections, {} raised what is allowed; {seconds:.1} s",
+        repositories.len(),
+        met.ran,
+        met.asked,
+        met.started,
+        met.deeds,
+        met.payloads,
+        met.connections,
+        met.raised,
+    );
+    let asked = trusted.changes + trusted.moves;
+    let missed = trusted.faults.len().min(asked);
+    println!(
+        "trust: {} trusted, {} that nobody can trust; {} changes of {} files and {} moves, {:.1} % asked again; {:.1} s in all; {}",
+        trusted.trusted,
+        trusted.untellable,
+        trusted.changes,
+        trusted.files,
+        trusted.moves,
+        100.0 * (asked - missed) as f64 / asked.max(1) as f64,
+        start.elapsed().as_secs_f64(),
+        if good { "nothing took effect before it was trusted" } else { "FAILED" },
+    );
+    if !good {
+        let seed = option(options, "--seed").unwrap_or("1");
+        println!("again: --seed {seed} --count {}, or --only with the name of one", repositories.len());
+    }
+    Ok(good)
+}
+
+fn told(faults: &[String]) -> bool {
+    for fault in faults.iter().take(30) {
+        println!("  {fault}");
+    }
+    if faults.len() > 30 {
+        println!("  … and {} more", faults.len() - 30);
+    }
+    faults.is_empty()
+}
+
+/// Which repositories a mistake is looked for in, by words of their names.
+const SUBJECTS: &[(Mistake, &[&str])] = &[
+    (Mistake::TrustsEverything, &["hook PreToolUse", "mode "]),
+    (Mistake::CountsInFull, &["allow ", "directory "]),
+    (Mistake::RunsHooksFirst, &["hook P", "exec form"]),
+    (Mistake::TakesVariables, &["variable "]),
+    (Mistake::PassesOver, &["pipe ", "half a file", "link: "]),
+    (Mistake::ForgetsGit, &["git: ", "git hook"]),
+    (Mistake::SaysYes, &["git: ", "git hook", "yarn"]),
+    (Mistake::TrustsByName, &["hook P", "server"]),
+    (Mistake::ForgetsScripts, &["hook P", "server"]),
+    (Mistake::SeesOnlyNewFiles, &["hook P", "server"]),
+];
+
+fn planted() -> Result<bool, String> {
+    let all = families::all();
+    let mut good = SUBJECTS.len() == Mistake::ALL.len();
+    for (mistake, words) in SUBJECTS {
+        let fits = |repository: &&Repository| words.iter().any(|word| repository.name.contains(word));
+        let subjects: Vec<Repository> = all.iter().filter(fits).cloned().collect();
+        let scene = ground::Scene::make(&subjects)?;
+        let (faults, more) = if mistake.is_about_trust() {
+            (lanes::trust(&scene, &subjects, Some(*mistake))?.faults, String::new())
+        } else {
+            let Met { faults, payloads, connections, .. } = meet(&scene, &subjects, Some(*mistake))?;
+            (faults, format!(", {payloads} payloads ran, {connections} connections"))
+        };
+        let subjects = subjects.len();
+        match faults.first() {
+            Some(fault) => {
+                println!(
+                    "{mistake:?}: noticed {} times in {subjects} repositories{more}: {fault}",
+                    faults.len()
+                );
+            }
+            None => {
+                good = false;
+                println!("{mistake:?}: NOT NOTICED in {subjects} repositories");
+            }
+        }
+    }
+    Ok(good)
+}

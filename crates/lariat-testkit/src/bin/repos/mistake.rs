@@ -1,0 +1,118 @@
+//! Mistakes made on purpose: each is one that an agent could make, and the proof must notice it.
+//!
+//! They are made around the product and not in it: what it says is changed before it is used.
+
+use lariat::guard::trust::{Identity, Standing, TrustBook};
+use lariat::guard::{Effect, Trust};
+use lariat::local::{Opened, Opening};
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mistake {
+    /// Every workspace counts as trusted, as headless runs of others did.
+    TrustsEverything,
+    /// Settings of the workspace count in full; its hooks do not.
+    CountsInFull,
+    /// Hooks are read before anybody is asked.
+    RunsHooksFirst,
+    /// Variables of the workspace reach commands.
+    TakesVariables,
+    /// A file that cannot be read is passed over.
+    PassesOver,
+    /// What lies in `.git` is nothing that a workspace brings.
+    ForgetsGit,
+    /// Questions are answered with yes.
+    SaysYes,
+    /// Trust is of a name and not of a directory.
+    TrustsByName,
+    /// Scripts that commands name are not looked at.
+    ForgetsScripts,
+    /// Only what is new counts as a change, not what is different.
+    SeesOnlyNewFiles,
+}
+
+impl Mistake {
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::TrustsEverything,
+        Self::CountsInFull,
+        Self::RunsHooksFirst,
+        Self::TakesVariables,
+        Self::PassesOver,
+        Self::ForgetsGit,
+        Self::SaysYes,
+        Self::TrustsByName,
+        Self::ForgetsScripts,
+        Self::SeesOnlyNewFiles,
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mistake| format!("{mistake:?}") == name)
+    }
+
+    /// True for those about what a changed or moved workspace is worth.
+    pub(crate) const fn is_about_trust(self) -> bool {
+        matches!(self, Self::TrustsByName | Self::ForgetsScripts | Self::SeesOnlyNewFiles)
+    }
+}
+
+/// Opens a workspace, with a mistake or without.
+pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened, String> {
+    let mut opened = opening.open().map_err(|error| error.to_string())?;
+    let full = || opening.trusting().open().map_err(|error| error.to_string());
+    match mistake {
+        Some(Mistake::TrustsEverything) => return full(),
+        Some(Mistake::CountsInFull) => {
+            let full = full()?;
+            opened.layers = full.layers;
+            opened.trust = full.trust;
+        }
+        Some(Mistake::RunsHooksFirst) => opened.hooks = full()?.hooks,
+        Some(Mistake::TakesVariables) => opened.values = full()?.values,
+        Some(Mistake::PassesOver) => {
+            let asks_all = |text: &str, effect| text == "*" && effect == Effect::Ask;
+            opened.layers.retain(|layer| !layer.rules.iter().any(|rule| asks_all(&rule.text, rule.effect)));
+        }
+        Some(Mistake::ForgetsGit) => {
+            let brings = |path: &str| !path.starts_with(".git");
+            if opened
+                .manifest
+                .as_ref()
+                .is_some_and(|manifest| !manifest.files().any(|(path, _)| brings(path)))
+            {
+                opened.trust = Trust::Trusted;
+            }
+        }
+        _ => {}
+    }
+    Ok(opened)
+}
+
+/// What a workspace's standing is, with a mistake or without.
+pub(crate) fn standing(
+    opened: &Opened,
+    book: &TrustBook,
+    mistake: Option<Mistake>,
+) -> Result<Standing, String> {
+    let words = |error: lariat::guard::KeptError| error.to_string();
+    match (mistake, &opened.standing) {
+        (Some(Mistake::TrustsByName), _) => {
+            let name = |identity: &Identity| identity.path.rsplit('/').next().map(str::to_owned);
+            let known = book.list().map_err(words)?;
+            let known = known.into_iter().find(|trusted| name(&trusted.identity) == name(&opened.identity));
+            match (known, &opened.manifest) {
+                (Some(trusted), Some(manifest)) => book.standing(&trusted.identity, manifest).map_err(words),
+                _ => Ok(opened.standing.clone()),
+            }
+        }
+        (Some(Mistake::ForgetsScripts), Standing::Changed(differences)) => {
+            let counts = |path: &str| path.starts_with('.') || path == "lariat.toml";
+            let some = differences.iter().any(|one| counts(&one.path));
+            Ok(if some { opened.standing.clone() } else { Standing::Trusted })
+        }
+        (Some(Mistake::SeesOnlyNewFiles), Standing::Changed(differences)) => {
+            let some = differences.iter().any(|one| one.before.is_none());
+            Ok(if some { opened.standing.clone() } else { Standing::Trusted })
+        }
+        _ => Ok(opened.standing.clone()),
+    }
+}

@@ -1,0 +1,125 @@
+//! Whether an untrusted repository raised what is allowed: what it brought that took effect, and how calls are judged
+//! next to an empty repository.
+
+use lariat::ToolEffects;
+use lariat::guard::hooks::HookEvent;
+use lariat::guard::{Confinement, Decision, Effect, Guard, Level, Mode, Query, Trust};
+use lariat::local::{Opened, RealPaths};
+use lariat::serde_json::{Value, json};
+
+/// Calls by their tool, the name of an argument, and its value.
+const PROBES: &[(&str, &str, &str)] = &[
+    ("bash", "command", "ls"),
+    ("bash", "command", "cat README.md"),
+    ("bash", "command", "cat /etc/passwd"),
+    ("bash", "command", "cat ~/.ssh/id_rsa"),
+    ("bash", "command", "git status"),
+    ("bash", "command", "git diff"),
+    ("bash", "command", "git log -p"),
+    ("bash", "command", "git push"),
+    ("bash", "command", "yarn --version"),
+    ("bash", "command", "bundle --version"),
+    ("bash", "command", "cargo --version"),
+    ("bash", "command", "go version"),
+    ("bash", "command", "make"),
+    ("bash", "command", "npm install"),
+    ("bash", "command", "./payload.sh"),
+    ("bash", "command", "sh payload.sh"),
+    ("bash", "command", "curl http://127.0.0.1"),
+    ("bash", "command", "rm -rf src"),
+    ("bash", "command", "echo x > .claude/settings.json"),
+    ("read_file", "path", "README.md"),
+    ("read_file", "path", "/etc/passwd"),
+    ("read_file", "path", "../../outside/secret"),
+    ("write_file", "path", "new.txt"),
+    ("write_file", "path", ".claude/settings.json"),
+    ("write_file", "path", "/etc/new"),
+    ("fetch", "url", "http://127.0.0.1/"),
+    ("mcp__evil__run", "x", "y"),
+    ("list_files", "path", "/"),
+];
+
+/// Calls that an untrusted workspace never gets without a question, whatever lies in it.
+const NEVER: &[&str] =
+    &["git status", "git diff", "git log -p", "yarn --version", "cargo --version", "./payload.sh", "make"];
+
+/// How every probe is judged, in every mode, with and without a sandbox.
+pub(crate) fn judged(opened: &Opened) -> Vec<(String, Decision)> {
+    let guard = Guard::new(opened.settings(), opened.places.clone(), std::sync::Arc::new(RealPaths));
+    let mut judged = Vec::new();
+    for (tool, name, value) in PROBES {
+        let arguments: Value = json!({ *name: value });
+        for mode in Mode::ALL {
+            for confinement in [Confinement::Open, Confinement::Sandboxed] {
+                let query =
+                    Query::new(tool, &arguments, effects(tool)).with_mode(mode).with_confinement(confinement);
+                let name = format!("{tool}({value}) in {mode}, {confinement:?}");
+                judged.push((name, guard.judge(&query).verdict));
+            }
+        }
+    }
+    judged
+}
+
+fn effects(tool: &str) -> ToolEffects {
+    match tool {
+        "read_file" | "list_files" => ToolEffects::READS,
+        _ => ToolEffects::ALL,
+    }
+}
+
+const fn rank(decision: Decision) -> u8 {
+    match decision {
+        Decision::Allow => 0,
+        Decision::Ask => 1,
+        Decision::Deny => 2,
+    }
+}
+
+/// What an untrusted repository raised. `empty` is how the probes are judged where there is nothing.
+pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let settings = opened.settings();
+    if opened.trust != Trust::Untrusted {
+        faults.push("is trusted".to_owned());
+    }
+    if settings.mode != Mode::Default {
+        faults.push(format!("begins in the mode {}", settings.mode));
+    }
+    for directory in &settings.additional_directories {
+        faults.push(format!("added the directory {}", directory.display()));
+    }
+    for rule in settings.rules.iter().filter(|rule| rule.effect == Effect::Allow) {
+        faults.push(format!("allows {} by {}", rule.text, rule.origin));
+    }
+    for event in HookEvent::ALL.into_iter().filter(|event| !opened.hooks.is_empty(*event)) {
+        faults.push(format!("has hooks of {}", event.name()));
+    }
+    for value in opened.values.iter().filter(|value| value.origin.level != Level::User) {
+        faults.push(format!("sets {} by {}", value.name, value.origin));
+    }
+    let judged = judged(opened);
+    for ((name, verdict), (_, before)) in judged.iter().zip(empty) {
+        if rank(*verdict) < rank(*before) {
+            faults.push(format!("{name} is {verdict:?}, in an empty repository {before:?}"));
+        }
+    }
+    for command in NEVER {
+        let name = format!("bash({command}) in default, Open");
+        if judged.iter().any(|(probe, verdict)| *probe == name && *verdict == Decision::Allow) {
+            faults.push(format!("{command} needs no question"));
+        }
+    }
+    faults
+}
+
+/// What is wrong when a file that could have forbidden something cannot be read.
+pub(crate) fn lenient(opened: &Opened) -> Vec<String> {
+    let mut faults = Vec::new();
+    if opened.problems.is_empty() {
+        faults.push("cannot be read, and nobody is told".to_owned());
+    }
+    let allowed = judged(opened).into_iter().filter(|(_, verdict)| *verdict == Decision::Allow);
+    faults.extend(allowed.map(|(name, _)| format!("cannot be read, and {name} is allowed")).take(3));
+    faults
+}

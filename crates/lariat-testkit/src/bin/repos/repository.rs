@@ -1,0 +1,179 @@
+//! A hostile repository: what is in it, and how it gets onto a disk.
+//!
+//! Owns the kinds of things that a repository can hold and the words that stand for what is known only when it is made:
+//! `@RUN@` (its payload, as a command of its own folder), `@PAYLOAD@` (the same by its whole path), `@URL@` (where nobody
+//! may connect to), `@OUTSIDE@` (a hostile folder beside it) and `@TRUSTED@` (a repository that the person trusts).
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+/// What a repository is told about itself when it is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    /// Where everything of the proof is.
+    pub(crate) base: PathBuf,
+    /// Where nobody may connect to.
+    pub(crate) port: u16,
+}
+
+/// A hostile repository.
+#[derive(Clone, Debug)]
+pub(crate) struct Repository {
+    pub(crate) name: String,
+    pub(crate) items: Vec<Item>,
+    /// A file that could have forbidden something cannot be read: everything must be asked.
+    pub(crate) is_unreadable: bool,
+}
+
+/// Something in a repository.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    File(String, String),
+    Bytes(String, Vec<u8>),
+    /// The payload, at another place.
+    Program(String),
+    /// A link and what it says.
+    Link(String, String),
+    Pipe(String),
+    /// A file of so many bytes that takes no room.
+    Sparse(String, u64),
+    Folder(String),
+    /// Lines of the configuration of git.
+    Git(String),
+}
+
+/// The program that must never run: it leaves a mark, connects, and is loud.
+const PAYLOAD: &str =
+    "#!/bin/bash\necho run >> '@MARK@'\nexec 3<>/dev/tcp/127.0.0.1/@PORT@ && echo hello >&3\ncat\nexit 0\n";
+
+impl Repository {
+    pub(crate) fn new(name: impl Into<String>, items: impl IntoIterator<Item = Item>) -> Self {
+        Self { name: name.into(), items: items.into_iter().collect(), is_unreadable: false }
+    }
+
+    pub(crate) fn unreadable(mut self) -> Self {
+        self.is_unreadable = true;
+        self
+    }
+
+    pub(crate) fn is_git(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Git(_)) || item.path().starts_with(".git/"))
+    }
+
+    /// Makes it on disk.
+    pub(crate) fn make(&self, number: usize, ground: &Ground) -> std::io::Result<()> {
+        let root = ground.repository(number);
+        std::fs::create_dir_all(root.join("src"))?;
+        let fill = |text: &str| {
+            text.replace("@RUN@", "./payload.sh")
+                .replace("@PAYLOAD@", &root.join("payload.sh").display().to_string())
+                .replace("@URL@", &format!("http://127.0.0.1:{}", ground.port))
+                .replace("@PORT@", &ground.port.to_string())
+                .replace("@MARK@", &ground.mark(number).display().to_string())
+                .replace("@OUTSIDE@", &ground.outside().display().to_string())
+                .replace("@TRUSTED@", &ground.trusted().display().to_string())
+        };
+        if self.is_git() {
+            copy(&ground.template().join(".git"), &root.join(".git"))?;
+        }
+        std::fs::write(root.join("README.md"), "# A project\n\nSee src.\n")?;
+        std::fs::write(root.join("src/main.rs"), "fn main() {}\n")?;
+        std::fs::write(root.join("a.txt"), "one\nchanged\n")?;
+        program(&root.join("payload.sh"), &fill(PAYLOAD))?;
+        for item in &self.items {
+            let path = root.join(item.path());
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            match item {
+                Item::File(_, text) => std::fs::write(&path, fill(text))?,
+                Item::Bytes(_, bytes) => std::fs::write(&path, bytes)?,
+                Item::Program(_) => program(&path, &fill(PAYLOAD))?,
+                Item::Link(_, target) => std::os::unix::fs::symlink(fill(target), &path)?,
+                Item::Pipe(_) => mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o644), 0)?,
+                Item::Sparse(_, size) => std::fs::File::create(&path)?.set_len(*size)?,
+                Item::Folder(_) => std::fs::create_dir_all(&path)?,
+                Item::Git(lines) => {
+                    let before = std::fs::read_to_string(root.join(".git/config"))?;
+                    std::fs::write(root.join(".git/config"), before + &fill(lines) + "\n")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Item {
+    pub(crate) fn file(path: &str, text: impl Into<String>) -> Self {
+        Self::File(path.to_owned(), text.into())
+    }
+
+    pub(crate) fn link(path: &str, target: &str) -> Self {
+        Self::Link(path.to_owned(), target.to_owned())
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::File(path, _) | Self::Bytes(path, _) | Self::Link(path, _) | Self::Sparse(path, _) => path,
+            Self::Program(path) | Self::Pipe(path) | Self::Folder(path) => path,
+            Self::Git(_) => ".git/config",
+        }
+    }
+}
+
+impl Ground {
+    pub(crate) fn repository(&self, number: usize) -> PathBuf {
+        self.base.join(format!("repositories/{number}/project"))
+    }
+
+    /// What a payload leaves behind.
+    pub(crate) fn mark(&self, number: usize) -> PathBuf {
+        self.base.join(format!("marks/{number}"))
+    }
+
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.base.join("outside")
+    }
+
+    pub(crate) fn trusted(&self) -> PathBuf {
+        self.base.join("trusted")
+    }
+
+    /// A repository that git made, without anything hostile.
+    pub(crate) fn template(&self) -> PathBuf {
+        self.base.join("template")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.base.join("home")
+    }
+
+    /// Programs that are found before the machine's own.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.base.join("programs")
+    }
+}
+
+/// Copies a folder with everything in it; what is neither a file nor a link is left out.
+pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, target)?;
+        } else if kind.is_file() && entry.metadata()?.len() < 64 * 1024 * 1024 {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn program(path: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::write(path, text)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+}

@@ -1,0 +1,100 @@
+//! Reads what `strace` wrote: which programs were started and where to somebody connected, for each repository.
+//!
+//! Owns the format and the rule of what may be started when. Invariant: an attempt counts as the deed.
+
+use std::path::Path;
+
+/// Entered, in vain, to mark in the trace what begins: a number and a stage.
+pub(crate) const MARK: &str = "/mark/";
+
+/// What is done with a repository, and which programs that may start.
+pub(crate) const STAGES: &[(&str, &[&str])] =
+    &[("open", &[]), ("host", &["git"]), ("agent", &["bash", "ls", "cat"])];
+
+/// Something that should not have happened.
+#[derive(Debug)]
+pub(crate) struct Deed {
+    /// The repository.
+    pub(crate) number: usize,
+    pub(crate) what: String,
+}
+
+/// What a trace shows.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    pub(crate) deeds: Vec<Deed>,
+    /// Programs that were started, all told.
+    pub(crate) started: usize,
+    /// Whether it goes to the end.
+    pub(crate) is_whole: bool,
+}
+
+/// Reads a trace. What lies below `repositories` is never to be started.
+pub(crate) fn read(text: &str, repositories: &Path) -> Trace {
+    let mut trace = Trace::default();
+    let mut now: Option<(usize, &[&str])> = None;
+    for line in text.lines() {
+        let Some((_, call)) = line.split_once(' ') else { continue };
+        let Some((name, arguments)) = call.trim_start().split_once('(') else { continue };
+        let path = arguments.split('"').nth(1).unwrap_or_default();
+        if name == "chdir" {
+            match path.strip_prefix(MARK).and_then(|mark| mark.split_once('/')) {
+                Some(("end", _)) => {
+                    trace.is_whole = true;
+                    now = None;
+                }
+                Some((number, stage)) => {
+                    let allowed =
+                        STAGES.iter().find(|(name, _)| *name == stage).map(|(_, programs)| *programs);
+                    now = number.parse().ok().zip(allowed);
+                }
+                None => {}
+            }
+            continue;
+        }
+        let Some((number, allowed)) = now else { continue };
+        let what = match name {
+            "execve" | "execveat" => {
+                trace.started += 1;
+                let program = path.rsplit('/').next().unwrap_or(path);
+                let is_theirs = Path::new(path).starts_with(repositories) || !path.starts_with('/');
+                (is_theirs || !allowed.contains(&program)).then(|| format!("started {path}"))
+            }
+            // A name server of the machine itself may be asked who a file belongs to.
+            "connect" if arguments.contains("AF_UNIX") => {
+                (!arguments.contains("nscd")).then(|| format!("connected: {arguments}"))
+            }
+            "connect" => Some(format!("connected: {arguments}")),
+            "socket" if arguments.starts_with("AF_INET") => Some(format!("opened a socket: {arguments}")),
+            _ => None,
+        };
+        trace.deeds.extend(what.map(|what| Deed { number, what }));
+    }
+    trace
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = r#"7 execve("/x/repos", ["repos"], 0x7f /* 9 vars */) = 0
+7 chdir("/mark/0/open") = -1 ENOENT (No such file or directory)
+7 chdir("/mark/0/agent") = -1 ENOENT (No such file or directory)
+8 execve("/usr/bin/bash", ["bash", "-c", "ls"], 0x7f /* 3 vars */) = 0
+9 execve("/base/repositories/0/project/ls", ["ls"], 0x7f <unfinished ...>
+7 chdir("/mark/1/open") = -1 ENOENT (No such file or directory)
+8 execve("/usr/bin/bash", ["bash", "-c", "ls"], 0x7f /* 3 vars */) = 0
+8 socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = 3
+7 chdir("/mark/end/") = -1 ENOENT (No such file or directory)
+"#;
+
+    #[test]
+    fn what_may_start_depends_on_the_stage() {
+        let trace = read(TRACE, Path::new("/base/repositories"));
+        let told: Vec<_> = trace.deeds.iter().map(|deed| (deed.number, deed.what.as_str())).collect();
+        assert_eq!(told[0], (0, "started /base/repositories/0/project/ls"));
+        assert_eq!(told[1], (1, "started /usr/bin/bash"));
+        assert!(told[2].1.starts_with("opened a socket"));
+        assert_eq!((told.len(), trace.started, trace.is_whole), (3, 3, true));
+    }
+}

@@ -1,0 +1,184 @@
+//! The second half: trust is of one directory and of these very bytes.
+//!
+//! Each repository is trusted as it is. Then every file that trust covers is changed, one byte at a time, and put back;
+//! and the whole is copied, moved, replaced, linked to and given a work tree. Every one of those must be asked again, with
+//! the file named, and what is as it was must not be.
+
+use std::path::{Path, PathBuf};
+
+use lariat::guard::Trust;
+use lariat::guard::trust::{Standing, TrustBook};
+use lariat::local::Opened;
+
+use super::mistake::{self, Mistake};
+use super::opening;
+use super::repository::{Ground, copy};
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Trusted {
+    pub(crate) faults: Vec<String>,
+    /// Repositories that could be trusted.
+    pub(crate) trusted: usize,
+    /// Repositories that nobody can trust, since what they bring cannot be told.
+    pub(crate) untellable: usize,
+    pub(crate) files: usize,
+    pub(crate) changes: usize,
+    pub(crate) moves: usize,
+}
+
+/// One repository under the eyes of the proof.
+struct Case<'a> {
+    ground: &'a Ground,
+    root: PathBuf,
+    book: TrustBook,
+    mistake: Option<Mistake>,
+}
+
+pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> Result<Trusted, String> {
+    let root = ground.repository(number);
+    let book = TrustBook::new(ground.base.join(format!("books/{number}/trust.json")));
+    let case = Case { ground, root, book, mistake };
+    let mut done = Trusted::default();
+    let opened = case.open(&case.root)?;
+    let Some(manifest) = opened.manifest.clone() else {
+        done.untellable += 1;
+        let forced =
+            opening(ground, &case.root, &case.book)?.trusting().open().map_err(|error| error.to_string())?;
+        if opened.accept(&case.book).is_ok() || forced.trust == Trust::Trusted {
+            done.faults.push("is trusted, though nobody can tell what it brings".to_owned());
+        }
+        return Ok(done);
+    };
+    opened.accept(&case.book).map_err(|error| error.to_string())?;
+    done.trusted += 1;
+    case.must_be_trusted("unchanged", &mut done)?;
+    for (path, brings) in manifest.files() {
+        done.files += 1;
+        if let Some(link) = path.strip_suffix(" (link)") {
+            case.repoint(link, path, &mut done)?;
+        } else {
+            case.change(path, &brings.text, &mut done)?;
+        }
+    }
+    case.must_be_trusted("put back", &mut done)?;
+    case.elsewhere(&mut done)?;
+    case.must_be_trusted("back in its place", &mut done)?;
+    Ok(done)
+}
+
+fn words(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+impl Case<'_> {
+    fn open(&self, path: &Path) -> Result<Opened, String> {
+        let mut opened = opening(self.ground, path, &self.book)?.open().map_err(|error| error.to_string())?;
+        let standing = mistake::standing(&opened, &self.book, self.mistake)?;
+        if standing.is_trusted() && opened.manifest.is_some() {
+            opened.trust = Trust::Trusted;
+        }
+        opened.standing = standing;
+        Ok(opened)
+    }
+
+    fn must_be_trusted(&self, when: &str, done: &mut Trusted) -> Result<(), String> {
+        let opened = self.open(&self.root)?;
+        if opened.standing != Standing::Trusted || opened.trust != Trust::Trusted {
+            done.faults.push(format!("is asked again, {when}: {:?}", opened.standing));
+        }
+        Ok(())
+    }
+
+    /// It must be asked again, with the file named.
+    fn must_be_asked(&self, file: &str, how: &str, done: &mut Trusted) -> Result<(), String> {
+        done.changes += 1;
+        let opened = self.open(&self.root)?;
+        let named = match &opened.standing {
+            Standing::Changed(differences) => differences.iter().any(|one| one.path == file),
+            // What cannot be told any more is named by the problem.
+            _ => opened.manifest.is_none() && !opened.problems.is_empty(),
+        };
+        if !named || opened.trust != Trust::Untrusted {
+            done.faults.push(format!("{file} changed ({how}) and it is {:?}", opened.standing));
+        }
+        Ok(())
+    }
+
+    fn change(&self, file: &str, counting: &str, done: &mut Trusted) -> Result<(), String> {
+        let path = self.root.join(file);
+        let before = std::fs::read(&path).map_err(words)?;
+        for at in places(&before, counting) {
+            let mut bytes = before.clone();
+            match bytes.get_mut(at) {
+                Some(byte) => *byte ^= 1,
+                None => bytes.push(b'x'),
+            }
+            std::fs::write(&path, bytes).map_err(words)?;
+            self.must_be_asked(file, &format!("byte {at}"), done)?;
+        }
+        std::fs::write(&path, before).map_err(words)
+    }
+
+    /// Makes a link lead elsewhere.
+    fn repoint(&self, link: &str, file: &str, done: &mut Trusted) -> Result<(), String> {
+        let path = self.root.join(link);
+        let target = std::fs::read_link(&path).map_err(words)?;
+        std::fs::remove_file(&path).map_err(words)?;
+        std::os::unix::fs::symlink(target.join("elsewhere"), &path).map_err(words)?;
+        self.must_be_asked(file, "another target", done)?;
+        std::fs::remove_file(&path).map_err(words)?;
+        std::os::unix::fs::symlink(target, &path).map_err(words)
+    }
+
+    /// Copied, moved, replaced, linked to, with a work tree: none of these is what was trusted.
+    fn elsewhere(&self, done: &mut Trusted) -> Result<(), String> {
+        let beside = |name: &str| self.root.with_file_name(name).join("project");
+        let (copied, moved, tree) = (beside("copy"), beside("moved"), beside("tree"));
+        for place in [&copied, &moved, &tree] {
+            std::fs::create_dir_all(place.parent().unwrap_or(place)).map_err(words)?;
+        }
+        copy(&self.root, &copied).map_err(words)?;
+        self.must_be_foreign(&copied, "a copy", done)?;
+        copy(&self.root, &tree).map_err(words)?;
+        let git = tree.join(".git");
+        if git.is_dir() && !git.is_symlink() {
+            std::fs::remove_dir_all(&git).map_err(words)?;
+        } else if git.symlink_metadata().is_ok() {
+            std::fs::remove_file(&git).map_err(words)?;
+        }
+        std::fs::write(&git, format!("gitdir: {}\n", self.root.join(".git").display())).map_err(words)?;
+        self.must_be_foreign(&tree, "a work tree", done)?;
+        std::fs::rename(&self.root, &moved).map_err(words)?;
+        self.must_be_foreign(&moved, "moved", done)?;
+        std::os::unix::fs::symlink(&copied, &self.root).map_err(words)?;
+        self.must_be_foreign(&self.root, "a link in its place", done)?;
+        std::fs::remove_file(&self.root).map_err(words)?;
+        std::fs::rename(&copied, &self.root).map_err(words)?;
+        self.must_be_foreign(&self.root, "another in its place", done)?;
+        std::fs::rename(&self.root, &copied).map_err(words)?;
+        std::fs::rename(&moved, &self.root).map_err(words)
+    }
+
+    fn must_be_foreign(&self, path: &Path, what: &str, done: &mut Trusted) -> Result<(), String> {
+        done.moves += 1;
+        let opened = self.open(path)?;
+        if opened.trust != Trust::Untrusted || opened.standing.is_trusted() {
+            done.faults.push(format!("{what} is trusted"));
+        }
+        Ok(())
+    }
+}
+
+/// Which bytes of a file are changed, one at a time. Of a file that counts only in part, one of that part.
+fn places(bytes: &[u8], counting: &str) -> Vec<usize> {
+    let text = String::from_utf8_lossy(bytes);
+    if !bytes.is_empty() && !text.starts_with(counting) {
+        let value = counting.lines().last().and_then(|line| line.rsplit('=').next()).map(str::trim);
+        let at = value.filter(|value| !value.is_empty()).and_then(|value| text.rfind(value));
+        return at.into_iter().collect();
+    }
+    let mut places = vec![0, bytes.len() / 2, bytes.len().saturating_sub(1)];
+    places.dedup();
+    places
+}

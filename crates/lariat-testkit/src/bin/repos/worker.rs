@@ -1,0 +1,222 @@
+//! The process that meets the repositories: it opens each, asks git about it, and lets an agent look around in it.
+//!
+//! Traced from outside; between any two stages it leaves a mark in the trace. Says for each repository what it saw, as a
+//! line of JSON. Nothing confines its commands: whatever is started by mistake runs.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lariat::guard::Decision;
+use lariat::guard::trust::TrustBook;
+use lariat::host::files::Workspace;
+use lariat::host::git::Git;
+use lariat::host::process::{Environment, Supervisor};
+use lariat::local::{ConfiguredKind, HookPrograms, Opened};
+use lariat::serde_json::{self, Value, json};
+use lariat::tools::{Commands, Workbench, default_tools};
+use lariat::{Agent, AgentEvent, Approver, BoxFuture, PermissionDecision, PermissionRequest};
+use lariat_testkit::{Reply, ScriptedModel};
+
+use super::mistake::{self, Mistake};
+use super::repository::Ground;
+use super::trace::MARK;
+use super::{opening, privilege};
+
+/// How long one repository may take: longer is a hang.
+const TIME: Duration = Duration::from_secs(20);
+
+/// A repository that a worker is given.
+pub(crate) struct Task {
+    pub(crate) number: usize,
+    pub(crate) is_unreadable: bool,
+}
+
+/// What a model asks for. What is not read-only is asked, and denied.
+fn calls() -> Vec<(String, &'static str, Value)> {
+    let commands = [
+        "ls -la",
+        "cat README.md",
+        "git status",
+        "git diff",
+        "git log -p -1",
+        "yarn --version",
+        "./payload.sh",
+    ];
+    let tools = [
+        ("list_files", json!({ "all": true, "depth": 6 })),
+        ("glob", json!({ "pattern": "**/*", "all": true })),
+        ("search", json!({ "pattern": "payload", "all": true })),
+        ("read_file", json!({ "path": "README.md" })),
+        ("read_file", json!({ "path": "CLAUDE.md" })),
+        ("repo_map", json!({})),
+    ];
+    let commands = commands.map(|command| ("bash", json!({ "command": command })));
+    let numbered = tools.into_iter().chain(commands).enumerate();
+    numbered.map(|(number, (tool, arguments))| (format!("call-{number}"), tool, arguments)).collect()
+}
+
+/// Answers every question in the same way, and counts.
+struct Answers {
+    asked: Arc<AtomicUsize>,
+    yes: bool,
+}
+
+impl Approver for Answers {
+    fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let answer =
+            if self.yes { PermissionDecision::Allow } else { PermissionDecision::deny("nobody is here") };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// Meets all repositories of a list.
+pub(crate) fn run(ground: &Ground, tasks: &[Task], mistake: Option<Mistake>) -> Result<bool, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let empty = mistake::open(opening(ground, &ground.base.join("empty"), &book(ground))?, None)?;
+    let empty = privilege::judged(&empty);
+    let now = Arc::new(Mutex::new((0_usize, Instant::now())));
+    watch(Arc::clone(&now));
+    for task in tasks {
+        *now.lock().unwrap_or_else(PoisonError::into_inner) = (task.number, Instant::now());
+        let said =
+            runtime.block_on(meet(ground, task, &empty, mistake)).unwrap_or_else(|fault| Said::fault(&fault));
+        say(task.number, &said);
+    }
+    mark("end", "");
+    Ok(true)
+}
+
+/// What a worker says about a repository.
+#[derive(Default)]
+struct Said {
+    faults: Vec<String>,
+    ran: u64,
+    asked: usize,
+}
+
+impl Said {
+    fn fault(fault: &str) -> Self {
+        Self { faults: vec![fault.to_owned()], ..Self::default() }
+    }
+}
+
+fn say(number: usize, said: &Said) {
+    println!("{}", json!({ "number": number, "faults": said.faults, "ran": said.ran, "asked": said.asked }));
+}
+
+async fn meet(
+    ground: &Ground,
+    task: &Task,
+    empty: &[(String, Decision)],
+    mistake: Option<Mistake>,
+) -> Result<Said, String> {
+    let root = ground.repository(task.number);
+    let number = task.number.to_string();
+    mark(&number, "open");
+    let opened = mistake::open(opening(ground, &root, &book(ground))?, mistake)?;
+    let mut faults = privilege::raised(&opened, empty);
+    if task.is_unreadable {
+        faults.extend(privilege::lenient(&opened));
+    }
+    mark(&number, "host");
+    let environment = environment(ground, &opened);
+    look_at_git(&root, ground, &environment).await;
+    mark(&number, "agent");
+    let asked = Arc::new(AtomicUsize::new(0));
+    let answers = Answers { asked: Arc::clone(&asked), yes: mistake == Some(Mistake::SaysYes) };
+    let ran = agent(&root, &opened, environment, answers).await?;
+    let asked = asked.load(Ordering::Relaxed);
+    if !task.is_unreadable && ran == 0 {
+        faults.push("the agent could not even look".to_owned());
+    }
+    Ok(Said { faults, ran, asked })
+}
+
+/// What commands and hooks get: of the workspace only what counts.
+fn environment(ground: &Ground, opened: &Opened) -> Environment {
+    let path = format!("{}:/usr/bin:/bin", ground.programs().display());
+    let mut environment = Environment::default().with("PATH", path).with("HOME", ground.home().as_os_str());
+    for value in opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable) {
+        environment = environment.with(&value.name, value.value.as_str().unwrap_or_default());
+    }
+    environment
+}
+
+/// Everything that the host reads of a repository.
+async fn look_at_git(root: &Path, ground: &Ground, environment: &Environment) {
+    let scratch = ground.base.join("scratch");
+    // That it is no repository, or not one that git takes, is no fault here.
+    if let Ok(git) = Git::open(root, &scratch, environment, &Supervisor::new()) {
+        let _ = git.status().await;
+        let _ = git.diff(None).await;
+        let _ = git.log(3).await;
+    }
+}
+
+/// Lets an agent look around. Gives the number of calls that ran.
+async fn agent(
+    root: &Path,
+    opened: &Opened,
+    environment: Environment,
+    answers: Answers,
+) -> Result<u64, String> {
+    let workspace = Workspace::open(root).map_err(|error| error.to_string())?;
+    let supervisor = Supervisor::new();
+    let hooks = HookPrograms::new(supervisor.clone(), root, environment.clone());
+    let bench = Workbench::new(workspace)
+        .with_commands(Commands::Unconfined)
+        .with_environment(environment)
+        .with_supervisor(supervisor);
+    let ran = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&ran);
+    let agent = Agent::builder()
+        .model(ScriptedModel::new([Reply::calls(calls()), Reply::text("That is all.")]))
+        .tools(default_tools(&bench))
+        .permission_policy(opened.gate(Arc::new(hooks)))
+        .approver(answers)
+        .on_event(move |event| {
+            if matches!(event, AgentEvent::ToolExecutionStart { .. }) {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+        .build()
+        .map_err(|error| error.to_string())?;
+    agent.run("What is this?").await.map_err(|error| format!("the run failed: {error}"))?;
+    Ok(ran.load(Ordering::Relaxed))
+}
+
+fn book(ground: &Ground) -> TrustBook {
+    TrustBook::new(ground.base.join("state/trust.json"))
+}
+
+/// Leaves a mark in the trace.
+fn mark(number: &str, stage: &str) {
+    let _ = std::env::set_current_dir(format!("{MARK}{number}/{stage}"));
+}
+
+/// Ends everything when one repository takes too long.
+fn watch(now: Arc<Mutex<(usize, Instant)>>) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(TIME / 40);
+            let (number, since) = *now.lock().unwrap_or_else(PoisonError::into_inner);
+            if since.elapsed() > TIME {
+                say(number, &Said::fault("hangs"));
+                std::process::exit(3);
+            }
+        }
+    });
+}
+
+/// Reads a list of tasks.
+pub(crate) fn tasks(text: &str) -> Result<Vec<Task>, String> {
+    let list: Vec<(usize, bool)> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(list.into_iter().map(|(number, is_unreadable)| Task { number, is_unreadable }).collect())
+}

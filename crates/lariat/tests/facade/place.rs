@@ -1,0 +1,78 @@
+//! A directory of a test's own: a project, a home, and where the book of trust is.
+#![expect(clippy::disallowed_methods, reason = "a test's own directory")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lariat::guard::trust::TrustBook;
+use lariat::guard::{Format, Level};
+use lariat::host::files::Workspace;
+use lariat::local::Opening;
+
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("lariat-facade-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(path.join("project")).unwrap();
+        std::fs::create_dir_all(path.join("home")).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        self.write_bytes(name, text.as_bytes());
+    }
+
+    pub(crate) fn write_bytes(&self, name: &str, bytes: &[u8]) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    pub(crate) fn link(&self, target: impl AsRef<Path>, name: &str) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+
+    /// Puts one file in place of another that is a directory or nothing.
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        std::fs::rename(self.0.join(from), self.0.join(to)).unwrap();
+    }
+
+    pub(crate) fn pipe(&self, name: &str) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    }
+
+    pub(crate) fn book(&self) -> TrustBook {
+        TrustBook::new(self.0.join("state/trust.json"))
+    }
+
+    /// Opens the project, with the person's usual files.
+    pub(crate) fn opening(&self) -> Opening {
+        self.opening_of("project")
+    }
+
+    pub(crate) fn opening_of(&self, name: &str) -> Opening {
+        let workspace = Workspace::open(self.0.join(name)).unwrap();
+        Opening::new(&workspace, self.path("home"), self.book())
+            .with_file(Level::Managed, Format::Json, self.path("managed.json"))
+            .with_file(Level::User, Format::Json, self.path("home/.claude/settings.json"))
+            .with_file(Level::User, Format::Toml, self.path("home/.config/lariat/config.toml"))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
