@@ -45,6 +45,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "undo-planted",
             "shell-diff",
             "shell-diff-planted",
+            "injections",
+            "injections-planted",
             "hostile-repos",
             "hostile-repos-planted",
             "sdk",

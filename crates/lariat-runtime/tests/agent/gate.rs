@@ -48,8 +48,7 @@ async fn what_is_remembered_goes_with_a_snapshot() {
     ]);
     let store = Arc::new(FaultyStore::new(Arc::clone(&world.clock)));
     let every = |gate: Arc<Gate>| {
-        let mut journal = JournalConfig::default();
-        journal.snapshot_every = 1;
+        let journal = JournalConfig { snapshot_every: 1, ..JournalConfig::default() };
         let tool = world.tool("bash", || Act::text("ok"));
         let agent = world.agent().shared_policy(gate).session_id(SessionId::from("s"));
         agent.store(store.clone()).journal(journal).tool(tool).build().unwrap()

@@ -72,7 +72,7 @@ fn a_trusted_one_counts_and_everything_says_where_it_is_from() {
     assert_eq!(judge(&opened, "Read(secret)"), Decision::Deny);
     let settings = place.path("project/.claude/settings.json").display().to_string();
     let hooks = opened.hooks.matching(HookEvent::PreToolUse, &["Bash"]);
-    assert!(hooks.iter().any(|hook| hook.origin.ends_with(".claude/settings.local.json")), "{hooks:?}");
+    assert!(hooks.iter().any(|hook| hook.1.origin.ends_with(".claude/settings.local.json")), "{hooks:?}");
     assert!(!opened.hooks.is_empty(HookEvent::Stop));
     let told: Vec<(ConfiguredKind, &str, String)> = opened
         .values
