@@ -466,7 +466,9 @@ pub use lariat_core::permission::{
     PermissionRequest, PolicyQuery, Verdict,
 };
 pub use lariat_core::store::{SessionStore, StoreError};
-pub use lariat_core::tool::{AgentTool, ToolContext, ToolDefinition, ToolEffects, ToolError, ToolResult};
+pub use lariat_core::tool::{
+    Access, AgentTool, ToolContext, ToolDefinition, ToolEffects, ToolError, ToolResult,
+};
 pub use lariat_core::transcript::Window;
 pub use lariat_core::usage::{Cost, Usage};
 #[cfg(feature = "models")]
@@ -474,7 +476,8 @@ pub use lariat_model::ProviderRegistry;
 pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
-    Gate, MemoryStore, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
+    Gate, MemoryStore, Plan, PlanDecision, PlannedChange, Preview, RunStream, agent_loop,
+    agent_loop_continue, agent_loop_recover,
 };
 
 /// The code in the README, as tests.
