@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["machine", "model", PEERS, "runs", "store", "tools"];
+const NAMES: &[&str] = &["gate", "machine", "model", PEERS, "runs", "store", "tools"];
 
 /// The one that reads the stream of `model` with other people's crates.
 const PEERS: &str = "peers";
@@ -99,7 +99,10 @@ mod tests {
     fn a_missing_or_unknown_name_lists_the_benches() {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
-            assert!(error.contains("`machine`, `model`, `peers`, `runs`, `store`, `tools`"), "{error}");
+            assert!(
+                error.contains("`gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools`"),
+                "{error}"
+            );
         }
     }
 }

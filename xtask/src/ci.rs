@@ -183,6 +183,7 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
+        Step::command("bench-gate", Bench::parse(&words("gate --short"))?.command_line(workspace)),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
         Step::command("bench-store", Bench::parse(&words("store --short"))?.command_line(workspace)),
         Step::command("bench-tools", Bench::parse(&words("tools --short"))?.command_line(workspace)),

@@ -52,6 +52,7 @@ fn proofs_come_last_and_only_when_wanted() {
             "sdk",
             "servers",
             "bench-machine",
+            "bench-gate",
             "bench-runs",
             "bench-store",
             "bench-tools"

@@ -77,7 +77,7 @@ const ENTRIES: &[(&str, &str)] = &[
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
-        "run a bench: `machine`, `model`, `peers`, `runs`, `store` or `tools`; `--short` for a quick look",
+        "run a bench: `gate`, `machine`, `model`, `peers`, `runs`, `store` or `tools`; `--short` for a quick look",
     ),
 ];
 

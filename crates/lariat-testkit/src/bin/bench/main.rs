@@ -1,4 +1,4 @@
-//! Measures the machine, the driver, many runs at once, model clients, stores and tools. Called by `cargo xtask bench`.
+//! Measures the gate, the machine, the driver, many runs at once, model clients, stores and tools. Called by `cargo xtask bench`.
 //!
 //! Owns the command line. Each measurement prints a table and compares itself with its goal; a goal that is missed
 //! fails the command.
@@ -7,6 +7,7 @@
     reason = "a command-line tool reads its arguments and the wall clock itself"
 )]
 
+mod gate;
 mod machine;
 mod measure;
 #[cfg(feature = "wire")]
@@ -20,7 +21,8 @@ mod tools;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: bench machine [--short]   cost per step by length of the conversation, per turn, per idle run
+usage: bench gate [--short]      what the gate costs a call that it lets through
+       bench machine [--short]   cost per step by length of the conversation, per turn, per idle run
        bench model [--short]     streamed events against the bare HTTP client, first delta, building requests
        bench runs [--short]      10,000 concurrent runs of 20 turns
        bench store [--short] [append|list|long]
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let met = match arguments.as_slice() {
+        ["gate"] => Some(gate::measure(Size::Full)),
+        ["gate", "--short"] => Some(gate::measure(Size::Short)),
         ["machine"] => Some(machine::measure(Size::Full)),
         ["machine", "--short"] => Some(machine::measure(Size::Short)),
         #[cfg(feature = "wire")]
