@@ -63,6 +63,9 @@ pub struct PermissionRequest {
     /// Exactly what would be remembered by a session or always approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remember: Option<String>,
+    /// What the call would change, where that is known beforehand: a diff. It runs only if that is still so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
     /// Arguments that replace the model's, when a hook rewrote them: what is approved is what runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arc<Value>>,
@@ -79,6 +82,7 @@ impl PermissionRequest {
             danger: DangerLevel::default(),
             reason: None,
             remember: None,
+            preview: None,
             args: None,
         }
     }
@@ -92,6 +96,12 @@ impl PermissionRequest {
     /// Sets why it is asked.
     pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
+        self
+    }
+
+    /// Sets what the call would change.
+    pub fn with_preview(mut self, preview: impl Into<String>) -> Self {
+        self.preview = Some(preview.into());
         self
     }
 

@@ -16,8 +16,8 @@ pub mod system;
 
 pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
-    Plan, PlanDecision, PlannedChange, Preview, RunStream, agent_loop, agent_loop_continue,
-    agent_loop_recover,
+    Plan, PlanDecision, PlannedChange, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
+pub use drive::Preview;
 pub use gate::Gate;
 pub use memory::MemoryStore;

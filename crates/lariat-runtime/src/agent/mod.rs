@@ -20,6 +20,6 @@ pub use error::{AgentError, BuildError};
 pub use handle::Agent;
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
 pub use output::AgentOutput;
-pub use plan::{Plan, PlanDecision, PlannedChange, Preview};
+pub use plan::{Plan, PlanDecision, PlannedChange};
 pub use pump::EventSender;
 pub use stream::RunStream;

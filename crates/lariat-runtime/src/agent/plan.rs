@@ -8,7 +8,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::ToolCall;
 use lariat_core::id::ToolCallId;
@@ -23,7 +23,7 @@ use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::loops;
 use super::output::AgentOutput;
-use crate::drive::{Ports, RunHandle, redaction};
+use crate::drive::{Ports, Preview, RunHandle};
 use crate::gate::plan::proposed;
 
 /// The changes that wait for a decision, in the order in which they would be made. Its text is for a person.
@@ -51,18 +51,6 @@ pub struct PlannedChange {
     /// True when it was approved before, and the process ended before it was begun.
     pub approved: bool,
     seal: Seal,
-}
-
-/// What a change would come to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Preview {
-    /// This, for example a diff.
-    Known(String),
-    /// That is known only when it is made: a command, for example.
-    Unknown,
-    /// It cannot be made as things are, or depends on a change before it.
-    Impossible(String),
 }
 
 /// What a person decided about a plan. What it does not name stays queued.
@@ -101,7 +89,7 @@ impl Plan {
         let mut changes = Vec::new();
         for change in queued {
             let call = proposed(&change.call).unwrap_or_else(|| ToolCall::clone(&change.call));
-            let preview = preview(&call, ports).await;
+            let preview = Preview::of(&call.name, &call.arguments, ports).await;
             let arguments = call.arguments.to_string();
             let seal = Seal::of([change.call.id.as_str(), &call.name, &arguments, preview.text()]);
             changes.push(PlannedChange {
@@ -115,32 +103,6 @@ impl Plan {
             });
         }
         Self { changes }
-    }
-}
-
-impl Preview {
-    fn text(&self) -> &str {
-        match self {
-            Self::Known(text) | Self::Impossible(text) => text,
-            Self::Unknown => "",
-        }
-    }
-}
-
-async fn preview(call: &ToolCall, ports: &Ports) -> Preview {
-    let Some(tool) = ports.tools.get(&call.name) else {
-        return Preview::Impossible(format!("There is no tool named `{}`.", call.name));
-    };
-    let looking = AssertUnwindSafe(async { tool.preview(&call.arguments).await }).catch_unwind();
-    let redacted = |mut text: String| {
-        redaction::text(&ports.redactor, &mut text);
-        text
-    };
-    match looking.await {
-        Ok(Ok(Some(text))) => Preview::Known(redacted(text)),
-        Ok(Ok(None)) => Preview::Unknown,
-        Ok(Err(error)) => Preview::Impossible(redacted(error.to_string())),
-        Err(_) => Preview::Impossible("the tool panicked".to_owned()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The gate every tool call passes before it is dispatched: hook, then policy.
 //!
-//! Owns the order and the rule that a stage which panics denies.
+//! Owns the order and the rule that a stage which panics denies. A question shows what the call would change.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use lariat_core::run::Input;
 use super::driver::Done;
 use super::moments;
 use super::ports::Ports;
+use super::preview::Preview;
 
 /// Decides about a call.
 pub(crate) fn authorize(
@@ -36,7 +37,11 @@ pub(crate) fn authorize(
             ports.policy.check(PolicyQuery::new(&session_id, &loop_id, &call, effects)).await
         };
         let failed = |_| Verdict::Deny("the permission check failed".to_owned());
-        let verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
+        let mut verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
+        if let Verdict::Ask(request) = &mut verdict {
+            let arguments = request.args.as_deref().unwrap_or(&call.arguments);
+            request.preview = Preview::of(&call.name, arguments, &ports).await.into_known();
+        }
         let input = Some(Input::Authorized { call: call.id.clone(), verdict });
         Done { halt: moments::take_stop(&ports, &loop_id), input }
     })

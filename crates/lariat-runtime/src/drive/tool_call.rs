@@ -21,6 +21,7 @@ use super::driver::Done;
 use super::mailbox::{Letter, Mailbox};
 use super::moments;
 use super::ports::Ports;
+use super::preview::Preview;
 use super::redaction;
 
 /// How a running tool is ended.
@@ -34,11 +35,19 @@ pub(crate) struct ToolLeash {
     pub(crate) cut: CancellationToken,
 }
 
+/// A call that may run.
+pub(crate) struct Granted {
+    pub(crate) call: Arc<ToolCall>,
+    /// What it runs with, when a hook changed that.
+    pub(crate) args: Option<Arc<Value>>,
+    /// What a person saw that it would change.
+    pub(crate) shown: Option<String>,
+}
+
 /// Starts a tool.
 pub(crate) fn start(
     ports: &Arc<Ports>,
-    call: &Arc<ToolCall>,
-    args: Option<Arc<Value>>,
+    Granted { call, args, shown }: Granted,
     session_id: &SessionId,
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
@@ -66,7 +75,7 @@ pub(crate) fn start(
         let _ = inbox.send(Letter::Progress { call: id.clone(), text });
     }));
 
-    let (ports, call, cut) = (Arc::clone(ports), Arc::clone(call), leash.cut.clone());
+    let (ports, call, cut) = (Arc::clone(ports), call, leash.cut.clone());
     let (session_id, loop_id) = (session_id.clone(), loop_id.clone());
     let future = Box::pin(async move {
         // What runs is what the gate sees.
@@ -81,6 +90,7 @@ pub(crate) fn start(
                 let words = "Not run: nothing may be changed now. Propose the change instead.";
                 Err(ToolError::Failed(words.to_owned()))
             }
+            _ if !is_as_shown(shown, query.call, &ports).await => Err(ToolError::Failed(CHANGED.to_owned())),
             (Some(tool), Ok(clearance)) => {
                 context.access = clearance.access;
                 let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
@@ -96,6 +106,16 @@ pub(crate) fn start(
         Done { halt: moments::take_stop(&ports, &loop_id), input }
     });
     (leash, future)
+}
+
+/// Why a call that a person approved is not run.
+const CHANGED: &str =
+    "Not run: what it would change is not what the person approved any more. Look again, then call again.";
+
+/// Whether a call would still change what the person saw.
+async fn is_as_shown(shown: Option<String>, call: &ToolCall, ports: &Ports) -> bool {
+    let Some(shown) = shown else { return true };
+    Preview::of(&call.name, &call.arguments, ports).await == Preview::Known(shown)
 }
 
 /// Asks the gate whether a call can run now, and how far it may go. A gate that panics has not cleared it.

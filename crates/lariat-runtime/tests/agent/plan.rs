@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use lariat_core::BoxFuture;
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
+use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_guard::{Claims, Effect, Layer, Mode, NoLinks, Origin, Places, Trust};
 use lariat_runtime::{Agent, AgentError, Gate, Preview};
 use lariat_testkit::{Act, Reply};
 use serde_json::{Value, json};
 
-use super::kit::{World, said};
+use super::kit::{World, said, until};
 
 /// Adds a line to a text that everybody shares.
 #[derive(Clone, Default)]
@@ -198,4 +199,24 @@ async fn two_agents_do_not_change_a_file_at_the_same_time() {
     assert_eq!(page.lines(), ["x"]);
     assert_eq!(told[0], "tool: written");
     assert!(told[1].starts_with("tool: `/w/a` is being changed by another agent (session s1"), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_shows_the_change_and_only_that_is_made() {
+    let write = |id: &str| Reply::tool_call(id, "write_file", json!({"path": "a", "content": "x"}));
+    let world = World::new([write("c1"), write("c2"), Reply::text("done")]);
+    let page = Page::default();
+    let agent = world.agent().permission_policy(gate()).tool(page.clone()).build().unwrap();
+    let mut stream = agent.run_stream("go");
+    for (change, shown) in [(None, "after line 0:\n+x"), (Some("somebody else"), "after line 1:\n+x")] {
+        let event = until(&mut stream, "PermissionRequired").await;
+        let AgentEvent::PermissionRequired { request } = &event.event else { panic!() };
+        assert_eq!(request.preview.as_deref(), Some(shown));
+        page.0.lock().unwrap().extend(change.map(str::to_owned));
+        stream.respond_permission(request.id, PermissionDecision::Allow);
+    }
+    stream.finish().await.unwrap();
+    assert_eq!(page.lines(), ["x", "somebody else"]);
+    let told = world.told(2).pop().unwrap();
+    assert!(told.contains("not what the person approved any more"), "{told}");
 }

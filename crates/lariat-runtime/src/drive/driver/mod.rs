@@ -41,7 +41,7 @@ use super::ports::Ports;
 use super::questions::Questions;
 use super::redaction;
 use super::timers::Timers;
-use super::tool_call::{self, ToolLeash};
+use super::tool_call::{self, Granted, ToolLeash};
 
 /// Drives one run to its end.
 pub struct Driver {
@@ -69,6 +69,8 @@ pub struct Driver {
     begun: Option<u64>,
     messages: Vec<SharedMessage>,
     questions: Questions,
+    /// What people saw of calls that they were asked about, until those run.
+    shown: Vec<(ToolCallId, String)>,
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
@@ -166,6 +168,7 @@ impl Driver {
             begun: None,
             messages: Vec::new(),
             questions: Questions::default(),
+            shown: Vec::new(),
             unread: Vec::new(),
             opening: Opening::default(),
             remarked: false,
@@ -309,6 +312,8 @@ impl Driver {
             Effect::Ask { request } => {
                 // A run that was recovered asks what an earlier process recorded.
                 self.questions.ask(&request);
+                let shown = request.preview.clone().map(|shown| (request.tool_call_id.clone(), shown));
+                self.shown.extend(shown);
                 self.notify(&request);
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
@@ -324,10 +329,11 @@ impl Driver {
             }
             Effect::Withdraw { request } => self.abort_job(JobKey::Request(request)),
             Effect::RunTool { call, args } => {
+                let at = self.shown.iter().position(|(id, _)| *id == call.id);
+                let shown = at.map(|at| self.shown.swap_remove(at).1);
                 let (leash, job) = tool_call::start(
                     &self.ports,
-                    &call,
-                    args,
+                    Granted { call, args, shown },
                     self.journal.session_id(),
                     &self.handle.loop_id,
                     &self.handle.mailbox,
