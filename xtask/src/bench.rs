@@ -61,7 +61,10 @@ impl Bench {
         // The same features for all of them, so that one build serves.
         CommandLine::cargo("run --profile")
             .with_arguments([if is_short { "short" } else { "release" }])
-            .with_arguments("--locked -p lariat-testkit --features store,tools".split(' '))
+            .with_arguments(["--locked", "-p", "lariat-testkit"])
+            // The HTTP stack takes minutes to build; only one of them needs it.
+            .with_arguments((is_short && self.name != "model").then_some("--no-default-features"))
+            .with_arguments("--features store,tools".split(' '))
             .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)
     }
@@ -81,9 +84,13 @@ mod tests {
     fn a_bench_runs_in_the_release_profile_and_a_short_one_in_its_own() {
         let line =
             |words: &[&str]| parse(words).unwrap().command_line(&Workspace::fake("target")).to_string();
-        let rest = "--locked -p lariat-testkit --features store,tools --bin bench -- machine";
-        assert_eq!(line(&["machine"]), format!("cargo run --profile release {rest}"));
-        assert_eq!(line(&["machine", "--short"]), format!("cargo run --profile short {rest} --short"));
+        let rest = "--features store,tools --bin bench -- machine";
+        let kit = "--locked -p lariat-testkit";
+        assert_eq!(line(&["machine"]), format!("cargo run --profile release {kit} {rest}"));
+        assert_eq!(
+            line(&["machine", "--short"]),
+            format!("cargo run --profile short {kit} --no-default-features {rest} --short")
+        );
     }
 
     #[test]

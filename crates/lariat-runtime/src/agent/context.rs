@@ -196,8 +196,10 @@ impl AgentContext {
                 0 => SessionSource::Startup,
                 _ => SessionSource::Resume,
             };
-            let telling = moments::tell(ports, self.journal.session_id(), Moment::SessionStart { source });
-            if let Either::Left((answer, _)) = select(std::pin::pin!(telling), cancel.cancelled()).await {
+            // In a box: every run would carry the room for it otherwise.
+            let telling =
+                Box::pin(moments::tell(ports, self.journal.session_id(), Moment::SessionStart { source }));
+            if let Either::Left((answer, _)) = select(telling, cancel.cancelled()).await {
                 self.greeting.told = true;
                 self.greeting.remarks.extend(answer.context);
                 stop = answer.stop;

@@ -512,7 +512,8 @@ impl Agent {
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
             Task::Plan(decision) => {
-                return plan::carry_out(decision, context, config, cancel, started).await;
+                // In a box: every run would carry the room for it otherwise.
+                return Box::pin(plan::carry_out(decision, context, config, cancel, started)).await;
             }
             Task::Continue(kind) => (Vec::new(), Some(kind)),
             Task::Prompt(prompts) => (prompts, None),
