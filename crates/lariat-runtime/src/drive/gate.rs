@@ -40,7 +40,9 @@ pub(crate) fn authorize(
         let mut verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
         if let Verdict::Ask(request) = &mut verdict {
             let arguments = request.args.as_deref().unwrap_or(&call.arguments);
-            request.preview = Preview::of(&call.name, arguments, &ports).await.into_known();
+            // In a box, as it is rare: every call that is judged would carry the room for it otherwise.
+            let preview = Box::pin(Preview::of(&call.name, arguments, &ports)).await;
+            request.preview = preview.into_known();
         }
         let input = Some(Input::Authorized { call: call.id.clone(), verdict });
         Done { halt: moments::take_stop(&ports, &loop_id), input }

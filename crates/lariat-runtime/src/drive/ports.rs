@@ -181,7 +181,10 @@ impl ToolSet {
             let tools = order.iter().filter_map(|name| by_name.get(name));
             tools.filter(|tool| tool.is_offered(access)).map(|tool| ToolDefinition::of(&**tool)).collect()
         };
-        let (definitions, reading) = (offered(Access::Full).into(), offered(Access::Reads).into());
+        let definitions: Arc<[ToolDefinition]> = offered(Access::Full).into();
+        let reading = offered(Access::Reads);
+        // Most agents whose tools only read have one list, and there may be many agents.
+        let reading = if *reading == *definitions { Arc::clone(&definitions) } else { reading.into() };
         Self { tools: Arc::new(by_name), definitions, reading }
     }
 

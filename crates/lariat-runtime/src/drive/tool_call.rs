@@ -115,7 +115,7 @@ const CHANGED: &str =
 /// Whether a call would still change what the person saw.
 async fn is_as_shown(shown: Option<String>, call: &ToolCall, ports: &Ports) -> bool {
     let Some(shown) = shown else { return true };
-    Preview::of(&call.name, &call.arguments, ports).await == Preview::Known(shown)
+    Box::pin(Preview::of(&call.name, &call.arguments, ports)).await == Preview::Known(shown)
 }
 
 /// Asks the gate whether a call can run now, and how far it may go. A gate that panics has not cleared it.
