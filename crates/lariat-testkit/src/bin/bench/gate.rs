@@ -18,6 +18,8 @@ use super::Size;
 use super::measure::{figure, goal};
 
 const GOAL_MICROS: f64 = 20.0;
+/// A quick look is taken beside other work: it only catches a change of order.
+const GOAL_SHORT: f64 = 80.0;
 
 /// Follows links as the host does, for files that are there.
 struct Links;
@@ -29,7 +31,7 @@ impl Resolver for Links {
 }
 
 pub(crate) fn measure(size: Size) -> bool {
-    let rounds = if size == Size::Full { 20_000 } else { 2_000 };
+    let (rounds, most) = if size == Size::Full { (20_000, GOAL_MICROS) } else { (2_000, GOAL_SHORT) };
     let place = std::env::temp_dir().join(format!("lariat-bench-gate-{}", std::process::id()));
     if std::fs::create_dir_all(place.join("src")).is_err()
         || std::fs::write(place.join("src/lib.rs"), "").is_err()
@@ -64,7 +66,7 @@ pub(crate) fn measure(size: Size) -> bool {
         }
         times.sort_by(f64::total_cmp);
         let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or(f64::MAX);
-        met &= goal(&format!("{what} (median)"), at(50), "µs", GOAL_MICROS);
+        met &= goal(&format!("{what} (median)"), at(50), "µs", most);
         figure("  the slowest of a hundred", format!("{:.1} µs", at(99)));
     }
     let _ = std::fs::remove_dir_all(&place);
