@@ -1,7 +1,7 @@
 //! In-process hooks and input filters of the embedding program, and the hooks of a session.
 //!
-//! Owns the contracts; those of a session are in `hooks/session.rs`. The order in which hooks and events alternate is kept by the machine (seed 002, "Event Hook
-//! Ordering"); hooks are synchronous and short, and a hook that panics counts as `false`.
+//! Owns the contracts; those of a session are in `hooks/session.rs`. The order in which hooks and events alternate is
+//! kept by the machine (seed 002, "Event Hook Ordering"); in-process hooks are synchronous and short, and a hook that panics counts as `false`.
 
 mod session;
 

@@ -1,7 +1,8 @@
 //! Sessions as folds over a journal.
 //!
 //! Owns the conversation tree ([`SessionFold`]: which messages a loop started from), what is remembered besides it
-//! ([`SessionMemory`]) and the records of seed 002 ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is computed from events.
+//! ([`SessionMemory`]) and the records of seed 002 ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is
+//! computed from events.
 
 mod fold;
 mod memory;
