@@ -117,6 +117,8 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
     Ok(vec![
         Step::command("simulate", simulate::command_line(workspace, &seeds)),
         Step::command("simulate-planted", simulate::command_line(workspace, &words("--planted"))),
+        Step::command("budgets", simulate::budgets(workspace, &words("--trees 2000"))),
+        Step::command("budgets-planted", simulate::budgets(workspace, &words("--planted"))),
         Step::command("sse", wire::command_line("sse", &words("--streams 3 --random 20"))),
         Step::command("histories", wire::command_line("histories", &words("--count 2000"))),
         Step::command("faults", wire::command_line("faults", &[])),

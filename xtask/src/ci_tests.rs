@@ -19,6 +19,8 @@ fn proofs_come_last_and_only_when_wanted() {
         [
             "simulate",
             "simulate-planted",
+            "budgets",
+            "budgets-planted",
             "sse",
             "histories",
             "faults",

@@ -70,6 +70,8 @@ pub struct ExecutionLimits {
     pub max_duration: Duration,
     /// Money.
     pub max_cost: Option<Cost>,
+    /// Tool calls.
+    pub max_tool_calls: Option<usize>,
 }
 
 impl Default for ExecutionLimits {
@@ -79,6 +81,7 @@ impl Default for ExecutionLimits {
             max_total_tokens: 1_000_000,
             max_duration: Duration::from_secs(600),
             max_cost: None,
+            max_tool_calls: None,
         }
     }
 }
@@ -105,6 +108,12 @@ impl ExecutionLimits {
     /// Caps money.
     pub const fn with_max_cost(mut self, cost: Cost) -> Self {
         self.max_cost = Some(cost);
+        self
+    }
+
+    /// Caps tool calls.
+    pub const fn with_max_tool_calls(mut self, calls: usize) -> Self {
+        self.max_tool_calls = Some(calls);
         self
     }
 }

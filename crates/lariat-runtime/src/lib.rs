@@ -3,11 +3,13 @@
 //! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
 //! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
 //! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
+//! - [`budget`] holds what runs may spend together: a pool, a day.
 //! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
 //!
 //! Models, tools and stores come in through the contracts of `lariat-core`.
 
 pub mod agent;
+pub mod budget;
 pub mod drive;
 pub mod gate;
 pub mod memory;
@@ -18,6 +20,7 @@ pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
     Plan, PlanDecision, PlannedChange, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
+pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::Preview;
 pub use gate::Gate;
 pub use memory::MemoryStore;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::budget::BudgetConfig;
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
@@ -20,6 +21,8 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(660);
 pub struct RunConfig {
     /// Hard caps; `None` for none.
     pub limits: Option<ExecutionLimits>,
+    /// Budgets beyond the run.
+    pub budget: BudgetConfig,
     /// Retries of model calls.
     pub retry: RetryConfig,
     /// The window; `None` switches compaction off.
@@ -58,6 +61,7 @@ impl Default for RunConfig {
     fn default() -> Self {
         Self {
             limits: None,
+            budget: BudgetConfig::default(),
             retry: RetryConfig::default(),
             context: None,
             tool_execution: ToolExecutionStrategy::default(),

@@ -47,11 +47,16 @@ impl Run {
             self.fail_reply(None, why.to_string());
             return Step::Taken;
         }
+        if self.asks_for_more() {
+            return Step::Waiting;
+        }
         if self.wants_notes() {
             self.consult();
         } else if self.wants_room() {
             self.entry.threshold_tried = true;
             self.compact(CompactionCause::Threshold);
+        } else if !self.entry.admitted {
+            return self.admit();
         } else {
             self.call_model(0);
         }
@@ -160,6 +165,7 @@ impl Run {
             && !call.delivered
             && self.may_compact_overflow()
         {
+            self.settle(None);
             self.compact(CompactionCause::Overflow);
         } else if retry && error.is_retryable() && (call.attempt as usize) < self.config.retry.max_retries {
             let attempt = call.attempt + 1;
@@ -198,6 +204,7 @@ impl Run {
         usage: Usage,
         error_message: Option<String>,
     ) {
+        self.settle(Some(usage));
         let broken = matches!(stop_reason, StopReason::Error | StopReason::Aborted);
         let mut content = Vec::new();
         let mut announced = None;
@@ -285,6 +292,7 @@ impl Run {
 
     /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
     pub(super) fn break_off(&mut self) {
+        self.end_question();
         if let Some(call) = self.take_call() {
             self.out.push_back(Effect::Abandon { op: call.op });
             self.record_reply(Some(call), StopReason::Aborted, Usage::default(), None);
@@ -293,6 +301,7 @@ impl Run {
         | Activity::Compacting { op, .. }
         | Activity::Filtering { op }
         | Activity::Consulting { op }
+        | Activity::Admitting { op }
         | Activity::Telling { op, .. } = self.activity
         {
             self.out.push_back(Effect::Abandon { op });

@@ -8,8 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use super::budget::RunBudget;
 use super::effect::Effect;
-use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
+use super::repetition::Repetition;
+use super::state::{KeptGoing, LastTurn, LoopState, TurnState};
+use crate::budget::BudgetScope;
 use crate::config::ContextConfig;
 use crate::event::{LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
@@ -24,7 +27,7 @@ use crate::usage::Usage;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoopSnapshot {
     rejection: Option<String>,
-    limit: Option<LimitKind>,
+    limit: Option<(LimitKind, BudgetScope)>,
     aborted: bool,
     #[serde(default)]
     halted: Option<String>,
@@ -40,6 +43,7 @@ pub struct LoopSnapshot {
     last: LastTurn,
     usage: Usage,
     repetition: Repetition,
+    budget: RunBudget,
     refused_compactions: u32,
     active: Duration,
     last_seen: Option<Timestamp>,
@@ -99,7 +103,8 @@ impl LoopState {
             turns: self.turns,
             last: self.last.clone(),
             usage: self.usage,
-            repetition: self.repetition,
+            repetition: self.repetition.clone(),
+            budget: self.budget.clone(),
             refused_compactions: self.refused_compactions,
             active,
             last_seen,
@@ -139,7 +144,8 @@ impl LoopState {
         state.turns = saved.turns;
         state.last = saved.last.clone();
         state.usage = saved.usage;
-        state.repetition = saved.repetition;
+        state.repetition = saved.repetition.clone();
+        state.budget = saved.budget.clone();
         state.refused_compactions = saved.refused_compactions;
         state.set_clock(saved.active, saved.last_seen);
         state

@@ -1,16 +1,18 @@
 //! What a session remembers besides its conversation: answers that still count, and changes that wait for a decision.
 //!
-//! Owns two folds over the journal. They go with snapshots, so that neither is lost when the events before one are not
-//! read any more.
+//! Owns folds over the journal, the ledger and the budgets among them. They go with snapshots, so that none is lost when
+//! the events before one are not read any more.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Ledger;
 use crate::content::ToolCall;
-use crate::event::AgentEvent;
+use crate::event::{AgentEvent, EventRecord};
 use crate::id::ToolCallId;
 use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
+use crate::session::SessionBudget;
 
 /// A question with its answer.
 pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
@@ -20,6 +22,8 @@ pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
 pub struct SessionMemory {
     answers: Vec<Answered>,
     plan: Vec<QueuedChange>,
+    ledger: Box<Ledger>,
+    budget: SessionBudget,
     /// Questions that are not answered.
     #[serde(skip)]
     asked: Vec<Arc<PermissionRequest>>,
@@ -42,8 +46,10 @@ pub struct QueuedChange {
 
 impl SessionMemory {
     /// Takes in the next event.
-    pub fn apply(&mut self, event: &AgentEvent) {
-        match event {
+    pub fn apply(&mut self, record: &EventRecord) {
+        self.ledger.apply(record);
+        self.budget.apply(record);
+        match &record.event {
             AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
@@ -74,6 +80,16 @@ impl SessionMemory {
             }
             _ => {}
         }
+    }
+
+    /// Who spent what.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Which budgets were warned of and extended.
+    pub const fn budget(&self) -> &SessionBudget {
+        &self.budget
     }
 
     /// Answers that count for longer than one call, with their questions.

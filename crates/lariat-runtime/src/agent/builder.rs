@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::budget::BudgetLimits;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -23,6 +24,7 @@ use lariat_guard::redact::Redactor;
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
+use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
@@ -43,6 +45,7 @@ pub struct AgentBuilder {
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
     notes: Option<Arc<dyn ContextSource>>,
+    budget: SharedBudget,
     compaction: Arc<dyn CompactionStrategy>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
@@ -71,6 +74,7 @@ impl Default for AgentBuilder {
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
             notes: None,
+            budget: SharedBudget::default(),
             compaction: Arc::new(TieredCompaction),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
@@ -200,6 +204,31 @@ impl AgentBuilder {
     /// Hard caps; `None` for none.
     pub fn limits(mut self, limits: Option<ExecutionLimits>) -> Self {
         self.run.limits = limits;
+        self
+    }
+
+    /// Caps on all runs of a session together.
+    pub const fn session_budget(mut self, limits: BudgetLimits) -> Self {
+        self.run.budget.session = limits;
+        self
+    }
+
+    /// Caps on what is spent in a day, shared with whoever has a clone of it.
+    pub fn daily_budget(mut self, budget: DailyBudget) -> Self {
+        self.budget.daily = Some(budget);
+        self
+    }
+
+    /// A pool that this agent draws on together with others: its sub-agents, its siblings.
+    pub fn budget_pool(mut self, pool: BudgetPool) -> Self {
+        self.budget.pool = Some(pool);
+        self
+    }
+
+    /// Whether somebody is there to be asked when a budget is used up, and answers with [`Agent::respond_budget`] or
+    /// [`Agent::extend_budget`]. An approver is asked in any case; with neither, the run ends.
+    pub const fn asks_for_more(mut self, asks: bool) -> Self {
+        self.run.budget.asks = asks;
         self
     }
 
@@ -344,6 +373,7 @@ impl AgentBuilder {
             hooks: self.hooks,
             filters: self.filters,
             notes: self.notes,
+            budget: self.budget,
             compaction: self.compaction,
             clock: self.clock,
             entropy: self.entropy,

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
+use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
     AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
@@ -92,6 +93,8 @@ pub struct AgentContext {
     unrecorded: Vec<SharedMessage>,
     /// Journaled by an earlier loop and never injected.
     queued: VecDeque<(QueueKind, SharedMessage)>,
+    /// More that may be spent, told to the next loop.
+    extended: Vec<(BudgetScope, BudgetLimits)>,
     /// Not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
@@ -129,6 +132,7 @@ impl AgentContext {
             base: None,
             unrecorded: Vec::new(),
             queued: VecDeque::new(),
+            extended: Vec::new(),
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
@@ -283,6 +287,22 @@ impl AgentContext {
         self.unsent.push((queue, message));
     }
 
+    /// Lets the next loop spend more.
+    pub(super) fn extend_budgets(&mut self, more: Vec<(BudgetScope, BudgetLimits)>) {
+        self.extended.extend(more);
+    }
+
+    /// More that the next loop may spend.
+    pub(super) fn take_extended(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
+        std::mem::take(&mut self.extended)
+    }
+
+    /// Who spent what, as the journal tells it.
+    pub(super) async fn ledger(&mut self) -> Result<Ledger, BeginError> {
+        self.refresh().await?;
+        Ok(self.memory.ledger().clone())
+    }
+
     /// What was queued for the next loop.
     pub(super) fn take_unsent(&mut self) -> Vec<(QueueKind, AgentMessage)> {
         std::mem::take(&mut self.unsent)
@@ -344,7 +364,6 @@ impl AgentContext {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
-        self.memory.apply(&event);
         let record = EventRecord {
             v: FORMAT_VERSION,
             seq: 0,
@@ -353,6 +372,7 @@ impl AgentContext {
             loop_id: None,
             event,
         };
+        self.memory.apply(&record);
         let never = CancellationToken::new();
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);

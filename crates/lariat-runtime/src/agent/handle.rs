@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{ContinuationKind, Event, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
@@ -52,6 +53,8 @@ struct State {
     journal: Arc<Journal>,
     running: Option<Running>,
     waiting: VecDeque<(QueueKind, AgentMessage)>,
+    /// More that may be spent from the next run on.
+    extended: Vec<(BudgetScope, BudgetLimits)>,
     /// The conversation as it was before the run.
     snapshot: Window,
     last_active_at: Option<Timestamp>,
@@ -124,6 +127,7 @@ impl Agent {
             journal,
             running: None,
             waiting: VecDeque::new(),
+            extended: Vec::new(),
             snapshot: Window::default(),
             last_active_at: None,
             begun: false,
@@ -271,6 +275,36 @@ impl Agent {
         if let Some(running) = &self.state().running {
             running.link.respond(request, decision);
         }
+    }
+
+    // Budgets
+
+    /// Lets more be spent: now if a run is going on, which is told to it and answers what it asks; otherwise from the
+    /// next run on. More for a pool or for the day counts at once.
+    pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
+        let mut state = self.state();
+        if state.running.as_ref().is_some_and(|running| running.link.extend_budget(scope, more)) {
+            return;
+        }
+        match scope {
+            BudgetScope::Run | BudgetScope::Session => state.extended.push((scope, more)),
+            _ => self.shared.config.ports.budget.extend(scope, &more),
+        }
+    }
+
+    /// Answers whether more may be spent, as asked by `BudgetExtensionRequested`; `None` for no.
+    pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
+        if let Some(running) = &self.state().running {
+            running.link.respond_budget(request, more);
+        }
+    }
+
+    /// Who spent what in this session, as its journal tells it.
+    ///
+    /// # Errors
+    /// When the agent is running, or its journal cannot be read.
+    pub async fn ledger(&self) -> Result<Ledger, AgentError> {
+        self.borrow(async |context| Ok(context.ledger().await?)).await
     }
 
     /// Ends the run, if there is one, and begins again: an empty conversation in a new session, empty queues.
@@ -461,6 +495,7 @@ impl Agent {
             for (queue, message) in std::mem::take(&mut state.waiting) {
                 context.queue(queue, message);
             }
+            context.extend_budgets(std::mem::take(&mut state.extended));
             state.snapshot = context.messages();
             state.running =
                 Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });

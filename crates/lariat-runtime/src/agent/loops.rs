@@ -127,6 +127,9 @@ async fn drive(
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
+    for (scope, more) in context.take_extended() {
+        handle.extend_budget(scope, more);
+    }
     started(handle.clone());
     let driver = driver.opened(context.greet(&config.ports, &cancel).await);
     let driven = Box::pin(driver.drive()).await.inspect_err(|_| context.take_back(handle.close()))?;

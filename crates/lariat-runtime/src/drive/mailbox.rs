@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::event::QueueKind;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
@@ -21,13 +22,15 @@ const CAPACITY: usize = 1024;
 pub(crate) enum Letter {
     Queue { queue: QueueKind, message: Box<AgentMessage> },
     Answer { request: RequestId, decision: PermissionDecision },
+    MoreBudget { scope: BudgetScope, limits: BudgetLimits },
+    BudgetAnswer { request: RequestId, more: Option<BudgetLimits> },
     Update { call: ToolCallId, partial: ToolResult },
     Progress { call: ToolCallId, text: String },
 }
 
 impl Letter {
     const fn is_command(&self) -> bool {
-        matches!(self, Self::Queue { .. } | Self::Answer { .. })
+        !matches!(self, Self::Update { .. } | Self::Progress { .. })
     }
 }
 

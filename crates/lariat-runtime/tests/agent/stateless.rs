@@ -31,6 +31,7 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
         hooks: Arc::new(lariat_core::hooks::NoHooks),
         filters: Vec::new(),
         notes: None,
+        budget: Default::default(),
         compaction: Arc::new(lariat_core::context::TieredCompaction),
         clock: world.clock.clone(),
         entropy: Arc::new(SystemEntropy::new()),

@@ -154,6 +154,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
         hooks: Arc::new(NoHooks),
         filters: Vec::new(),
         notes: None,
+        budget: Default::default(),
         compaction: Arc::new(TieredCompaction),
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&entropy),
