@@ -169,9 +169,7 @@ impl BudgetPool {
 impl Tree {
     /// A pool and those it draws on, up to the root.
     fn above(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let parent = |at: &usize| {
-            self.nodes.get(*at)?.parent.filter(|_| !planted(Planted::ChildIgnoresPool))
-        };
+        let parent = |at: &usize| self.nodes.get(*at)?.parent.filter(|_| !planted(Planted::ChildIgnoresPool));
         std::iter::successors(Some(node), parent)
     }
 

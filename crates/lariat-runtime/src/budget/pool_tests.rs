@@ -21,7 +21,8 @@ fn pool(cap: u64) -> BudgetPool {
 #[test]
 fn calls_that_fit_run_together_and_one_that_does_not_waits() {
     let pool = pool(100);
-    let (Poll::Ready(Ok(one)), Poll::Ready(Ok(two))) = (polled(&pool, tokens(40)), polled(&pool, tokens(40))) else {
+    let (Poll::Ready(Ok(one)), Poll::Ready(Ok(two))) = (polled(&pool, tokens(40)), polled(&pool, tokens(40)))
+    else {
         panic!("both fit")
     };
     assert!(polled(&pool, tokens(40)).is_pending());
@@ -57,7 +58,8 @@ fn what_is_dropped_is_given_back() {
 #[test]
 fn a_child_keeps_its_own_cap_and_its_parents() {
     let parent = pool(100);
-    let (child, other) = (parent.child(BudgetLimits::none().with_tokens(30)), parent.child(BudgetLimits::none()));
+    let (child, other) =
+        (parent.child(BudgetLimits::none().with_tokens(30)), parent.child(BudgetLimits::none()));
     child.try_admit(tokens(30)).unwrap().settle(tokens(30));
     assert_eq!(child.try_admit(tokens(1)).unwrap_err().cap, 30);
     other.try_admit(tokens(70)).unwrap().settle(tokens(70));

@@ -166,7 +166,10 @@ async fn time_is_up_also_while_a_tool_runs() {
         .build()
         .unwrap();
     let output = agent.run("go").await.unwrap();
-    assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run });
+    assert_eq!(
+        output.outcome,
+        RunOutcome::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run }
+    );
     assert_eq!(world.ledger.running(), 0);
 }
 

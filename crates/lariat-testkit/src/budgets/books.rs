@@ -72,7 +72,8 @@ impl Books {
                 for cap in caps.into_iter().flatten() {
                     let used = page.kept.amount(kind);
                     if used >= cap {
-                        self.breaches.push(format!("{what} under pool {at} with {used} of {cap} {kind:?} used"));
+                        self.breaches
+                            .push(format!("{what} under pool {at} with {used} of {cap} {kind:?} used"));
                     }
                 }
             }

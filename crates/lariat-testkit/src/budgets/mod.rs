@@ -105,7 +105,8 @@ fn check(world: &Arc<World>) -> Result<Report, String> {
         if over(LimitKind::Turns) || over(LimitKind::ToolCalls) {
             return Err(format!("pool {at} with {:?} had {kept:?}", page.limits));
         }
-        report.crossed += [LimitKind::Tokens, LimitKind::Cost].into_iter().filter(|kind| over(*kind)).count() as u64;
+        report.crossed +=
+            [LimitKind::Tokens, LimitKind::Cost].into_iter().filter(|kind| over(*kind)).count() as u64;
     }
     let mut total = Usage::default();
     let mut tool_calls = 0;
@@ -115,7 +116,10 @@ fn check(world: &Arc<World>) -> Result<Report, String> {
         let mut sum = Usage::default();
         ledger.sources().for_each(|(_, entry)| sum += entry.usage);
         if sum != *ledger.usage() {
-            return Err(format!("the ledger of {session} has {sum:?} in its parts and {:?} in total", ledger.usage()));
+            return Err(format!(
+                "the ledger of {session} has {sum:?} in its parts and {:?} in total",
+                ledger.usage()
+            ));
         }
         total += sum;
         tool_calls += ledger.spent().tool_calls;

@@ -14,7 +14,9 @@ use lariat_core::context::TieredCompaction;
 use lariat_core::hooks::NoHooks;
 use lariat_core::id::SessionId;
 use lariat_core::message::AgentMessage;
-use lariat_core::model::{ModelConfig, ModelCost, ModelStream, StreamConfig, StreamEvent, StreamProvider, UsdPerMillion};
+use lariat_core::model::{
+    ModelConfig, ModelCost, ModelStream, StreamConfig, StreamEvent, StreamProvider, UsdPerMillion,
+};
 use lariat_core::permission::AllowAll;
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
@@ -54,7 +56,8 @@ impl World {
         let mut random = seed.fork("world");
         let log = Arc::new(MemorySpending::default());
         let limits = some_limits(&mut random, 30);
-        let daily = random.chance(40).then(|| DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>));
+        let daily =
+            random.chance(40).then(|| DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>));
         let mut books = Books::default();
         if daily.is_some() {
             books.daily = limits;
@@ -143,10 +146,26 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
     model.cost = Some(cost);
     let mut request = RequestTemplate::new(model);
     request.max_tokens = u32::try_from(LONGEST_REPLY).ok();
-    let work = Tool { world: Arc::clone(&world), page, depth, random: Mutex::new(random.fork("work")), spawns: false };
-    let spawn = Tool { world: Arc::clone(&world), page, depth, random: Mutex::new(random.fork("spawn")), spawns: true };
+    let work = Tool {
+        world: Arc::clone(&world),
+        page,
+        depth,
+        random: Mutex::new(random.fork("work")),
+        spawns: false,
+    };
+    let spawn = Tool {
+        world: Arc::clone(&world),
+        page,
+        depth,
+        random: Mutex::new(random.fork("spawn")),
+        spawns: true,
+    };
     let ports = Ports {
-        model: Arc::new(Counted { world: Arc::clone(&world), page, inner: script(&world, &mut random, depth) }),
+        model: Arc::new(Counted {
+            world: Arc::clone(&world),
+            page,
+            inner: script(&world, &mut random, depth),
+        }),
         request,
         tools: ToolSet::new([Arc::new(work) as Arc<dyn AgentTool>, Arc::new(spawn)]),
         policy: Arc::new(AllowAll),
@@ -255,7 +274,11 @@ impl AgentTool for Tool {
         true
     }
 
-    fn execute<'a>(&'a self, params: Value, context: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn execute<'a>(
+        &'a self,
+        params: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         self.world.books().tool_runs(self.page);
         let wait = self.random.lock().unwrap_or_else(PoisonError::into_inner).below(300);
         Box::pin(async move {

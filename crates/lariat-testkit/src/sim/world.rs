@@ -67,7 +67,7 @@ impl World {
             hooks: watch.clone(),
             filters: if random.chance(20) { vec![Arc::new(SeededFilter(random.bits()))] } else { Vec::new() },
             notes: None,
-        budget: Default::default(),
+            budget: Default::default(),
             compaction: Arc::new(TieredCompaction),
             clock: clock.shared(),
             entropy: Arc::new(SeededEntropy::new(random.bits())),

@@ -93,11 +93,9 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
     assert_eq!(reread.journal, harness.journal, "{context}");
 
     match (left.limit, left.aborted) {
-        (Some((limit, scope)), _) => assert_eq!(
-            harness.outcome(),
-            &RunOutcome::LimitReached { limit, scope },
-            "{context}"
-        ),
+        (Some((limit, scope)), _) => {
+            assert_eq!(harness.outcome(), &RunOutcome::LimitReached { limit, scope }, "{context}")
+        }
         (None, true) => assert_eq!(harness.outcome(), &RunOutcome::Aborted, "{context}"),
         (None, false) => {}
     }

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::FutureExt;
 use lariat_core::BoxFuture;
 use lariat_core::budget::{Admission, BudgetLimits, BudgetRequest, BudgetScope, Spent};
 use lariat_core::content::ToolCall;
@@ -11,7 +12,6 @@ use lariat_core::id::ToolCallId;
 use lariat_core::run::{Input, OpId};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_core::usage::Usage;
-use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::{Done, Driver, JobKey};
@@ -110,7 +110,8 @@ impl Driver {
     /// A tool call ended.
     pub(super) fn settle_tool(&mut self, call: &ToolCallId, result: &Result<ToolResult, ToolError>) {
         let now = self.ports.clock.now();
-        let Some(hold) = self.paying.as_ref().and_then(|paying| paying.take(&Paid::Tool(call.clone()))) else {
+        let Some(hold) = self.paying.as_ref().and_then(|paying| paying.take(&Paid::Tool(call.clone())))
+        else {
             return;
         };
         let mut spent = Spent::tool_call();

@@ -15,8 +15,8 @@ use lariat_core::permission::PermissionRequest;
 use lariat_core::run::{Filtered, Input, OpId};
 
 use super::super::moments;
-use crate::budget::estimate;
 use super::{Done, Driver, JobKey};
+use crate::budget::estimate;
 
 impl Driver {
     /// Puts prompts through the filters, then before the hooks.
