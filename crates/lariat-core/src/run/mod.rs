@@ -210,6 +210,11 @@ impl Run {
         self.memory = memory;
     }
 
+    /// What the session remembers besides its conversation.
+    pub const fn memory(&self) -> &SessionMemory {
+        &self.memory
+    }
+
     /// Messages left in the queues by an earlier loop come along; their content is journaled already.
     pub fn carry_over(&mut self, queue: QueueKind, message: SharedMessage) {
         self.state.queue_mut(queue).push_back(message);
