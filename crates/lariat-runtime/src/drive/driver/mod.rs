@@ -31,6 +31,7 @@ use lariat_core::tool::Access;
 
 use publish::{Placed, queued};
 
+use super::changes::Changes;
 use super::gate;
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -74,6 +75,7 @@ pub struct Driver {
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
+    changes: Changes,
 }
 
 /// What a job came to.
@@ -125,6 +127,8 @@ pub struct Driven {
     pub unread: Vec<(QueueKind, AgentMessage)>,
     /// What hooks said at the beginning of the session was told to the model.
     pub(crate) remarked: bool,
+    /// The files that tools changed.
+    pub(crate) changes: Changes,
 }
 
 /// Why a run could not be driven to its end. It can be recovered from its journal.
@@ -172,13 +176,14 @@ impl Driver {
             unread: Vec::new(),
             opening: Opening::default(),
             remarked: false,
+            changes: Changes::default(),
         };
         (driver, handle)
     }
 
-    /// Begins with what hooks said at the beginning of the session.
-    pub(crate) fn opened(mut self, opening: Opening) -> Self {
-        self.opening = opening;
+    /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
+    pub(crate) fn opened(mut self, opening: Opening, changes: Changes) -> Self {
+        (self.opening, self.changes) = (opening, changes);
         self
     }
 
@@ -197,9 +202,9 @@ impl Driver {
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                let Self { run, messages, handle, mut unread, remarked, .. } = self;
+                let Self { run, messages, handle, mut unread, remarked, changes, .. } = self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked });
+                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
                 Happening::Input(input) => self.feed(input),
