@@ -85,6 +85,22 @@ pub const COST_USD: &str = "lariat.cost.usd";
 /// Which retry of a model call this is, from 1. Ours.
 pub const RETRY: &str = "lariat.retry";
 
+/// The word for a failed model call. Only the beginning of what went wrong is looked at: the rest is a service's words.
+pub fn error_type(error: &str) -> &'static str {
+    const WORDS: [(&str, &str); 8] = [
+        ("rate limited", "rate_limited"),
+        ("network", "network"),
+        ("authentication", "authentication"),
+        ("provider", "rejected"),
+        ("context overflow", "context_overflow"),
+        ("invalid reply", "invalid_reply"),
+        ("empty reply", "empty_reply"),
+        ("cancelled", "cancelled"),
+    ];
+    let known = WORDS.iter().find(|(begins, _)| error.starts_with(begins));
+    known.map_or(ERROR_OTHER, |(_, word)| word)
+}
+
 /// The conventions' name for who runs a model.
 pub fn provider_name(provider: &str) -> &str {
     match provider {

@@ -223,7 +223,7 @@ impl OpenRun {
     ) {
         let model = self.model.clone();
         let mut span = self.call(id, at, &model);
-        span.fail(genai::ERROR_OTHER, error, content);
+        span.fail(genai::error_type(error), error, content);
         self.measure_duration(&span, out);
         out(Telemetry::Span(Box::new(span)));
     }
@@ -252,7 +252,7 @@ impl OpenRun {
             span.attributes.push((genai::OUTPUT_MESSAGES, AttributeValue::Text(said)));
         }
         if let Some(error) = &reply.error_message {
-            span.fail(genai::ERROR_OTHER, error, content);
+            span.fail(genai::error_type(error), error, content);
         }
         for (kind, tokens) in [("input", usage.context()), ("output", usage.output)] {
             let mut attributes = measured_of(&span);
@@ -327,11 +327,11 @@ impl OpenRun {
             error: None,
         };
         let ended = serde_json::to_value(outcome).unwrap_or_default();
-        let ended = ended.get("type").and_then(Value::as_str).unwrap_or("unknown");
+        let ended = ended.get("kind").and_then(Value::as_str).unwrap_or("unknown");
         span.attributes.extend([(genai::OUTCOME, ended.into()), (genai::TURNS, self.turns.into())]);
         span.attributes.extend(used(usage));
         if let RunOutcome::Failed { error } = outcome {
-            span.fail(ended, error, content);
+            span.fail(genai::error_type(error), error, content);
         }
         self.measure_duration(&span, out);
         out(Telemetry::Span(Box::new(span)));
@@ -383,7 +383,3 @@ fn told(message: &Message) -> Value {
 fn short(id: EventId) -> u64 {
     id.uuid().as_u64_pair().1
 }
-
-#[cfg(test)]
-#[path = "spans_tests.rs"]
-mod tests;
