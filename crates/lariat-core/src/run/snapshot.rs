@@ -11,7 +11,7 @@ use super::Run;
 use super::effect::Effect;
 use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
 use crate::config::ContextConfig;
-use crate::event::{LimitKind, MessageRef, QueueKind};
+use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
@@ -41,6 +41,10 @@ pub struct LoopSnapshot {
     usage: Usage,
     repetition: Repetition,
     refused_compactions: u32,
+    #[serde(default)]
+    warned: bool,
+    #[serde(default)]
+    full: Option<Box<ContextFull>>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -101,6 +105,8 @@ impl LoopState {
             usage: self.usage,
             repetition: self.repetition,
             refused_compactions: self.refused_compactions,
+            warned: self.warned,
+            full: self.full.clone(),
             active,
             last_seen,
         }
@@ -141,6 +147,8 @@ impl LoopState {
         state.usage = saved.usage;
         state.repetition = saved.repetition;
         state.refused_compactions = saved.refused_compactions;
+        state.warned = saved.warned;
+        state.full.clone_from(&saved.full);
         state.set_clock(saved.active, saved.last_seen);
         state
     }

@@ -15,7 +15,8 @@ use crate::config::ContextConfig;
 use crate::content::{Content, ToolCall};
 use crate::context::{ContextTracker, Told};
 use crate::event::{
-    AgentEvent, CompactionCause, EventRecord, LimitKind, MessageRef, QueueKind, Recorded, RunOutcome,
+    AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, Recorded,
+    RunOutcome,
 };
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
@@ -53,6 +54,10 @@ pub(super) struct LoopState {
     pub(super) usage: Usage,
     pub(super) repetition: Repetition,
     pub(super) refused_compactions: u32,
+    /// People were warned that the window fills up, and no room was made since.
+    pub(super) warned: bool,
+    /// Why the conversation does not fit.
+    pub(super) full: Option<Box<ContextFull>>,
     pub(super) kept_going: KeptGoing,
     context: Option<ContextConfig>,
     active: Duration,
@@ -139,6 +144,8 @@ impl LoopState {
             usage: Usage::default(),
             repetition: Repetition::default(),
             refused_compactions: 0,
+            warned: false,
+            full: None,
             kept_going: KeptGoing::default(),
             context,
             active: Duration::ZERO,
@@ -257,8 +264,11 @@ impl LoopState {
                     }
                 }
                 self.refused_compactions = 0;
+                self.warned = false;
                 self.count_overflow(*cause);
             }
+            AgentEvent::CompactionWarning { .. } => self.warned = true,
+            AgentEvent::ContextFull(full) => self.full = Some(full.clone()),
             AgentEvent::CompactionRefused { cause, usage, .. } => {
                 self.usage += *usage;
                 self.refused_compactions += 1;

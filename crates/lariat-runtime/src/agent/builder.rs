@@ -7,7 +7,7 @@ use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
-use lariat_core::context::{CompactionStrategy, ContextSource, TieredCompaction};
+use lariat_core::context::{CompactionStrategy, ContextSource};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
@@ -23,6 +23,7 @@ use lariat_guard::redact::Redactor;
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
+use crate::compaction::{Recall, Summarising};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
@@ -43,7 +44,8 @@ pub struct AgentBuilder {
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
     notes: Option<Arc<dyn ContextSource>>,
-    compaction: Arc<dyn CompactionStrategy>,
+    compaction: Option<Arc<dyn CompactionStrategy>>,
+    compaction_model: Option<ModelConfig>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
     store: Option<Arc<dyn SessionStore>>,
@@ -71,7 +73,8 @@ impl Default for AgentBuilder {
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
             notes: None,
-            compaction: Arc::new(TieredCompaction),
+            compaction: None,
+            compaction_model: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
             store: None,
@@ -215,9 +218,16 @@ impl AgentBuilder {
         self
     }
 
-    /// How room is made in the window.
+    /// How room is made in the window. The default clears old tool output first, then asks a model to summarise old
+    /// turns, and drops them where that fails or there is no time.
     pub fn compaction(mut self, strategy: impl CompactionStrategy + 'static) -> Self {
-        self.compaction = Arc::new(strategy);
+        self.compaction = Some(Arc::new(strategy));
+        self
+    }
+
+    /// Who summarises old turns, for example a cheaper model. The default is the agent's own model.
+    pub fn compaction_model(mut self, model: ModelConfig) -> Self {
+        self.compaction_model = Some(model);
         self
     }
 
@@ -333,9 +343,18 @@ impl AgentBuilder {
         if self.policy.plans() {
             self.tools.push(Arc::new(ProposeChange));
         }
-        let redactor = redactor(&self.request, &self.secrets);
+        let model = self.model.ok_or(BuildError::NoModel)?;
+        let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
+        if self.run.context.is_some() && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
+            self.tools.push(Arc::new(Recall));
+        }
+        let compaction = self.compaction.unwrap_or_else(|| {
+            let summariser =
+                self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
+            Arc::new(Summarising::new(Arc::clone(&model), summariser))
+        });
         let ports = Ports {
-            model: self.model.ok_or(BuildError::NoModel)?,
+            model,
             request: self.request,
             tools: ToolSet::new(self.tools),
             policy: self.policy,
@@ -344,7 +363,7 @@ impl AgentBuilder {
             hooks: self.hooks,
             filters: self.filters,
             notes: self.notes,
-            compaction: self.compaction,
+            compaction,
             clock: self.clock,
             entropy: self.entropy,
             tool_grace: self.tool_grace,
@@ -362,8 +381,13 @@ impl AgentBuilder {
 }
 
 /// Knows the keys, headers and secret parts of addresses of every model besides the given secrets.
-fn redactor(request: &RequestTemplate, secrets: &[(String, ApiKey)]) -> Redactor {
-    let models = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+fn redactor(
+    request: &RequestTemplate,
+    summariser: Option<&ModelConfig>,
+    secrets: &[(String, ApiKey)],
+) -> Redactor {
+    let own = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+    let models = || own().map(|model| &**model).chain(summariser);
     let keys = models().filter_map(|model| Some(("API key".to_owned(), model.api_key.expose()?)));
     let headers = models().flat_map(|model| &model.headers);
     let headers = headers.map(|(name, value)| (format!("header {name}"), value.as_str()));

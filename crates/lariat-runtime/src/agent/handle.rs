@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{ContinuationKind, Event, QueueKind};
-use lariat_core::id::{AgentId, RequestId, SessionId};
+use lariat_core::id::{AgentId, MessageId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::run::RecoverError;
@@ -19,6 +19,7 @@ use lariat_core::transcript::Window;
 use uuid::Uuid;
 
 use super::builder::{AgentBuilder, Callback};
+use super::compact::CompactionReport;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::farewell::Farewell;
@@ -415,7 +416,7 @@ impl Agent {
     /// When the agent is running, or its journal cannot be read.
     pub async fn plan(&self) -> Result<Plan, AgentError> {
         let ports = Arc::clone(&self.shared.config.ports);
-        self.borrow(async |context| Ok(Plan::review(context.plan().await?, &ports).await)).await
+        self.borrow(async |context, _| Ok(Plan::review(context.plan().await?, &ports).await)).await
     }
 
     /// Records what was decided about a plan, carries out what was approved, in order, and lets the model go on from
@@ -439,11 +440,66 @@ impl Agent {
     /// When the agent is running, or its journal cannot be written.
     pub async fn drop_plan(&self) -> Result<(), AgentError> {
         let config = &self.shared.config;
-        self.borrow(async |context| {
+        self.borrow(async |context, _| {
             let queued = context.plan().await?.iter().map(|change| change.call.id.clone()).collect();
             Ok(context.decide(config, Vec::new(), queued).await?)
         })
         .await
+    }
+
+    // Compaction
+
+    /// Makes room in the conversation now, with this in mind. [`Agent::abort`] ends the wait.
+    ///
+    /// # Errors
+    /// [`AgentError::NotCompacted`] when it would not help, a hook forbids it or compaction is switched off; also when
+    /// the agent is running.
+    pub async fn compact(&self, focus: Option<&str>) -> Result<CompactionReport, AgentError> {
+        let (config, focus) = (&self.shared.config, focus.map(str::to_owned));
+        Box::pin(self.borrow(async |context, cancel| context.compact(config, focus, cancel).await)).await
+    }
+
+    /// What [`Agent::compact`] would do, as far as that is known without asking a model. Nothing is recorded.
+    ///
+    /// # Errors
+    /// [`AgentError::NotCompacted`] when it would not help; also when the agent is running.
+    pub async fn preview_compaction(&self, focus: Option<&str>) -> Result<CompactionReport, AgentError> {
+        let (config, focus) = (&self.shared.config, focus.map(str::to_owned));
+        Box::pin(self.borrow(async |context, _| context.preview_compaction(config, focus).await)).await
+    }
+
+    /// Takes back the newest compaction: the conversation is as it would be without it, with everything that came
+    /// after. False when there is none.
+    ///
+    /// # Errors
+    /// When the agent is running, or its journal cannot be read or written.
+    pub async fn undo_compaction(&self) -> Result<bool, AgentError> {
+        let config = &self.shared.config;
+        Box::pin(self.borrow(async |context, _| context.undo_compaction(config).await)).await
+    }
+
+    /// Lets a message stay as it is, whatever is compacted, with the whole exchange it belongs to.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn pin(&self, message: MessageId) -> Result<(), AgentError> {
+        self.set_pin(message, true).await
+    }
+
+    /// Lets a message be compacted again.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn unpin(&self, message: MessageId) -> Result<(), AgentError> {
+        self.set_pin(message, false).await
+    }
+
+    async fn set_pin(&self, message: MessageId, pinned: bool) -> Result<(), AgentError> {
+        if self.state().running.as_ref().is_some_and(|running| running.link.pin(message, pinned)) {
+            return Ok(());
+        }
+        let config = &self.shared.config;
+        Box::pin(self.borrow(async |context, _| context.pin(config, message, pinned).await)).await
     }
 
     // Running
@@ -524,22 +580,23 @@ impl Agent {
     /// Does something with the context that is not a run.
     async fn borrow<T>(
         &self,
-        act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
+        act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
     ) -> Result<T, AgentError> {
         let (link, over) = (Arc::new(Link::default()), Over::default());
+        let cancel = CancellationToken::new();
         let context = {
             let mut state = self.state();
             let context = state.context.take().ok_or(AgentError::Busy)?;
             state.snapshot = context.messages();
-            let cancel = CancellationToken::new();
-            state.running = Some(Running { link: Arc::clone(&link), cancel, over: over.clone() });
+            let running = Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() };
+            state.running = Some(running);
             context
         };
         let published = over.clone();
         let mut loan =
             Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
         match &mut loan.context {
-            Some(context) => act(context).await,
+            Some(context) => act(context, cancel).await,
             None => Err(AgentError::TaskLost),
         }
     }

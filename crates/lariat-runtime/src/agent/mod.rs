@@ -4,6 +4,7 @@
 //! Both run the one driver. Owns identity, sessions and the ways of observing; owns no logic of the loop.
 
 mod builder;
+mod compact;
 mod context;
 mod error;
 mod farewell;
@@ -15,6 +16,7 @@ mod pump;
 mod stream;
 
 pub use builder::AgentBuilder;
+pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError};
 pub use handle::Agent;

@@ -7,6 +7,7 @@
 //! acknowledged; observers see a durable event only after it is.
 
 mod driver;
+mod earlier;
 mod gate;
 mod handle;
 mod journal;
