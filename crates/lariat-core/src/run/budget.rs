@@ -164,7 +164,7 @@ impl Run {
     }
 
     /// Gives back what was reserved for the turn's call: this is what it used, if it was made.
-    pub(super) fn settle(&mut self, usage: Option<Usage>) {
+    pub(super) fn settle_call(&mut self, usage: Option<Usage>) {
         self.entry.admitted = false;
         if let Some(op) = self.entry.reserved.take() {
             self.out.push_back(Effect::Settle { op, usage });

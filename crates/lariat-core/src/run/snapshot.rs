@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Run;
 use super::budget::RunBudget;
+use super::config::RunConfig;
 use super::effect::Effect;
 use super::repetition::Repetition;
 use super::state::{KeptGoing, LastTurn, LoopState, TurnState};
 use crate::budget::BudgetScope;
-use crate::config::ContextConfig;
-use crate::event::{LimitKind, MessageRef, QueueKind};
+use crate::context::TrackerState;
+use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
@@ -45,6 +46,11 @@ pub struct LoopSnapshot {
     repetition: Repetition,
     budget: RunBudget,
     refused_compactions: u32,
+    tracker: Option<TrackerState>,
+    #[serde(default)]
+    warned: bool,
+    #[serde(default)]
+    full: Option<Box<ContextFull>>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -106,17 +112,16 @@ impl LoopState {
             repetition: self.repetition.clone(),
             budget: self.budget.clone(),
             refused_compactions: self.refused_compactions,
+            tracker: self.tracker.as_ref().map(|tracker| tracker.state().clone()),
+            warned: self.warned,
+            full: self.full.clone(),
             active,
             last_seen,
         }
     }
 
     /// A loop as it was when its snapshot was made.
-    pub(super) fn restored(
-        saved: &LoopSnapshot,
-        conversation: &[SharedMessage],
-        context: Option<ContextConfig>,
-    ) -> Self {
+    pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
         let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
         let known: std::collections::HashMap<MessageId, &SharedMessage> =
             conversation.iter().map(|message| (message.id(), message)).collect();
@@ -124,7 +129,7 @@ impl LoopState {
             Some(message) => MessageRef::resolved(SharedMessage::clone(message)),
             None => MessageRef::unresolved(*id),
         };
-        let mut state = Self::new(transcript, context);
+        let mut state = Self::new(transcript);
         state.started = true;
         state.rejection.clone_from(&saved.rejection);
         state.limit = saved.limit;
@@ -147,6 +152,12 @@ impl LoopState {
         state.repetition = saved.repetition.clone();
         state.budget = saved.budget.clone();
         state.refused_compactions = saved.refused_compactions;
+        state.track(config);
+        if let (Some(tracker), Some(saved)) = (&mut state.tracker, &saved.tracker) {
+            tracker.restore(saved.clone());
+        }
+        state.warned = saved.warned;
+        state.full.clone_from(&saved.full);
         state.set_clock(saved.active, saved.last_seen);
         state
     }

@@ -5,6 +5,7 @@
 //! computed from events.
 
 mod budget;
+mod failures;
 mod fold;
 mod memory;
 mod record;
@@ -13,6 +14,7 @@ mod snapshot;
 mod tests;
 
 pub use budget::SessionBudget;
+pub use failures::Failure;
 pub use fold::SessionFold;
 pub use memory::{Answered, QueuedChange, SessionMemory, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::event::{AgentEvent, Event, QueueKind};
-use lariat_core::id::RequestId;
+use lariat_core::id::{MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use tokio::task::JoinHandle;
@@ -102,6 +102,11 @@ impl Link {
                 handle.respond_budget(request, more);
             }
         });
+    }
+
+    /// Pins a message in the run; false when none has begun or it is over.
+    pub(super) fn pin(&self, message: MessageId, pinned: bool) -> bool {
+        self.with(|state| state.handle.as_ref().is_some_and(|handle| handle.pin(message, pinned)))
     }
 
     pub(super) fn respond(&self, request: RequestId, decision: PermissionDecision) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::QueueKind;
-use lariat_core::id::{LoopId, RequestId};
+use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 
@@ -70,6 +70,11 @@ impl RunHandle {
     /// Answers whether more may be spent; `None` for no. The first answer counts.
     pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
         let _ = self.mailbox.send(Letter::BudgetAnswer { request, more });
+    }
+
+    /// Lets a message stay as it is, whatever is compacted; or not any more. False when the run is over.
+    pub fn pin(&self, message: MessageId, pinned: bool) -> bool {
+        self.mailbox.send(Letter::Pin { message, pinned }).is_ok()
     }
 
     /// Ends the run.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::event::QueueKind;
-use lariat_core::id::{RequestId, ToolCallId};
+use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::ToolResult;
@@ -24,6 +24,7 @@ pub(crate) enum Letter {
     Answer { request: RequestId, decision: PermissionDecision },
     MoreBudget { scope: BudgetScope, limits: BudgetLimits },
     BudgetAnswer { request: RequestId, more: Option<BudgetLimits> },
+    Pin { message: MessageId, pinned: bool },
     Update { call: ToolCallId, partial: ToolResult },
     Progress { call: ToolCallId, text: String },
 }

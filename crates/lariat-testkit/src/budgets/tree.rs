@@ -173,6 +173,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
         redactor: Redactor::default(),
         hooks: Arc::new(NoHooks),
         filters: Vec::new(),
+        sections: None,
         notes: None,
         budget: SharedBudget { pool: Some(pool), daily: world.daily.clone() },
         compaction: Arc::new(TieredCompaction),
