@@ -163,7 +163,7 @@ fn counted(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "half of a hash is a hash")]
+/// Half of a hash is a hash.
 fn short(hasher: &DefaultHasher) -> u32 {
     hasher.finish() as u32
 }

@@ -108,7 +108,7 @@ fn a_person_who_says_no_ends_the_run() {
 #[test]
 fn a_question_for_more_can_be_cancelled() {
     let mut story = catalogue::extended();
-    story.script.more.clear();
+    story.script.unanswered.insert("more");
     let harness = story.when("effect AskForMore", Say::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     truths::check(&harness);

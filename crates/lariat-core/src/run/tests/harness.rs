@@ -316,10 +316,11 @@ impl Harness {
             }
             Effect::AskForMore { request } => {
                 self.log("effect AskForMore");
-                if let Some(more) = self.script.more.pop_front() {
-                    let by = "a person".to_owned();
-                    self.pending.push_back(Input::BudgetAnswered { request: request.id, more, by });
+                if self.script.unanswered.contains("more") {
+                    return;
                 }
+                let (more, by) = (self.script.more.pop_front().flatten(), "a person".to_owned());
+                self.pending.push_back(Input::BudgetAnswered { request: request.id, more, by });
             }
             Effect::ExtendBudget { scope, .. } => self.log(format!("effect ExtendBudget {scope:?}")),
             Effect::Finish(ending) => {

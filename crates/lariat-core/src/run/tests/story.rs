@@ -101,7 +101,7 @@ pub(super) struct Script {
     pub(super) admissions: VecDeque<Admission>,
     /// Tool calls that they refuse.
     pub(super) refused_calls: HashMap<&'static str, Standing>,
-    /// What people say when they are asked for more; nothing when it is empty.
+    /// What people say when they are asked for more; no when it is empty.
     pub(super) more: VecDeque<Option<BudgetLimits>>,
 }
 
