@@ -33,9 +33,49 @@ pub enum Message {
 pub struct UserMessage {
     /// Usually a single text block.
     pub content: Vec<Content>,
+    /// Whose words they are.
+    #[serde(default, skip_serializing_if = "Origin::is_person")]
+    pub origin: Origin,
     /// Unix milliseconds.
     #[serde(default, with = "millis")]
     pub timestamp: Timestamp,
+}
+
+/// Whose words a user message holds. Models know one user; compaction must know who spoke.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Origin {
+    /// A person's, or of the program that stands for one. They are never compacted.
+    #[default]
+    Person,
+    /// The runtime tells the model something: a section of its context that is new or has changed.
+    Note {
+        /// The section.
+        section: String,
+    },
+    /// It stands for a part of the conversation that was compacted.
+    Summary,
+}
+
+impl Origin {
+    /// True for a person's own words.
+    pub const fn is_person(&self) -> bool {
+        matches!(self, Self::Person)
+    }
+}
+
+impl UserMessage {
+    /// A person's words. The timestamp is set when they are recorded.
+    pub fn new(content: Vec<Content>) -> Self {
+        Self { content, origin: Origin::Person, timestamp: Timestamp::default() }
+    }
+
+    /// The same, said at this time.
+    pub const fn at(mut self, timestamp: Timestamp) -> Self {
+        self.timestamp = timestamp;
+        self
+    }
 }
 
 /// A reply of the model.
@@ -149,7 +189,7 @@ pub enum AgentMessage {
 impl Message {
     /// A user message of one text block. The timestamp is set when it is recorded.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::User(UserMessage { content: vec![Content::text(text)], timestamp: Timestamp::default() })
+        Self::User(UserMessage::new(vec![Content::text(text)]))
     }
 
     /// The blocks.
@@ -209,6 +249,18 @@ impl AgentMessage {
         Message::user(text).into()
     }
 
+    /// A message of the runtime to the model: a section of its context.
+    pub fn note(section: impl Into<String>, text: impl Into<String>) -> Self {
+        let origin = Origin::Note { section: section.into() };
+        Message::User(UserMessage { origin, ..UserMessage::new(vec![Content::text(text)]) }).into()
+    }
+
+    /// A message that stands for a part of the conversation that was compacted.
+    pub fn summary(text: impl Into<String>) -> Self {
+        let origin = Origin::Summary;
+        Message::User(UserMessage { origin, ..UserMessage::new(vec![Content::text(text)]) }).into()
+    }
+
     /// The message's id; nil until it is recorded.
     pub const fn id(&self) -> MessageId {
         match self {
@@ -243,6 +295,14 @@ impl AgentMessage {
     pub const fn as_user(&self) -> Option<&UserMessage> {
         match self.as_llm() {
             Some(Message::User(user)) => Some(user),
+            _ => None,
+        }
+    }
+
+    /// The section, if the runtime tells the model something.
+    pub fn note_section(&self) -> Option<&str> {
+        match &self.as_user()?.origin {
+            Origin::Note { section } => Some(section),
             _ => None,
         }
     }

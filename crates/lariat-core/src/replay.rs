@@ -50,7 +50,7 @@ pub struct Divergence {
 pub fn config_of(records: &[Event]) -> RunConfig {
     // What hooks had nothing to say about is not recorded, so asking them changes nothing.
     let moments = [MomentKind::Stop, MomentKind::PostCompact].into();
-    let mut config = RunConfig { repetition: None, moments, ..RunConfig::default() };
+    let mut config = RunConfig { repetition: None, moments, has_notes: true, ..RunConfig::default() };
     let traits = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
     for record in records {
         match &record.event {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::compare::Names;
 use crate::content::{Content, ToolCall, joined_text};
-use crate::context::Compacted;
+use crate::context::{Compacted, Note};
 use crate::event::{
     AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, LimitKind, Recorded, RunOutcome,
 };
@@ -27,6 +27,7 @@ pub(super) struct World {
     hook: bool,
     filter: bool,
     told: Option<OpId>,
+    notes: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
     deadline: Option<OpId>,
@@ -41,12 +42,14 @@ impl World {
             Effect::Hook(call) => self.hook |= call.expects_answer(),
             Effect::Filter { .. } => self.filter = true,
             Effect::Tell { op, .. } => self.told = Some(op),
+            Effect::Consult { op, .. } => self.notes = Some(op),
             Effect::CallModel { op, .. } => self.model = Some(op),
             Effect::Compact { op, .. } => self.compaction = Some(op),
             // The first timer is the one for the whole run; the others watch over what is answered at once here.
             Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
             Effect::Abandon { op } => {
                 self.told.take_if(|asked| *asked == op);
+                self.notes.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
             }
@@ -64,6 +67,7 @@ impl World {
             (self.hook, "a hook"),
             (self.filter, "the input filters"),
             (self.told.is_some(), "the hooks of the session"),
+            (self.notes.is_some(), "what the model should be told"),
             (self.model.is_some(), "the model"),
             (self.compaction.is_some(), "a compaction"),
         ];
@@ -95,6 +99,9 @@ impl World {
         }
         if let Some(op) = self.told.take() {
             return Some(vec![Input::Told { op, answer: told(next) }]);
+        }
+        if let Some(op) = self.notes.take() {
+            return Some(vec![Input::Consulted { op, notes: notes(rest) }]);
         }
         match next {
             AgentEvent::PermissionRequired { request } => {
@@ -247,6 +254,17 @@ fn told(next: &AgentEvent) -> HookAnswer {
         }
         _ => HookAnswer::default(),
     }
+}
+
+/// What the model must have been told for this to be recorded next.
+fn notes(rest: &[Event]) -> Vec<Note> {
+    let note = |record: &Event| match &record.event {
+        AgentEvent::MessageEnd { message: Recorded::Full(message) } => {
+            Some(Note::new(message.note_section()?, joined_text(message.as_llm()?.content())))
+        }
+        _ => None,
+    };
+    rest.iter().map_while(note).collect()
 }
 
 /// The stream that makes this reply.

@@ -42,6 +42,8 @@ pub struct RunConfig {
     pub hooks: HookInterest,
     /// Whether input filters are registered.
     pub has_filters: bool,
+    /// Whether somebody knows what the model should be told between its replies.
+    pub has_notes: bool,
     /// Moments that the session's hooks want to be told of.
     pub moments: BTreeSet<MomentKind>,
     /// Provider name for assistant messages.
@@ -67,6 +69,7 @@ impl Default for RunConfig {
             stall_timeout: STALL_TIMEOUT,
             hooks: HookInterest::None,
             has_filters: false,
+            has_notes: false,
             moments: BTreeSet::new(),
             provider: String::new(),
             model: String::new(),

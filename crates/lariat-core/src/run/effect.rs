@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::content::ToolCall;
+use crate::context::Told;
 use crate::event::{CompactionCause, EventRecord, RunOutcome};
 use crate::hooks::Moment;
 use crate::id::{RequestId, ToolCallId};
@@ -55,6 +56,17 @@ pub enum Effect {
         op: OpId,
         /// When.
         at: Timestamp,
+    },
+    /// Say what the model should be told before its next reply; answered with `Consulted`.
+    Consult {
+        /// Names the question.
+        op: OpId,
+        /// The conversation.
+        window: Window,
+        /// What was told and is still in it.
+        told: Told,
+        /// The turn.
+        turn_index: u32,
     },
     /// Propose an overlay; answered with `Compacted`.
     Compact {
@@ -118,6 +130,7 @@ impl Effect {
             Self::Hook(_)
                 | Self::Filter { .. }
                 | Self::Tell { .. }
+                | Self::Consult { .. }
                 | Self::CallModel { .. }
                 | Self::Compact { .. }
                 | Self::Authorize { .. }

@@ -163,6 +163,7 @@ impl Run {
         let turn_index = self.state.turns;
         self.entry.turn_hook_passed = false;
         self.entry.threshold_tried = false;
+        self.entry.consulted = false;
         self.entry.may_stop = false;
         self.flights.clear();
         self.record(AgentEvent::TurnStart { turn_index, triggered_by: self.trigger(turn_index) });

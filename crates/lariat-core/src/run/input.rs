@@ -1,6 +1,6 @@
 //! What can happen to a run.
 
-use crate::context::Compacted;
+use crate::context::{Compacted, Note};
 use crate::event::QueueKind;
 use crate::hooks::HookAnswer;
 use crate::id::{RequestId, ToolCallId};
@@ -42,6 +42,13 @@ pub enum Input {
         op: OpId,
         /// The overlay it proposes.
         compacted: Compacted,
+    },
+    /// What the model should be told before its next reply.
+    Consulted {
+        /// Which question.
+        op: OpId,
+        /// What.
+        notes: Vec<Note>,
     },
     /// The session's hooks answered.
     Told {

@@ -10,10 +10,12 @@
 
 mod assembly;
 mod calls;
+mod compaction;
 mod config;
 mod effect;
 mod flow;
 mod input;
+mod notes;
 mod recover;
 mod reply;
 mod snapshot;
@@ -89,6 +91,9 @@ enum Activity {
         op: OpId,
         about: MomentKind,
     },
+    Consulting {
+        op: OpId,
+    },
     Calling(Box<ModelCall>),
     BackingOff {
         op: OpId,
@@ -104,6 +109,8 @@ struct Entry {
     filtered: bool,
     turn_hook_passed: bool,
     threshold_tried: bool,
+    /// The model was told what is new, this turn.
+    consulted: bool,
     /// Hooks have nothing against the end of the run.
     may_stop: bool,
 }
@@ -176,6 +183,9 @@ impl Run {
         entry: Entry,
     ) -> Self {
         state.track(config.context.as_ref());
+        if config.has_notes {
+            state.read_notes();
+        }
         Self {
             config,
             start: Box::new(start),
@@ -221,6 +231,7 @@ impl Run {
             Input::Timer { op } => self.on_timer(op),
             Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
             Input::Told { op, answer } => self.on_told(op, answer),
+            Input::Consulted { op, notes } => self.on_consulted(op, notes),
             Input::Halt { reason } => self.on_halt(reason),
             Input::Authorized { call, verdict } => self.on_authorized(&call, verdict),
             Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),

@@ -1,7 +1,7 @@
 //! Getting a reply: call the model, take in its stream, retry, make room, give up.
 //!
-//! Owns the retry rule (only before anything was delivered), the stall guard, and compaction within a turn. However it
-//! goes, a turn gets exactly one recorded reply.
+//! Owns the retry rule (only before anything was delivered) and the stall guard. However it goes, a turn gets exactly one
+//! recorded reply.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use super::flow::Step;
 use super::input::ModelSignal;
 use super::{Activity, Effect, HookCall, Run};
 use crate::content::{Content, ToolCall};
-use crate::context::{Compacted, ContextTracker};
 use crate::event::{AgentEvent, CompactionCause, MessageRef, Recorded, StreamDelta};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
@@ -19,11 +18,6 @@ use crate::model::{ProviderError, StreamEvent};
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 use crate::usage::Usage;
-
-/// Compactions that did not help, after which it is not tried again until one does.
-const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
-/// Overflows in one turn that are answered by compaction and a retry.
-const OVERFLOW_RETRIES: u32 = 1;
 
 /// A model call in flight.
 #[derive(Debug)]
@@ -53,7 +47,9 @@ impl Run {
             self.fail_reply(None, why.to_string());
             return Step::Taken;
         }
-        if self.wants_room() {
+        if self.wants_notes() {
+            self.consult();
+        } else if self.wants_room() {
             self.entry.threshold_tried = true;
             self.compact(CompactionCause::Threshold);
         } else {
@@ -62,14 +58,7 @@ impl Run {
         Step::Waiting
     }
 
-    fn wants_room(&self) -> bool {
-        let Some(context) = &self.config.context else { return false };
-        !self.entry.threshold_tried
-            && self.state.refused_compactions < REFUSALS_BEFORE_GIVING_UP
-            && self.state.tracker.used() > context.threshold()
-    }
-
-    fn call_model(&mut self, attempt: u32) {
+    pub(super) fn call_model(&mut self, attempt: u32) {
         let Some(turn_index) = self.state.turn.as_ref().map(|turn| turn.index) else { return };
         let (op, stall) = (self.op(), self.op());
         let call = ModelCall {
@@ -196,12 +185,7 @@ impl Run {
         }
     }
 
-    fn may_compact_overflow(&self) -> bool {
-        let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
-        self.config.context.is_some() && overflows < OVERFLOW_RETRIES
-    }
-
-    fn fail_reply(&mut self, call: Option<Box<ModelCall>>, error: String) {
+    pub(super) fn fail_reply(&mut self, call: Option<Box<ModelCall>>, error: String) {
         self.record_reply(call, StopReason::Error, Usage::default(), Some(error.clone()));
         self.hook(HookCall::OnError { error });
     }
@@ -299,53 +283,6 @@ impl Run {
         }
     }
 
-    fn compact(&mut self, cause: CompactionCause) {
-        let op = self.op();
-        let window = self.state.transcript.window();
-        self.activity = Activity::Compacting { op, cause };
-        self.out.push_back(Effect::Compact { op, window, cause, tokens: self.state.tracker.used() });
-    }
-
-    pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
-        let Activity::Compacting { op: waiting, cause } = self.activity else { return };
-        if waiting != op {
-            return;
-        }
-        self.activity = Activity::None;
-        let context = self.config.context.as_ref();
-        let before = ContextTracker::of(&self.state.transcript.window(), context).used();
-        let overlaid = self.state.transcript.overlaid(&compacted.edits);
-        let after = overlaid.map(|transcript| ContextTracker::of(&transcript.window(), context).used());
-        let refusal = match after {
-            _ if compacted.refused.is_some() => compacted.refused,
-            Err(why) => Some(why.to_string()),
-            Ok(_) if compacted.edits.is_empty() => Some("there is nothing left to compact".to_owned()),
-            // A fifth: less would bring the next compaction within a turn or two.
-            Ok(after) if after.saturating_mul(5) > before.saturating_mul(4) => {
-                Some(format!("it would shrink only from {before} to {after} tokens"))
-            }
-            Ok(after) => {
-                let edits = Arc::new(compacted.edits);
-                self.record(AgentEvent::Compaction {
-                    cause,
-                    edits: Arc::clone(&edits),
-                    tokens_before: before,
-                    tokens_after: after,
-                    usage: compacted.usage,
-                });
-                self.tell_compacted(cause, &edits);
-                None
-            }
-        };
-        if let Some(reason) = refusal {
-            let usage = compacted.usage;
-            self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
-            if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
-                self.fail_reply(None, format!("the conversation does not fit the context window: {reason}"));
-            }
-        }
-    }
-
     /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
     pub(super) fn break_off(&mut self) {
         if let Some(call) = self.take_call() {
@@ -355,6 +292,7 @@ impl Run {
         if let Activity::BackingOff { op, .. }
         | Activity::Compacting { op, .. }
         | Activity::Filtering { op }
+        | Activity::Consulting { op }
         | Activity::Telling { op, .. } = self.activity
         {
             self.out.push_back(Effect::Abandon { op });

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::config::ContextConfig;
 use crate::content::{Content, ToolCall};
-use crate::context::ContextTracker;
+use crate::context::{ContextTracker, Told};
 use crate::event::{
     AgentEvent, CompactionCause, EventRecord, LimitKind, MessageRef, QueueKind, Recorded, RunOutcome,
 };
@@ -40,6 +40,8 @@ pub(super) struct LoopState {
     pub(super) halted: Option<String>,
     pub(super) transcript: Transcript,
     pub(super) tracker: ContextTracker,
+    /// What the runtime told the model and is still in the conversation.
+    pub(super) told: Told,
     pub(super) produced: Vec<MessageRef>,
     /// The last message recorded: where the next loop continues.
     pub(super) tip: Option<MessageId>,
@@ -126,6 +128,7 @@ impl LoopState {
             halted: None,
             transcript,
             tracker: ContextTracker::default(),
+            told: Told::default(),
             produced: Vec::new(),
             tip: None,
             steering: VecDeque::new(),
@@ -149,6 +152,11 @@ impl LoopState {
         if context.is_some() {
             self.tracker = ContextTracker::of(&self.transcript.window(), context);
         }
+    }
+
+    /// Starts keeping what was told. Looks at the whole conversation, once, and only when somebody tells something.
+    pub(super) fn read_notes(&mut self) {
+        self.told = Told::of(&self.transcript.window());
     }
 
     pub(super) fn queue_mut(&mut self, queue: QueueKind) -> &mut VecDeque<SharedMessage> {
@@ -243,6 +251,7 @@ impl LoopState {
                 if let Ok(transcript) = self.transcript.overlaid(edits) {
                     self.transcript = transcript;
                     self.unresolve_compacted();
+                    self.read_notes();
                     if self.context.is_some() {
                         self.tracker = ContextTracker::of(&self.transcript.window(), self.context.as_ref());
                     }
@@ -307,6 +316,7 @@ impl LoopState {
             if self.context.is_some() {
                 self.tracker.add(&message);
             }
+            self.told.add(&message);
             // What does not fit a transcript (a journal written by hand) stays out of it.
             let _ = match message.as_user() {
                 Some(_) => self.transcript.push_user(message),

@@ -92,7 +92,7 @@ impl Run {
 
     /// A message to the model with the words of hooks.
     fn say_for_hooks(&mut self, words: &[String]) -> AgentMessage {
-        let mut message = AgentMessage::user("");
+        let mut message = AgentMessage::note("hook", "");
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
         let turn_id = self.turn_id();

@@ -29,7 +29,7 @@ fn shared(n: u128, message: Message) -> SharedMessage {
 
 fn user(n: u128) -> SharedMessage {
     let content = vec![format!("words {n}").into()];
-    shared(n, Message::User(UserMessage { content, timestamp: Timestamp::default() }))
+    shared(n, Message::User(UserMessage::new(content)))
 }
 
 fn reply(n: u128, calls: &[&str]) -> SharedMessage {

@@ -11,7 +11,8 @@ use super::{Transcript, presentable};
 use crate::content::{Content, ToolCall};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{
-    AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, ToolResultMessage, UserMessage,
+    AgentMessage, AssistantMessage, LlmMessage, Message, Origin, SharedMessage, ToolResultMessage,
+    UserMessage,
 };
 use crate::tool::ToolError;
 
@@ -150,8 +151,10 @@ impl Repairer {
         let calls = calls.collect();
         if self.transcript.is_empty_for_models() {
             self.note(message.id(), RepairKind::StartsWithReply);
-            let opening =
-                UserMessage { content: vec![Content::text(OPENING_NOTE)], timestamp: Default::default() };
+            let opening = UserMessage {
+                origin: Origin::Note { section: "opening".to_owned() },
+                ..UserMessage::new(vec![Content::text(OPENING_NOTE)])
+            };
             let _ = self.transcript.push_user(Arc::new(Message::User(opening).into()));
         }
         self.open = Some(Open { reply, calls });

@@ -21,7 +21,7 @@ fn shared(n: u128, message: Message) -> SharedMessage {
 }
 
 fn user(n: u128, content: Vec<Content>) -> SharedMessage {
-    shared(n, Message::User(UserMessage { content, timestamp: Timestamp::default() }))
+    shared(n, Message::User(UserMessage::new(content)))
 }
 
 fn said(n: u128) -> SharedMessage {

@@ -7,7 +7,7 @@ use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
-use lariat_core::context::{CompactionStrategy, TieredCompaction};
+use lariat_core::context::{CompactionStrategy, ContextSource, TieredCompaction};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
@@ -42,6 +42,7 @@ pub struct AgentBuilder {
     secrets: Vec<(String, ApiKey)>,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
+    notes: Option<Arc<dyn ContextSource>>,
     compaction: Arc<dyn CompactionStrategy>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
@@ -69,6 +70,7 @@ impl Default for AgentBuilder {
             secrets: Vec::new(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
+            notes: None,
             compaction: Arc::new(TieredCompaction),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
@@ -207,6 +209,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Knows what the model should be told between its replies: memory files, facts, the open plan.
+    pub fn context_source(mut self, source: impl ContextSource + 'static) -> Self {
+        self.notes = Some(Arc::new(source));
+        self
+    }
+
     /// How room is made in the window.
     pub fn compaction(mut self, strategy: impl CompactionStrategy + 'static) -> Self {
         self.compaction = Arc::new(strategy);
@@ -335,6 +343,7 @@ impl AgentBuilder {
             redactor,
             hooks: self.hooks,
             filters: self.filters,
+            notes: self.notes,
             compaction: self.compaction,
             clock: self.clock,
             entropy: self.entropy,

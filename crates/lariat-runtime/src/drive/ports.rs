@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::clock::{Clock, EntropySource};
-use lariat_core::context::CompactionStrategy;
+use lariat_core::context::{CompactionStrategy, ContextSource};
 use lariat_core::hooks::{Hooks, InputFilter, MomentKind};
 use lariat_core::model::{
     CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, ThinkingLevel,
@@ -41,6 +41,8 @@ pub struct Ports {
     pub hooks: Arc<dyn Hooks>,
     /// Input filters.
     pub filters: Vec<Arc<dyn InputFilter>>,
+    /// Knows what the model should be told between its replies.
+    pub notes: Option<Arc<dyn ContextSource>>,
     /// Makes room.
     pub compaction: Arc<dyn CompactionStrategy>,
     /// Time.
@@ -78,6 +80,7 @@ impl Ports {
         let before_prompts = [MomentKind::Prompt, MomentKind::SessionStart];
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
         config.has_filters = hooked || !self.filters.is_empty();
+        config.has_notes = self.notes.is_some();
         config.model.clone_from(&self.request.model_config.id);
         config.provider = self.provider_name(&self.request.model_config);
         let fallback = |model: &Arc<ModelConfig>| FallbackModel {

@@ -117,7 +117,7 @@ impl Session {
 
     fn user(&mut self, number: usize, words: &str) {
         let content = vec![Content::text(words)];
-        self.push(number, Message::User(UserMessage { content, timestamp: self.now }));
+        self.push(number, Message::User(UserMessage::new(content).at(self.now)));
     }
 
     fn push(&mut self, number: usize, message: Message) {

@@ -234,7 +234,7 @@ impl Rollout {
             self.prompts.push(content.clone());
             self.about.title = self.about.title.take().or_else(|| title_of(&words));
         }
-        self.push(Message::User(UserMessage { content, timestamp: self.now }));
+        self.push(Message::User(UserMessage::new(content).at(self.now)));
     }
 
     fn reply(&mut self, content: Vec<Content>) {

@@ -12,7 +12,7 @@ fn user(text: &str) -> Message {
 }
 
 fn user_of(content: Vec<Content>) -> Message {
-    Message::User(UserMessage { content, timestamp: Timestamp::default() })
+    Message::User(UserMessage::new(content))
 }
 
 fn reply(content: Vec<Content>) -> Message {

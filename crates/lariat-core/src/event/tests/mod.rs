@@ -33,7 +33,7 @@ fn shared(n: u128, message: Message) -> SharedMessage {
 }
 
 fn user(n: u128, text: &str) -> SharedMessage {
-    shared(n, Message::User(UserMessage { content: vec![Content::text(text)], timestamp: AT }))
+    shared(n, Message::User(UserMessage::new(vec![Content::text(text)]).at(AT)))
 }
 
 fn assistant(n: u128, content: Vec<Content>) -> SharedMessage {

@@ -12,6 +12,7 @@ use super::truths;
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
+use crate::context::Note;
 use crate::event::{AgentEvent, ContinuationKind, QueueKind, RunOutcome};
 use crate::hooks::{HookAnswer, MomentKind};
 use crate::message::StopReason;
@@ -43,6 +44,8 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("halted at its end", halted_at_its_end),
         ("halted while a tool runs", halted),
         ("told of a compaction", told_of_compaction),
+        ("notes", noted),
+        ("notes and a compaction", noted_and_compacted),
         ("steering between tools", steered),
         ("steering all at once", steered_all),
         ("follow-ups", followed_up),
@@ -168,6 +171,19 @@ pub(super) fn halted() -> Story {
 
 pub(super) fn told_of_compaction() -> Story {
     overflowed().told(MomentKind::PostCompact, [HookAnswer::tells("use tabs")])
+}
+
+pub(super) fn noted() -> Story {
+    let notes = vec![Note::new("date", "It is Monday."), Note::new("empty", " ")];
+    tool_cycle().scripted(|script| script.notes = notes).configured(|config| config.has_notes = true)
+}
+
+pub(super) fn noted_and_compacted() -> Story {
+    let notes = vec![Note::new("date", "It is Monday.")];
+    overflowed()
+        .scripted(|script| script.notes = notes)
+        .configured(|config| config.has_notes = true)
+        .reply(calls(&["a"]))
 }
 
 pub(super) fn steered() -> Story {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::{Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, Recovered, Run, RunConfig};
 use super::story::{Compactor, LOOP, Say, Script, Story, text};
 use crate::content::ToolCall;
-use crate::context::Compacted;
+use crate::context::{Compacted, Note};
 use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutcome};
 use crate::hooks::Moment;
 use crate::id::{LoopId, RequestId, ToolCallId};
@@ -224,6 +224,16 @@ impl Harness {
                 self.told.push(moment);
                 let answer = self.script.told.pop_front().unwrap_or_default();
                 self.pending.push_back(Input::Told { op, answer });
+            }
+            Effect::Consult { op, told, .. } => {
+                self.log("effect Consult");
+                let is_new = |note: &&Note| {
+                    told.get(&note.section)
+                        .and_then(|old| old.as_llm())
+                        .is_none_or(|old| old.text() != note.text)
+                };
+                let notes = self.script.notes.iter().filter(is_new).cloned().collect();
+                self.pending.push_back(Input::Consulted { op, notes });
             }
             Effect::StartTimer { op, at } => {
                 let last = self.log.last().map(String::as_str);

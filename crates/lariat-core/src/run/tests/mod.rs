@@ -12,6 +12,7 @@ mod every_point;
 mod harness;
 mod limits;
 mod moments;
+mod notes;
 mod order;
 #[cfg(feature = "planted")]
 mod planted;

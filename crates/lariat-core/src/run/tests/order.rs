@@ -217,8 +217,7 @@ fn a_loop_without_anything_to_answer_does_not_start() {
         Run::new(story.config.into(), story.start, 0, transcript, prompts).map(|_| ()).unwrap_err()
     };
     let ends_in_reply = Transcript::repaired([old_prompt(1, "hi"), old_reply(2, "hello")]).0;
-    let prompt =
-        |content: Vec<Content>| Message::User(UserMessage { content, timestamp: Default::default() }).into();
+    let prompt = |content: Vec<Content>| Message::User(UserMessage::new(content)).into();
     let extension = || ExtensionMessage::new("ui", serde_json::json!(1)).into();
     let empty = StartError::NotSendable(NotSendable::Empty);
     assert_eq!(start(Transcript::new(), vec![]), empty);

@@ -198,7 +198,7 @@ fn what_an_earlier_loop_left_over_is_taken_up() {
 fn a_queued_message_that_cannot_be_said_is_not_taken() {
     let reply = AgentMessage::clone(&old_reply(9, "I am the model"));
     let call = Content::tool_call("x", "read", serde_json::json!({}));
-    let tricky = Message::User(UserMessage { content: vec![call], timestamp: Default::default() });
+    let tricky = Message::User(UserMessage::new(vec![call]));
     for (queue, message) in [
         (QueueKind::Steering, reply),
         (QueueKind::FollowUp, "   ".into()),

@@ -10,6 +10,7 @@ use super::super::{Filtered, ModelSignal, RunConfig, ToolTraits};
 use super::harness::Harness;
 use crate::config::ExecutionLimits;
 use crate::content::{Content, ToolCall};
+use crate::context::Note;
 use crate::event::{AgentEvent, CompactionEdit, Event, EventRecord, FORMAT_VERSION, LoopStart, QueueKind};
 use crate::hooks::{HookAnswer, HookInterest, MomentKind};
 use crate::id::{EventId, LoopId, MessageId};
@@ -83,6 +84,8 @@ pub(super) struct Script {
     pub(super) held: HashSet<&'static str>,
     /// Tools that end last, in this order.
     pub(super) late: Vec<&'static str>,
+    /// What the model should know; told when it was not.
+    pub(super) notes: Vec<Note>,
     pub(super) compactor: Compactor,
     /// Somebody forbids to make room.
     pub(super) no_room: bool,
@@ -286,7 +289,7 @@ fn old(n: u128, message: Message) -> SharedMessage {
 
 pub(super) fn old_prompt(n: u128, text: &str) -> SharedMessage {
     let content = vec![Content::text(text)];
-    old(n, Message::User(UserMessage { content, timestamp: Timestamp::from_millis(1) }))
+    old(n, Message::User(UserMessage::new(content).at(Timestamp::from_millis(1))))
 }
 
 pub(super) fn old_reply(n: u128, text: &str) -> SharedMessage {

@@ -20,7 +20,7 @@ pub(crate) fn model(id: &str) -> ModelConfig {
 }
 
 pub(crate) fn user(content: Vec<Content>) -> SharedMessage {
-    shared(Message::User(UserMessage { content, timestamp: Default::default() }))
+    shared(Message::User(UserMessage::new(content)))
 }
 
 pub(crate) fn says(text: &str) -> SharedMessage {

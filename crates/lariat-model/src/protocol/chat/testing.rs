@@ -42,7 +42,7 @@ pub(crate) fn sent_field(protocol: &dyn Protocol, request: &StreamConfig, field:
 
 /// A user message.
 pub(crate) fn user(content: Vec<Content>) -> Message {
-    Message::User(UserMessage { content, timestamp: Default::default() })
+    Message::User(UserMessage::new(content))
 }
 
 /// A reply of a model.

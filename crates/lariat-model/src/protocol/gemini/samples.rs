@@ -24,7 +24,7 @@ pub(crate) fn model(id: &str) -> ModelConfig {
 }
 
 pub(crate) fn user(content: Vec<Content>) -> Message {
-    Message::User(UserMessage { content, timestamp: Default::default() })
+    Message::User(UserMessage::new(content))
 }
 
 /// A reply that a model of Google's made.

@@ -17,7 +17,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::{CancellationToken, Cancelled};
-use lariat_core::context::CompactionQuery;
+use lariat_core::context::{CompactionQuery, NotesQuery};
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
@@ -295,6 +295,10 @@ impl Driver {
                 let request = self.ports.request.with(window, tools, candidate, &self.memo);
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
+            Effect::Consult { op, window, told, turn_index } => {
+                let query = NotesQuery::new(window, told, turn_index, self.ports.clock.now());
+                self.consult(op, query);
+            }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
             Effect::Compact { op, window, cause, tokens } => {
                 let config = self.config.context.clone().unwrap_or_default();
@@ -437,7 +441,9 @@ impl Driver {
 
     fn forget_job(&mut self, input: Option<&Input>) {
         let key = match input {
-            Some(Input::Compacted { op, .. } | Input::Told { op, .. }) => JobKey::Op(*op),
+            Some(Input::Compacted { op, .. } | Input::Told { op, .. } | Input::Consulted { op, .. }) => {
+                JobKey::Op(*op)
+            }
             Some(Input::PermissionAnswered { request, .. }) => JobKey::Request(*request),
             _ => return,
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use lariat_core::content::joined_text;
-use lariat_core::context::{Compacted, CompactionQuery};
+use lariat_core::context::{Compacted, CompactionQuery, NotesQuery};
 use lariat_core::hooks::{Moment, MomentKind, SessionSource};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionRequest;
@@ -41,6 +41,19 @@ impl Driver {
                 }
             };
             Done { halt: answer.stop, input: Some(Input::Filtered(filtered)) }
+        });
+        self.start_job(Some(JobKey::Op(op)), job);
+    }
+
+    /// Asks what the model should be told. A source that panics has nothing to say.
+    pub(super) fn consult(&mut self, op: OpId, query: NotesQuery) {
+        let Some(source) = self.ports.notes.clone() else {
+            return self.feed(Input::Consulted { op, notes: Vec::new() });
+        };
+        let job = Box::pin(async move {
+            let asking = AssertUnwindSafe(async { source.notes(query).await });
+            let notes = asking.catch_unwind().await.unwrap_or_default();
+            Input::Consulted { op, notes }.into()
         });
         self.start_job(Some(JobKey::Op(op)), job);
     }

@@ -143,10 +143,8 @@ fn a_session_with_everything_opens_there() {
     script.event(AgentEvent::SessionDescribed(Box::new(about)));
     script.begin(None);
     let image = Content::Image { data: "iVBORw0=".into(), mime_type: "image/png".into() };
-    let question = script.add(Message::User(UserMessage {
-        content: vec![Content::text("look"), image.clone()],
-        timestamp: Timestamp::from_millis(1_760_000_000_000),
-    }));
+    let words = UserMessage::new(vec![Content::text("look"), image.clone()]);
+    let question = script.add(Message::User(words.at(Timestamp::from_millis(1_760_000_000_000))));
     let thinking = Content::Thinking { thinking: "hm".into(), signature: Some("sig".into()) };
     let reply = script.reply(
         vec![

@@ -206,7 +206,7 @@ impl<'a> Writer<'a> {
         };
         if !words.is_empty() || results.is_empty() {
             let next = next_id(&mut id, results.len());
-            let words = Message::User(UserMessage { content: words, timestamp: time });
+            let words = Message::User(UserMessage::new(words).at(time));
             let waits = self.exchange.as_ref().is_some_and(|exchange| !exchange.pending.is_empty());
             // Words that came with some of the results wait for the others.
             if results.is_empty() || !waits {

@@ -116,6 +116,7 @@ fn good_answer(effect: Effect) -> Option<Input> {
             Input::Filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() })
         }
         Effect::Tell { op, .. } => Input::Told { op, answer: HookAnswer::default() },
+        Effect::Consult { op, .. } => Input::Consulted { op, notes: Vec::new() },
         Effect::Compact { op, .. } => Input::Compacted { op, compacted: Compacted::default() },
         Effect::Authorize { call } => Input::Authorized { call: call.id.clone(), verdict: Verdict::Allow },
         Effect::Ask { request } => {

@@ -139,7 +139,7 @@ impl<'a> Teller<'a> {
     fn user(&mut self) -> Message {
         let blocks = 1 + self.dice.index(3);
         let content = (0..blocks).map(|_| self.block()).collect();
-        Message::User(UserMessage { content, timestamp: Timestamp::default() })
+        Message::User(UserMessage::new(content))
     }
 
     /// A block of a prompt or of a tool's result.

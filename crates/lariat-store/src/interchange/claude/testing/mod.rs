@@ -186,7 +186,7 @@ pub(super) fn expected(file: &[u8]) -> Spoken {
         }
         if !words.is_empty() {
             let content = words.iter().map(content_of).collect();
-            messages.push(message(Message::User(UserMessage { content, timestamp: Default::default() })));
+            messages.push(message(Message::User(UserMessage::new(content))));
         }
     }
     let (transcript, _) = Transcript::repaired(messages);

@@ -3,7 +3,11 @@
 //! Owns the token estimate, the tracker that combines it with what providers report, the compaction contract and the
 //! built-in tiers that need no model. Invariant: tracking costs the same per message at any length.
 
+mod notes;
+
 use serde_json::Value;
+
+pub use notes::{ContextSource, Note, NotesQuery, Told};
 
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;

@@ -1,0 +1,42 @@
+//! Asking what the model should be told before its next reply.
+//!
+//! Once per turn, after its prompts and before room is made. What is told is recorded as messages, so a crash in between
+//! asks again and finds what was told already.
+
+use std::sync::Arc;
+
+use super::effect::OpId;
+use super::{Activity, Effect, Run};
+use crate::context::Note;
+use crate::message::AgentMessage;
+
+impl Run {
+    pub(super) fn wants_notes(&self) -> bool {
+        self.config.has_notes && !self.entry.consulted
+    }
+
+    pub(super) fn consult(&mut self) {
+        let op = self.op();
+        self.activity = Activity::Consulting { op };
+        let turn_index = self.state.turn.as_ref().map_or(0, |turn| turn.index);
+        let (window, told) = (self.state.transcript.window(), self.state.told.clone());
+        self.out.push_back(Effect::Consult { op, window, told, turn_index });
+    }
+
+    pub(super) fn on_consulted(&mut self, op: OpId, notes: Vec<Note>) {
+        if !matches!(self.activity, Activity::Consulting { op: waiting } if waiting == op) {
+            return;
+        }
+        self.activity = Activity::None;
+        self.entry.consulted = true;
+        for Note { section, text } in notes.into_iter().filter(|note| !note.text.trim().is_empty()) {
+            let mut message = AgentMessage::note(section, text);
+            message.assign_id(|| self.message_id());
+            self.stamp_message(&mut message);
+            if let AgentMessage::Llm(llm) = &mut message {
+                llm.turn_id = self.turn_id();
+            }
+            self.record_message(Arc::new(message));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What the model is told between its replies.
+
+use super::catalogue;
+use super::story::*;
+use super::truths;
+use crate::event::RunOutcome;
+
+#[test]
+fn a_note_comes_after_the_prompt_and_is_told_once() {
+    let harness = catalogue::noted().play();
+    assert_eq!(harness.conversation().get(1).map(String::as_str), Some("user: It is Monday."));
+    let told = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
+    assert_eq!(told, 1, "it did not change");
+    assert_eq!(harness.count("effect Consult"), harness.count("effect CallModel"));
+    assert!(harness.is_before("effect Consult", "effect CallModel"));
+    truths::check(&harness);
+}
+
+#[test]
+fn what_compaction_took_out_is_told_again() {
+    let harness = catalogue::noted_and_compacted().play();
+    assert!(harness.logged("event Compaction"));
+    let last = harness.sent.last().unwrap();
+    assert!(last.iter().any(|message| message.note_section() == Some("date")));
+    truths::check(&harness);
+}
+
+#[test]
+fn a_source_that_hangs_does_not_keep_a_run_from_being_cancelled() {
+    let harness = catalogue::noted().when("effect Consult", Say::Cancel).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    truths::check(&harness);
+}
