@@ -116,6 +116,7 @@ const fn is_the_machines(event: &AgentEvent) -> bool {
                 | AgentEvent::Rewound { .. }
                 | AgentEvent::Learned(_)
                 | AgentEvent::Unlearned { .. }
+                | AgentEvent::PromptAssembled { .. }
                 | AgentEvent::GoalChanged(_)
                 | AgentEvent::EventLost { .. }
                 | AgentEvent::BudgetWarning { .. }

@@ -3,6 +3,7 @@
 //! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
 //! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
 //! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
+//! - [`prompt`] is what a model is told besides the conversation: sections of its system prompt, and notes.
 //! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
 //!
 //! Models, tools and stores come in through the contracts of `lariat-core`.
@@ -12,6 +13,7 @@ pub mod drive;
 pub mod gate;
 pub mod memory;
 pub mod observe;
+pub mod prompt;
 pub mod system;
 
 pub use agent::{

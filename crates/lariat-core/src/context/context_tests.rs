@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::id::MessageId;
-use crate::message::{AssistantMessage, StopReason, ToolResultMessage};
+use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessage};
 use crate::time::Timestamp;
 use crate::transcript::Transcript;
 

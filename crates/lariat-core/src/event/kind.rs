@@ -12,6 +12,7 @@ use super::about::{Description, Goal, Learning};
 use super::reference::{ArgsRef, MessageRef, Recorded};
 use crate::id::{AgentId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
+use crate::model::PromptSection;
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::tool::ToolResult;
 use crate::transcript::Repair;
@@ -175,6 +176,12 @@ pub enum AgentEvent {
     MessageRemoved {
         /// Which.
         message_id: MessageId,
+    },
+    /// The system prompt of the session was put together. It stays as it is from now on: what changes later is told in
+    /// notes.
+    PromptAssembled {
+        /// Its sections, in the order they are sent.
+        sections: Arc<[PromptSection]>,
     },
     /// A person is asked whether a call may run.
     PermissionRequired {
@@ -368,6 +375,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "MessageQueued",
     "MessagesImported",
     "MessageRemoved",
+    "PromptAssembled",
     "PermissionRequired",
     "PermissionDecided",
     "PlanChangeQueued",

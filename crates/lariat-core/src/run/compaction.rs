@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::effect::OpId;
 use super::{Activity, Effect, Run};
-use crate::context::{Compacted, ContextTracker};
+use crate::context::Compacted;
 use crate::event::{AgentEvent, CompactionCause};
 use crate::planted::{Planted, planted};
+use crate::transcript::Window;
 
 /// Compactions that did not help, after which it is not tried again until one does.
 const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
@@ -20,7 +21,12 @@ impl Run {
         let Some(context) = &self.config.context else { return false };
         !self.entry.threshold_tried
             && self.state.refused_compactions < REFUSALS_BEFORE_GIVING_UP
-            && self.state.tracker.used() > context.threshold()
+            && self.tokens() > context.threshold()
+    }
+
+    /// Tokens of the next request, as far as anybody knows.
+    fn tokens(&self) -> u64 {
+        self.context_tokens().unwrap_or_default()
     }
 
     pub(super) fn may_compact_overflow(&self) -> bool {
@@ -32,7 +38,7 @@ impl Run {
         let op = self.op();
         let window = self.state.transcript.window();
         self.activity = Activity::Compacting { op, cause };
-        self.out.push_back(Effect::Compact { op, window, cause, tokens: self.state.tracker.used() });
+        self.out.push_back(Effect::Compact { op, window, cause, tokens: self.tokens() });
     }
 
     pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
@@ -41,10 +47,11 @@ impl Run {
             return;
         }
         self.activity = Activity::None;
-        let context = self.config.context.as_ref();
-        let before = ContextTracker::of(&self.state.transcript.window(), context).used();
+        let measure =
+            |window: &Window| self.state.tracker.as_ref().map_or(0, |tracker| tracker.measure(window));
+        let before = measure(&self.state.transcript.window());
         let overlaid = self.state.transcript.overlaid(&compacted.edits);
-        let after = overlaid.map(|transcript| ContextTracker::of(&transcript.window(), context).used());
+        let after = overlaid.map(|transcript| measure(&transcript.window()));
         let refusal = match after {
             _ if compacted.refused.is_some() => compacted.refused,
             Err(why) => Some(why.to_string()),

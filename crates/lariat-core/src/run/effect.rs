@@ -14,6 +14,7 @@ use crate::hooks::Moment;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::permission::PermissionRequest;
+use crate::session::SessionMemory;
 use crate::time::Timestamp;
 use crate::transcript::Window;
 use crate::usage::Usage;
@@ -65,6 +66,8 @@ pub enum Effect {
         window: Window,
         /// What was told and is still in it.
         told: Told,
+        /// What the session remembers besides it.
+        memory: Box<SessionMemory>,
         /// The turn.
         turn_index: u32,
     },

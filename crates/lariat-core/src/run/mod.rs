@@ -144,7 +144,7 @@ impl Run {
     ) -> Result<Self, StartError> {
         Self::check(&transcript, &prompts)?;
         let entry = Entry { prompts, ..Entry::default() };
-        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript, None), entry))
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), entry))
     }
 
     /// Whether a loop can be started on a conversation with these prompts.
@@ -182,7 +182,9 @@ impl Run {
         mut state: LoopState,
         entry: Entry,
     ) -> Self {
-        state.track(config.context.as_ref());
+        if state.tracker.is_none() {
+            state.track(&config);
+        }
         if config.has_notes {
             state.read_notes();
         }
@@ -208,6 +210,11 @@ impl Run {
     /// What the session remembered before this loop comes along.
     pub fn remember(&mut self, memory: SessionMemory) {
         self.memory = memory;
+    }
+
+    /// What the session remembers besides its conversation.
+    pub const fn memory(&self) -> &SessionMemory {
+        &self.memory
     }
 
     /// Messages left in the queues by an earlier loop come along; their content is journaled already.
@@ -272,6 +279,11 @@ impl Run {
     /// What the loop used so far.
     pub const fn usage(&self) -> &Usage {
         &self.state.usage
+    }
+
+    /// Tokens the next request will take, as far as anybody knows; `None` when no window is configured.
+    pub fn context_tokens(&self) -> Option<u64> {
+        self.state.tracker.as_ref().map(|tracker| tracker.used())
     }
 
     /// Turns begun so far.

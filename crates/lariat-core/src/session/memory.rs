@@ -1,16 +1,20 @@
-//! What a session remembers besides its conversation: answers that still count, and changes that wait for a decision.
+//! What a session remembers besides its conversation: answers that still count, changes that wait for a decision, its
+//! system prompt, what it works towards and what failed.
 //!
-//! Owns two folds over the journal. They go with snapshots, so that neither is lost when the events before one are not
-//! read any more.
+//! Owns folds over the journal. They go with snapshots, so that none is lost when the events before one are not read any
+//! more.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::content::ToolCall;
-use crate::event::AgentEvent;
+use crate::content::{ToolCall, joined_text};
+use crate::event::{AgentEvent, Goal, GoalStatus};
 use crate::id::ToolCallId;
+use crate::message::AgentMessage;
+use crate::model::PromptSection;
 use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
+use crate::session::failures::{Failure, Failures};
 
 /// A question with its answer.
 pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
@@ -20,6 +24,12 @@ pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
 pub struct SessionMemory {
     answers: Vec<Answered>,
     plan: Vec<QueuedChange>,
+    /// The system prompt, once it was put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<Arc<[PromptSection]>>,
+    /// What it works towards, and how far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<Box<Work>>,
     /// Questions that are not answered.
     #[serde(skip)]
     asked: Vec<Arc<PermissionRequest>>,
@@ -27,6 +37,18 @@ pub struct SessionMemory {
     #[serde(skip)]
     calls: Vec<Arc<ToolCall>>,
 }
+
+/// What a session works towards, and how far it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Work {
+    goals: Vec<Goal>,
+    todo: Option<Arc<str>>,
+    failures: Failures,
+}
+
+/// The tool whose newest result is the list of what is to be done.
+const TODO: &str = "todo";
 
 /// A change that plan mode queued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,10 +77,17 @@ impl SessionMemory {
                 }
             }
             AgentEvent::MessageEnd { message } => {
-                let Some(reply) = message.shared().and_then(|message| message.as_assistant()) else { return };
-                self.calls = reply.tool_calls().cloned().collect();
-                let begun = |id: &ToolCallId| self.calls.iter().any(|call| call.id == carried(id));
-                self.plan.retain(|change| !begun(&change.call.id));
+                if let Some(message) = message.shared() {
+                    self.apply_message(message);
+                }
+            }
+            AgentEvent::PromptAssembled { sections } => self.prompt = Some(Arc::clone(sections)),
+            AgentEvent::GoalChanged(goal) => {
+                let goals = &mut self.work.get_or_insert_default().goals;
+                goals.retain(|known| known.goal_id != goal.goal_id);
+                if goal.status == GoalStatus::Active {
+                    goals.push(Goal::clone(goal));
+                }
             }
             AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
                 let Some(call) = self.calls.iter().find(|call| call.id == *tool_call_id) else { return };
@@ -74,6 +103,42 @@ impl SessionMemory {
             }
             _ => {}
         }
+    }
+
+    fn apply_message(&mut self, message: &AgentMessage) {
+        if let Some(reply) = message.as_assistant() {
+            self.calls = reply.tool_calls().cloned().collect();
+            let begun = |id: &ToolCallId| self.calls.iter().any(|call| call.id == carried(id));
+            self.plan.retain(|change| !begun(&change.call.id));
+        }
+        let Some(result) = message.as_tool_result() else { return };
+        let call = self.calls.iter().find(|call| call.id == result.tool_call_id);
+        if result.is_error || self.work.as_ref().is_some_and(|work| !work.failures.is_empty()) {
+            self.work.get_or_insert_default().failures.apply(result, call.map(|call| &**call));
+        }
+        if result.tool_name == TODO && !result.is_error {
+            self.work.get_or_insert_default().todo = Some(joined_text(&result.content).into());
+        }
+    }
+
+    /// The sections of the system prompt, once it was put together.
+    pub const fn prompt(&self) -> Option<&Arc<[PromptSection]>> {
+        self.prompt.as_ref()
+    }
+
+    /// What the session works towards: goals that are neither reached nor given up.
+    pub fn goals(&self) -> &[Goal] {
+        self.work.as_ref().map_or(&[], |work| &work.goals)
+    }
+
+    /// The newest list of what is to be done, as its tool told it.
+    pub fn todo(&self) -> Option<&str> {
+        self.work.as_ref()?.todo.as_deref()
+    }
+
+    /// What was tried and failed, and has not worked since.
+    pub fn failures(&self) -> &[Failure] {
+        self.work.as_ref().map_or(&[], |work| work.failures.list())
     }
 
     /// Answers that count for longer than one call, with their questions.

@@ -26,6 +26,9 @@ use super::handle::{Agent, Parts};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
+use crate::prompt::{
+    BaseSection, FailureEvidence, ModeNotes, Notes, Place, Recitation, Section, SectionSource, Sections,
+};
 use crate::system::{SystemClock, SystemEntropy};
 
 /// Watches every event of an agent's runs.
@@ -42,7 +45,8 @@ pub struct AgentBuilder {
     secrets: Vec<(String, ApiKey)>,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
-    notes: Option<Arc<dyn ContextSource>>,
+    sections: Sections,
+    notes: Notes,
     compaction: Arc<dyn CompactionStrategy>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
@@ -55,6 +59,7 @@ pub struct AgentBuilder {
     config_id: Option<String>,
     callback: Option<Callback>,
     broadcast: Option<usize>,
+    standard: bool,
 }
 
 impl Default for AgentBuilder {
@@ -70,7 +75,8 @@ impl Default for AgentBuilder {
             secrets: Vec::new(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
-            notes: None,
+            sections: Sections::default(),
+            notes: Notes::default(),
             compaction: Arc::new(TieredCompaction),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
@@ -83,6 +89,7 @@ impl Default for AgentBuilder {
             config_id: None,
             callback: None,
             broadcast: None,
+            standard: false,
         }
     }
 }
@@ -106,10 +113,30 @@ impl AgentBuilder {
         self
     }
 
-    /// The system prompt.
+    /// The system prompt: a text that is sent as it is. Where there are sections, too, it is the first of them.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.request.system_prompt = prompt.into();
+        self.request.system_prompt = prompt.into().into();
         self
+    }
+
+    /// Adds a section of the system prompt. It is put together when a session's first request is made, journaled, and
+    /// not changed after that: what comes out differently later is told in a note.
+    pub fn section(self, section: Section) -> Self {
+        self.sections(section)
+    }
+
+    /// Adds somebody who knows sections of the system prompt.
+    pub fn sections(mut self, source: impl SectionSource + 'static) -> Self {
+        self.sections.add(source);
+        self
+    }
+
+    /// Tells the model what an agent of ours should know: the base prompt for the tools it has, and notes about its mode,
+    /// about what is still to be done and about what failed.
+    pub fn standard_context(mut self) -> Self {
+        self.sections.add(BaseSection);
+        self.standard = true;
+        self.context_source(Recitation::default()).context_source(FailureEvidence::default())
     }
 
     /// How hard the model thinks.
@@ -209,9 +236,9 @@ impl AgentBuilder {
         self
     }
 
-    /// Knows what the model should be told between its replies: memory files, facts, the open plan.
+    /// Adds somebody who knows what the model should be told between its replies: memory files, facts, the open plan.
     pub fn context_source(mut self, source: impl ContextSource + 'static) -> Self {
-        self.notes = Some(Arc::new(source));
+        self.notes.add(source);
         self
     }
 
@@ -333,6 +360,15 @@ impl AgentBuilder {
         if self.policy.plans() {
             self.tools.push(Arc::new(ProposeChange));
         }
+        if self.standard {
+            self.notes.add(ModeNotes::new(Arc::clone(&self.policy)));
+        }
+        let mut sections = Sections::default();
+        if !self.sections.is_empty() {
+            // The caller's own words come first.
+            sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
+            sections.add_all(self.sections);
+        }
         let redactor = redactor(&self.request, &self.secrets);
         let ports = Ports {
             model: self.model.ok_or(BuildError::NoModel)?,
@@ -343,7 +379,8 @@ impl AgentBuilder {
             redactor,
             hooks: self.hooks,
             filters: self.filters,
-            notes: self.notes,
+            sections: (!sections.is_empty()).then(|| Arc::new(sections)),
+            notes: (!self.notes.is_empty()).then(|| Arc::new(self.notes) as Arc<dyn ContextSource>),
             compaction: self.compaction,
             clock: self.clock,
             entropy: self.entropy,

@@ -3,6 +3,8 @@
 //! Owns the current context, whether a run has it, and what may be done meanwhile. Cheap to clone; all clones are the
 //! same agent. Invariant: at most one run has the context at a time.
 
+mod about;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +31,7 @@ use super::pump::{EventSender, Over, pump};
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
+use crate::prompt::PromptSlot;
 
 /// An agent with a session. Made by [`Agent::builder`].
 #[derive(Clone)]
@@ -50,6 +53,8 @@ struct State {
     /// `None` while a run has it.
     context: Option<AgentContext>,
     journal: Arc<Journal>,
+    /// The session's own system prompt, once it is known.
+    prompt: PromptSlot,
     running: Option<Running>,
     waiting: VecDeque<(QueueKind, AgentMessage)>,
     /// The conversation as it was before the run.
@@ -120,6 +125,7 @@ impl Agent {
         ));
         let context = AgentContext::new(agent_id.clone(), Arc::clone(&journal));
         let state = State {
+            prompt: context.prompt().clone(),
             context: Some(context),
             journal,
             running: None,
@@ -336,6 +342,7 @@ impl Agent {
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
         let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).cleared();
+        state.prompt = fresh.prompt().clone();
         // What the last run did not read any more is still to be said.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());
         state.waiting.extend(unsent.unwrap_or_default());
@@ -374,11 +381,12 @@ impl Agent {
 
     /// The conversation; while a run is going on, as it was before.
     pub fn messages(&self) -> Vec<SharedMessage> {
-        let window = {
-            let state = self.state();
-            state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
-        };
-        window.iter().cloned().collect()
+        self.window().iter().cloned().collect()
+    }
+
+    fn window(&self) -> Window {
+        let state = self.state();
+        state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
     }
 
     /// The conversation as JSON.

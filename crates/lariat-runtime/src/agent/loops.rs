@@ -105,6 +105,7 @@ pub(super) async fn recover(
     let Journaled { fold, snapshot, events } = context.read().await?;
     context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
+    Box::pin(context.know_prompt(config)).await;
     let recovered = Run::recover_from(config.run.clone(), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());
     let output = drive(run, context, config, cancel, started).await?;
@@ -128,6 +129,7 @@ async fn drive(
         let _ = handle.queue(queue, message);
     }
     started(handle.clone());
+    let driver = driver.with_prompt(context.prompt().clone());
     let driver = driver.opened(context.greet(&config.ports, &cancel).await);
     let driven = Box::pin(driver.drive()).await.inspect_err(|_| context.take_back(handle.close()))?;
     let output = AgentOutput::of(loop_id.clone(), &driven);

@@ -16,6 +16,7 @@ use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,
 };
+use crate::model::{Place, PromptSection};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
 use crate::tool::ToolResult;
@@ -210,6 +211,9 @@ fn samples() -> Vec<AgentEvent> {
             tags: vec!["build".into()],
         })),
         AgentEvent::Unlearned { learning_id: "l1".into() },
+        AgentEvent::PromptAssembled {
+            sections: vec![PromptSection::new("base", Place::Static, "Be brief.")].into(),
+        },
         AgentEvent::GoalChanged(Box::new(Goal {
             goal_id: "g1".into(),
             text: "all tests pass".into(),
@@ -273,6 +277,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::MessageQueued { .. }
         | AgentEvent::MessagesImported { .. }
         | AgentEvent::MessageRemoved { .. }
+        | AgentEvent::PromptAssembled { .. }
         | AgentEvent::PermissionRequired { .. }
         | AgentEvent::PermissionDecided { .. }
         | AgentEvent::PlanChangeQueued { .. }

@@ -22,7 +22,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
-use lariat_core::model::RequestMemo;
+use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
@@ -42,6 +42,7 @@ use super::questions::Questions;
 use super::redaction;
 use super::timers::Timers;
 use super::tool_call::{self, Granted, ToolLeash};
+use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
 pub struct Driver {
@@ -74,6 +75,8 @@ pub struct Driver {
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
+    /// The session's own system prompt.
+    prompt: Option<PromptSlot>,
 }
 
 /// What a job came to.
@@ -172,6 +175,7 @@ impl Driver {
             unread: Vec::new(),
             opening: Opening::default(),
             remarked: false,
+            prompt: None,
         };
         (driver, handle)
     }
@@ -180,6 +184,20 @@ impl Driver {
     pub(crate) fn opened(mut self, opening: Opening) -> Self {
         self.opening = opening;
         self
+    }
+
+    /// Sends the session's own system prompt, once it is known.
+    pub(crate) fn with_prompt(mut self, prompt: PromptSlot) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+
+    fn session_prompt(&self) -> Option<&SessionPrompt> {
+        self.prompt.as_ref()?.get()
+    }
+
+    fn system_prompt(&self) -> Option<&SystemPrompt> {
+        self.session_prompt().map(SessionPrompt::system)
     }
 
     /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
@@ -292,11 +310,13 @@ impl Driver {
                 // A policy that panics does not get the model more than reading.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
                 let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
-                let request = self.ports.request.with(window, tools, candidate, &self.memo);
+                let request =
+                    self.ports.request.with(window, tools, candidate, &self.memo, self.system_prompt());
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
-            Effect::Consult { op, window, told, turn_index } => {
-                let query = NotesQuery::new(window, told, turn_index, self.ports.clock.now());
+            Effect::Consult { op, window, told, memory, turn_index } => {
+                let query =
+                    NotesQuery::new(window, told, turn_index, self.ports.clock.now()).with_memory(memory);
                 self.consult(op, query);
             }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
