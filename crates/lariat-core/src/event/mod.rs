@@ -10,6 +10,7 @@ mod kind;
 mod record;
 mod reference;
 mod resolve;
+mod seed;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ pub use kind::{
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};
 pub use resolve::Resolver;
+pub use seed::{SEED_NAMES, SeedTold, seed_name};
 
 /// An event as it is shared between journal and observers.
 pub type Event = std::sync::Arc<EventRecord>;

@@ -23,9 +23,11 @@ use lariat_guard::redact::Redactor;
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
+use super::launch::Watchers;
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
+use crate::observe::Observer;
 use crate::prompt::{
     BaseSection, FailureEvidence, ModeNotes, Notes, Place, Recitation, Section, SectionSource, Sections,
 };
@@ -58,8 +60,11 @@ pub struct AgentBuilder {
     session_id: Option<SessionId>,
     config_id: Option<String>,
     callback: Option<Callback>,
+    observers: Vec<Arc<dyn Observer>>,
     broadcast: Option<usize>,
     standard: bool,
+    #[cfg(feature = "typed")]
+    answer_retries: u32,
 }
 
 impl Default for AgentBuilder {
@@ -88,8 +93,11 @@ impl Default for AgentBuilder {
             session_id: None,
             config_id: None,
             callback: None,
+            observers: Vec::new(),
             broadcast: None,
             standard: false,
+            #[cfg(feature = "typed")]
+            answer_retries: crate::typed::ANSWER_RETRIES,
         }
     }
 }
@@ -326,6 +334,20 @@ impl AgentBuilder {
         self
     }
 
+    /// Shows every event of every run to an observer: a trace file, an exporter. Observers may be shared by agents.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// How often a model is told what is wrong with an answer that does not have its form, and asked again
+    /// ([`Agent::run_typed`]). The default is 2.
+    #[cfg(feature = "typed")]
+    pub const fn answer_retries(mut self, retries: u32) -> Self {
+        self.answer_retries = retries;
+        self
+    }
+
     /// Lets any number of consumers [`Agent::subscribe`], each with room for this many waiting events.
     pub const fn enable_broadcast(mut self, capacity: usize) -> Self {
         self.broadcast = Some(capacity);
@@ -392,8 +414,10 @@ impl AgentBuilder {
             journal: self.journal,
             agent_id: self.agent_id,
             session_id: self.session_id,
-            callback: self.callback,
+            watchers: Watchers { callback: self.callback, observers: self.observers.into() },
             broadcast: self.broadcast,
+            #[cfg(feature = "typed")]
+            answer_retries: self.answer_retries,
         }))
     }
 }

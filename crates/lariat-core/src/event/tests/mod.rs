@@ -2,6 +2,7 @@
 
 mod names;
 mod resolver;
+mod seed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

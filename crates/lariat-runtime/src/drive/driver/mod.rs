@@ -31,6 +31,7 @@ use lariat_core::tool::Access;
 
 use publish::{Placed, queued};
 
+use super::changes::Changes;
 use super::gate;
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -77,6 +78,7 @@ pub struct Driver {
     remarked: bool,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
+    changes: Changes,
 }
 
 /// What a job came to.
@@ -128,6 +130,8 @@ pub struct Driven {
     pub unread: Vec<(QueueKind, AgentMessage)>,
     /// What hooks said at the beginning of the session was told to the model.
     pub(crate) remarked: bool,
+    /// The files that tools changed.
+    pub(crate) changes: Changes,
 }
 
 /// Why a run could not be driven to its end. It can be recovered from its journal.
@@ -176,13 +180,14 @@ impl Driver {
             opening: Opening::default(),
             remarked: false,
             prompt: None,
+            changes: Changes::default(),
         };
         (driver, handle)
     }
 
-    /// Begins with what hooks said at the beginning of the session.
-    pub(crate) fn opened(mut self, opening: Opening) -> Self {
-        self.opening = opening;
+    /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
+    pub(crate) fn opened(mut self, opening: Opening, changes: Changes) -> Self {
+        (self.opening, self.changes) = (opening, changes);
         self
     }
 
@@ -215,9 +220,9 @@ impl Driver {
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                let Self { run, messages, handle, mut unread, remarked, .. } = self;
+                let Self { run, messages, handle, mut unread, remarked, changes, .. } = self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked });
+                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
                 Happening::Input(input) => self.feed(input),
