@@ -4,6 +4,7 @@
 //! same agent. Invariant: at most one run has the context at a time.
 
 mod about;
+mod room;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -421,7 +422,7 @@ impl Agent {
     /// When the agent is running, or its journal cannot be read.
     pub async fn plan(&self) -> Result<Plan, AgentError> {
         let ports = Arc::clone(&self.shared.config.ports);
-        self.borrow(async |context| Ok(Plan::review(context.plan().await?, &ports).await)).await
+        self.borrow(async |context, _| Ok(Plan::review(context.plan().await?, &ports).await)).await
     }
 
     /// Records what was decided about a plan, carries out what was approved, in order, and lets the model go on from
@@ -445,7 +446,7 @@ impl Agent {
     /// When the agent is running, or its journal cannot be written.
     pub async fn drop_plan(&self) -> Result<(), AgentError> {
         let config = &self.shared.config;
-        self.borrow(async |context| {
+        self.borrow(async |context, _| {
             let queued = context.plan().await?.iter().map(|change| change.call.id.clone()).collect();
             Ok(context.decide(config, Vec::new(), queued).await?)
         })

@@ -127,8 +127,7 @@ async fn drive(
 ) -> Result<AgentOutput, AgentError> {
     let loop_id = run.loop_id().clone();
     let journal = context.journal().clone();
-    let (driver, handle) =
-        Driver::new(config.ports.clone(), config.run.clone(), journal, run, cancel.clone());
+    let (driver, handle) = Driver::new(config.ports.clone(), journal, run, cancel.clone());
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }

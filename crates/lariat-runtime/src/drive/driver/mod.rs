@@ -17,7 +17,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::{CancellationToken, Cancelled};
-use lariat_core::context::{CompactionQuery, NotesQuery};
+use lariat_core::context::NotesQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
@@ -25,7 +25,7 @@ use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
-use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
+use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
@@ -48,7 +48,6 @@ use crate::prompt::{PromptSlot, SessionPrompt};
 /// Drives one run to its end.
 pub struct Driver {
     ports: Arc<Ports>,
-    config: Arc<RunConfig>,
     journal: Arc<Journal>,
     run: Run,
     handle: RunHandle,
@@ -147,7 +146,6 @@ impl Driver {
     /// A driver for a run, and the handle to talk to it. `cancel` ends the run when it is triggered.
     pub fn new(
         ports: Arc<Ports>,
-        config: Arc<RunConfig>,
         journal: Arc<Journal>,
         run: Run,
         cancel: CancellationToken,
@@ -155,7 +153,6 @@ impl Driver {
         let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
         let driver = Self {
             ports,
-            config,
             journal,
             run,
             handle: handle.clone(),
@@ -325,10 +322,7 @@ impl Driver {
                 self.consult(op, query);
             }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
-            Effect::Compact { op, window, cause, tokens } => {
-                let config = self.config.context.clone().unwrap_or_default();
-                self.compact(op, CompactionQuery::new(window, cause, config, tokens));
-            }
+            Effect::Compact { op, query } => self.compact(op, *query),
             Effect::Abandon { op } => {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
@@ -363,7 +357,7 @@ impl Driver {
                 let (leash, job) = tool_call::start(
                     &self.ports,
                     Granted { call, args, shown },
-                    self.journal.session_id(),
+                    &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
                     &self.handle.cancel,
@@ -480,6 +474,7 @@ impl Driver {
             // Its last events are being written: it takes nothing in any more, and nothing may be lost.
             Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
             Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
+            Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
