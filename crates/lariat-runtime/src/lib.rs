@@ -3,7 +3,7 @@
 //! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
 //! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
 //! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
-//! - [`typed`] gives answers as Rust types and makes tools of functions; [`trace`] writes down what happened.
+//! - `typed`, behind its feature, gives answers as Rust types and makes tools of functions; [`trace`] writes down what happened.
 //! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
 //!
 //! Models, tools and stores come in through the contracts of `lariat-core`.
