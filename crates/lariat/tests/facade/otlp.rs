@@ -96,7 +96,8 @@ async fn run(config: OtlpConfig) -> Arc<Otlp> {
     });
     let breaks =
         FunctionTool::new("breaks", "d", |(): (), _: ToolContext| async { Err::<(), _>("words of a tool") });
-    let retry = RetryConfig { initial_delay_ms: 1, ..RetryConfig::default() };
+    let mut retry = RetryConfig::default();
+    retry.initial_delay_ms = 1;
     let agent = Agent::builder()
         .model(ScriptedModel::new(script))
         .tool(works)
