@@ -182,6 +182,7 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("hostile-repos-planted", proof::with_own_mistakes("repos", &words("--planted"))),
         Step::check("sdk", sdk::run),
         Step::check("servers", servers::run),
+        Step::command("tokens", proof::tokens(&words("--short"))),
         Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
         Step::command("bench-gate", Bench::parse(&words("gate --short"))?.command_line(workspace)),
         Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),

@@ -40,6 +40,12 @@ pub(crate) fn shell(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
+/// The proof of the token accounting, with the tokenizers that stand for the services' own.
+pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
+    CommandLine::cargo("run --locked -p lariat-testkit --features tokens --bin tokens --")
+        .with_arguments(arguments)
+}
+
 /// All of them, with their mistakes.
 pub(crate) fn clippy() -> CommandLine {
     CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features")
