@@ -6,8 +6,9 @@
 use bpe_openai::Tokenizer;
 use lariat_core::context::{CharacterClasses, TokenCounter};
 
-/// Bytes that are counted exactly, some 50 ms; what is longer goes on by estimate, corrected by what was counted.
-const EXACT_BYTES: usize = 1024 * 1024;
+/// Bytes that are counted exactly; what is longer goes on by estimate, corrected by what was counted. Most texts take
+/// 0.1 µs a byte, a row of dashes ten times that: so no text takes more than some 75 ms.
+const EXACT_BYTES: usize = 64 * 1024;
 
 /// Counts as the newer models of OpenAI do.
 ///
@@ -59,12 +60,12 @@ mod tests {
 
     #[test]
     fn a_megabyte_of_one_letter_is_counted_in_reasonable_time() {
-        for letter in ["a", " ", "\n", "漢", "ab", "0", "-", "\u{301}"] {
-            let text = letter.repeat((3 << 20) / letter.len());
+        for letter in ["a", " ", "\n", "漢", "ab", "0", "-", "=", "\u{301}"] {
+            let text = letter.repeat((1 << 20) / letter.len());
             let began = std::time::Instant::now();
             assert!(O200k.count(&text) > 0);
             // Generous: this is a build without optimisation, on a machine that does other work, too.
-            assert!(began.elapsed().as_secs() < 20, "{letter:?}: {:?}", began.elapsed());
+            assert!(began.elapsed().as_secs() < 5, "{letter:?}: {:?}", began.elapsed());
         }
     }
 }

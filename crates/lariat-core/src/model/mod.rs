@@ -38,7 +38,10 @@ pub trait StreamProvider: Send + Sync {
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream;
 
     /// Asks the service how many tokens a request would take. `None` where it cannot be asked.
-    fn count_tokens<'a>(&'a self, request: StreamConfig) -> BoxFuture<'a, Result<Option<u64>, ProviderError>> {
+    fn count_tokens<'a>(
+        &'a self,
+        request: StreamConfig,
+    ) -> BoxFuture<'a, Result<Option<u64>, ProviderError>> {
         let _ = request;
         Box::pin(std::future::ready(Ok(None)))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::Filtered;
+use super::super::{FallbackModel, Filtered};
 use super::harness::Harness;
 use super::story::*;
 use super::truths;
@@ -72,6 +72,7 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("overflow without room", overflowed_without_room),
         ("compaction at the threshold", compacted),
         ("compaction refused", compaction_refused),
+        ("counted by two models", counted),
         ("ids that repeat", repeated_ids),
         ("calls cut off", cut_off_calls),
         ("a pause", paused),
@@ -304,6 +305,25 @@ pub(super) fn in_small_window(turns: u128) -> Story {
         context.system_prompt_tokens = 0;
         config.context = Some(context);
     })
+}
+
+/// Two models report how large their requests were, each in tokens of its own.
+pub(super) fn counted() -> Story {
+    let story =
+        Story::new("count the words of this sentence, and then count them again").configured(|config| {
+            config.context = Some(ContextConfig::with_window(100_000));
+            config.retry = RetryConfig::none();
+            config.fallbacks = vec![FallbackModel { provider: "q".to_owned(), model: "n-1".to_owned() }];
+        });
+    let output = || Ok(ToolResult::text("a word, another word, and the next one after it ".repeat(20)));
+    let story = ["a", "b", "c", "d"].into_iter().fold(story, |story, call| story.output(call, output()));
+    story
+        .reply(using(calls(&["a"]), 5_000))
+        .reply(using(calls(&["b"]), 5_400))
+        .reply(using(calls(&["c"]), 5_800))
+        .reply(fails(network()))
+        .reply(using(calls(&["d"]), 9_000))
+        .reply(using(text("sixty"), 9_700))
 }
 
 pub(super) fn overflowed() -> Story {
