@@ -22,11 +22,8 @@ pub struct AgentOutput {
     pub loop_id: LoopId,
     /// Text of the last reply; empty when there was none.
     pub text: String,
-    /// The JSON of the last reply, when the run was asked for a form. Checked only by [`Agent::run_typed`] and
-    /// [`Agent::run_with_schema`].
-    ///
-    /// [`Agent::run_typed`]: super::Agent::run_typed
-    /// [`Agent::run_with_schema`]: super::Agent::run_with_schema
+    /// The JSON of the last reply, when the run was asked for a form. Checked against it only by
+    /// `Agent::run_typed` and `Agent::run_with_schema`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
     /// Why the model stopped last.

@@ -35,7 +35,7 @@ struct Node {
 #[test]
 fn a_type_becomes_the_part_of_a_schema_that_every_service_enforces() {
     let sent = enforceable(schema_of::<Order>());
-    assert_eq!(sent["required"], json!(["count", "urgent", "to", "when", "format"]));
+    assert_eq!(sent["required"], json!(["count", "format", "to", "urgent", "when"]));
     assert_eq!(sent["additionalProperties"], false);
     let count = &sent["properties"]["count"];
     assert_eq!(count["description"], "How many. (not negative, minimum: 1, maximum: 9)");

@@ -44,7 +44,7 @@ async fn an_answer_has_the_type_that_was_asked_for_and_the_next_run_has_no_form(
     let schema = requests[0].output_schema.as_ref().unwrap();
     assert_eq!(schema.name, "City");
     assert_eq!(schema.schema["additionalProperties"], false);
-    assert_eq!(schema.schema["required"], json!(["name", "people", "nickname"]));
+    assert_eq!(schema.schema["required"], json!(["name", "nickname", "people"]));
     assert_eq!(requests[1].output_schema, None);
     world.assert_valid();
 }
