@@ -66,7 +66,9 @@ impl Bench {
             .with_arguments([if is_short { "short" } else { "release" }])
             .with_arguments(["--locked", "-p", "lariat-testkit"])
             // The HTTP stack takes minutes to build; few of them need it.
-            .with_arguments((is_short && !HTTP.contains(&self.name.as_str())).then_some("--no-default-features"))
+            .with_arguments(
+                (is_short && !HTTP.contains(&self.name.as_str())).then_some("--no-default-features"),
+            )
             .with_arguments("--features store,tools".split(' '))
             .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)

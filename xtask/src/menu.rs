@@ -74,7 +74,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "mistakes [NAME]",
         "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
     ),
-    ("tokens [--short]", "predict the size of requests for services that count otherwise: within 5 % after three turns"),
+    (
+        "tokens [--short]",
+        "predict the size of requests for services that count otherwise: within 5 % after three turns",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",

@@ -12,7 +12,7 @@ use super::config::RunConfig;
 use super::effect::Effect;
 use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
 use crate::context::TrackerState;
-use crate::event::{LimitKind, MessageRef, QueueKind};
+use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
@@ -43,6 +43,10 @@ pub struct LoopSnapshot {
     repetition: Repetition,
     refused_compactions: u32,
     tracker: Option<TrackerState>,
+    #[serde(default)]
+    warned: bool,
+    #[serde(default)]
+    full: Option<Box<ContextFull>>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -104,6 +108,8 @@ impl LoopState {
             repetition: self.repetition,
             refused_compactions: self.refused_compactions,
             tracker: self.tracker.as_ref().map(|tracker| tracker.state().clone()),
+            warned: self.warned,
+            full: self.full.clone(),
             active,
             last_seen,
         }
@@ -144,6 +150,8 @@ impl LoopState {
         if let (Some(tracker), Some(saved)) = (&mut state.tracker, &saved.tracker) {
             tracker.restore(saved.clone());
         }
+        state.warned = saved.warned;
+        state.full.clone_from(&saved.full);
         state.set_clock(saved.active, saved.last_seen);
         state
     }

@@ -15,7 +15,8 @@ use super::config::RunConfig;
 use crate::content::{Content, ToolCall};
 use crate::context::{ContextTracker, Told};
 use crate::event::{
-    AgentEvent, CompactionCause, EventRecord, LimitKind, MessageRef, QueueKind, Recorded, RunOutcome,
+    AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, Recorded,
+    RunOutcome,
 };
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
@@ -54,6 +55,10 @@ pub(super) struct LoopState {
     pub(super) usage: Usage,
     pub(super) repetition: Repetition,
     pub(super) refused_compactions: u32,
+    /// People were warned that the window fills up, and no room was made since.
+    pub(super) warned: bool,
+    /// Why the conversation does not fit.
+    pub(super) full: Option<Box<ContextFull>>,
     pub(super) kept_going: KeptGoing,
     active: Duration,
     last_seen: Option<Timestamp>,
@@ -139,6 +144,8 @@ impl LoopState {
             usage: Usage::default(),
             repetition: Repetition::default(),
             refused_compactions: 0,
+            warned: false,
+            full: None,
             kept_going: KeptGoing::default(),
             active: Duration::ZERO,
             last_seen: None,
@@ -256,11 +263,14 @@ impl LoopState {
                     }
                 }
                 self.refused_compactions = 0;
+                self.warned = false;
                 self.count_overflow(*cause);
             }
             AgentEvent::ModelFallback { to, .. } => self.ask(Some(to)),
             // Going on begins with the configured model again.
             AgentEvent::LoopRecovered { .. } => self.ask(None),
+            AgentEvent::CompactionWarning { .. } => self.warned = true,
+            AgentEvent::ContextFull(full) => self.full = Some(full.clone()),
             AgentEvent::CompactionRefused { cause, usage, .. } => {
                 self.usage += *usage;
                 self.refused_compactions += 1;
