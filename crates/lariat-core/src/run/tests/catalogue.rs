@@ -334,7 +334,7 @@ pub(super) fn counted() -> Story {
 /// A conversation that fills its window to 86 %, and to more than 90 % after the first turn.
 fn filling() -> Story {
     let story = in_small_window(1).configured(|config| {
-        config.context.as_mut().unwrap().max_context_tokens = 600;
+        config.context.as_mut().unwrap().max_context_tokens = 490;
     });
     let story = story.output("a", Ok(ToolResult::text("seen ".repeat(30))));
     story.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
@@ -346,7 +346,7 @@ pub(super) fn prepared() -> Story {
 
 pub(super) fn prepared_at_the_end() -> Story {
     let story = in_small_window(1).configured(|config| {
-        config.context.as_mut().unwrap().max_context_tokens = 600;
+        config.context.as_mut().unwrap().max_context_tokens = 490;
     });
     story.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
 }
