@@ -6,6 +6,7 @@
 //! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
 
 mod about;
+mod full;
 mod kind;
 mod record;
 mod reference;
@@ -15,6 +16,7 @@ mod seed;
 mod tests;
 
 pub use about::{Description, Goal, GoalStatus, Learning};
+pub use full::{ContextFull, LargeMessage};
 pub use kind::{
     AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
     QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,

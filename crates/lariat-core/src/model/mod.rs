@@ -7,6 +7,7 @@
 mod error;
 mod identity;
 mod price;
+mod prompt;
 mod request;
 mod stream;
 
@@ -17,6 +18,7 @@ use futures_core::Stream;
 pub use error::{ErrorDetail, ProviderError};
 pub use identity::{ApiKey, ModelConfig};
 pub use price::{ModelCost, PriceTier, UsdPerMillion};
+pub use prompt::{Place, PromptSection, SystemPrompt};
 pub use request::{
     CacheConfig, CacheStrategy, CacheTtl, OutputSchema, RequestMemo, StreamConfig, ThinkingLevel, ToolChoice,
 };

@@ -4,6 +4,7 @@
 //! ([`SessionMemory`]) and the records of seed 002 ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is
 //! computed from events.
 
+mod failures;
 mod fold;
 mod memory;
 mod record;
@@ -11,6 +12,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+pub use failures::Failure;
 pub use fold::SessionFold;
 pub use memory::{Answered, QueuedChange, SessionMemory, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};

@@ -13,7 +13,7 @@ use crate::run::LoopSnapshot;
 use crate::session::SessionMemory;
 
 /// Version of the form. A snapshot of another version is no snapshot.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// What the first events of a journal come to, for whoever goes on from there.
 #[derive(Debug, Serialize, Deserialize)]

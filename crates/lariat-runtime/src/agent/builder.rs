@@ -7,7 +7,7 @@ use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
-use lariat_core::context::{CompactionStrategy, ContextSource, TieredCompaction};
+use lariat_core::context::{CompactionStrategy, ContextSource};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
@@ -24,10 +24,14 @@ use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
 use super::launch::Watchers;
+use crate::compaction::{Recall, Summarising};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
 use crate::observe::Observer;
+use crate::prompt::{
+    BaseSection, FailureEvidence, ModeNotes, Notes, Place, Recitation, Section, SectionSource, Sections,
+};
 use crate::system::{SystemClock, SystemEntropy};
 
 /// Watches every event of an agent's runs.
@@ -44,8 +48,10 @@ pub struct AgentBuilder {
     secrets: Vec<(String, ApiKey)>,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
-    notes: Option<Arc<dyn ContextSource>>,
-    compaction: Arc<dyn CompactionStrategy>,
+    sections: Sections,
+    notes: Notes,
+    compaction: Option<Arc<dyn CompactionStrategy>>,
+    compaction_model: Option<ModelConfig>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
     store: Option<Arc<dyn SessionStore>>,
@@ -58,6 +64,7 @@ pub struct AgentBuilder {
     callback: Option<Callback>,
     observers: Vec<Arc<dyn Observer>>,
     broadcast: Option<usize>,
+    standard: bool,
     #[cfg(feature = "typed")]
     answer_retries: u32,
 }
@@ -75,8 +82,10 @@ impl Default for AgentBuilder {
             secrets: Vec::new(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
-            notes: None,
-            compaction: Arc::new(TieredCompaction),
+            sections: Sections::default(),
+            notes: Notes::default(),
+            compaction: None,
+            compaction_model: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
             store: None,
@@ -89,6 +98,7 @@ impl Default for AgentBuilder {
             callback: None,
             observers: Vec::new(),
             broadcast: None,
+            standard: false,
             #[cfg(feature = "typed")]
             answer_retries: crate::typed::ANSWER_RETRIES,
         }
@@ -114,10 +124,30 @@ impl AgentBuilder {
         self
     }
 
-    /// The system prompt.
+    /// The system prompt: a text that is sent as it is. Where there are sections, too, it is the first of them.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.request.system_prompt = prompt.into();
+        self.request.system_prompt = prompt.into().into();
         self
+    }
+
+    /// Adds a section of the system prompt. It is put together when a session's first request is made, journaled, and
+    /// not changed after that: what comes out differently later is told in a note.
+    pub fn section(self, section: Section) -> Self {
+        self.sections(section)
+    }
+
+    /// Adds somebody who knows sections of the system prompt.
+    pub fn sections(mut self, source: impl SectionSource + 'static) -> Self {
+        self.sections.add(source);
+        self
+    }
+
+    /// Tells the model what an agent of ours should know: the base prompt for the tools it has, and notes about its mode,
+    /// about what is still to be done and about what failed.
+    pub fn standard_context(mut self) -> Self {
+        self.sections.add(BaseSection);
+        self.standard = true;
+        self.context_source(Recitation::default()).context_source(FailureEvidence::default())
     }
 
     /// How hard the model thinks.
@@ -217,15 +247,22 @@ impl AgentBuilder {
         self
     }
 
-    /// Knows what the model should be told between its replies: memory files, facts, the open plan.
+    /// Adds somebody who knows what the model should be told between its replies: memory files, facts, the open plan.
     pub fn context_source(mut self, source: impl ContextSource + 'static) -> Self {
-        self.notes = Some(Arc::new(source));
+        self.notes.add(source);
         self
     }
 
-    /// How room is made in the window.
+    /// How room is made in the window. The default clears old tool output first, then asks a model to summarise old
+    /// turns, and drops them where that fails or there is no time.
     pub fn compaction(mut self, strategy: impl CompactionStrategy + 'static) -> Self {
-        self.compaction = Arc::new(strategy);
+        self.compaction = Some(Arc::new(strategy));
+        self
+    }
+
+    /// Who summarises old turns, for example a cheaper model. The default is the agent's own model.
+    pub fn compaction_model(mut self, model: ModelConfig) -> Self {
+        self.compaction_model = Some(model);
         self
     }
 
@@ -355,9 +392,27 @@ impl AgentBuilder {
         if self.policy.plans() {
             self.tools.push(Arc::new(ProposeChange));
         }
-        let redactor = redactor(&self.request, &self.secrets);
+        if self.standard {
+            self.notes.add(ModeNotes::new(Arc::clone(&self.policy)));
+        }
+        let mut sections = Sections::default();
+        if !self.sections.is_empty() {
+            // The caller's own words come first.
+            sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
+            sections.add_all(self.sections);
+        }
+        let model = self.model.ok_or(BuildError::NoModel)?;
+        let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
+        if self.run.context.is_some() && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
+            self.tools.push(Arc::new(Recall));
+        }
+        let compaction = self.compaction.unwrap_or_else(|| {
+            let summariser =
+                self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
+            Arc::new(Summarising::new(Arc::clone(&model), summariser))
+        });
         let ports = Ports {
-            model: self.model.ok_or(BuildError::NoModel)?,
+            model,
             request: self.request,
             tools: ToolSet::new(self.tools),
             policy: self.policy,
@@ -365,8 +420,9 @@ impl AgentBuilder {
             redactor,
             hooks: self.hooks,
             filters: self.filters,
-            notes: self.notes,
-            compaction: self.compaction,
+            sections: (!sections.is_empty()).then(|| Arc::new(sections)),
+            notes: (!self.notes.is_empty()).then(|| Arc::new(self.notes) as Arc<dyn ContextSource>),
+            compaction,
             clock: self.clock,
             entropy: self.entropy,
             tool_grace: self.tool_grace,
@@ -386,8 +442,13 @@ impl AgentBuilder {
 }
 
 /// Knows the keys, headers and secret parts of addresses of every model besides the given secrets.
-fn redactor(request: &RequestTemplate, secrets: &[(String, ApiKey)]) -> Redactor {
-    let models = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+fn redactor(
+    request: &RequestTemplate,
+    summariser: Option<&ModelConfig>,
+    secrets: &[(String, ApiKey)],
+) -> Redactor {
+    let own = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+    let models = || own().map(|model| &**model).chain(summariser);
     let keys = models().filter_map(|model| Some(("API key".to_owned(), model.api_key.expose()?)));
     let headers = models().flat_map(|model| &model.headers);
     let headers = headers.map(|(name, value)| (format!("header {name}"), value.as_str()));

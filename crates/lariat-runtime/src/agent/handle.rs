@@ -3,6 +3,9 @@
 //! Owns the current context, whether a run has it, and what may be done meanwhile. Cheap to clone; all clones are the
 //! same agent. Invariant: at most one run has the context at a time.
 
+mod about;
+mod room;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +32,7 @@ use super::pump::{EventSender, Over};
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
 use crate::observe::Subscription;
+use crate::prompt::PromptSlot;
 
 /// An agent with a session. Made by [`Agent::builder`].
 #[derive(Clone)]
@@ -52,6 +56,8 @@ pub(super) struct State {
     /// `None` while a run has it.
     pub(super) context: Option<AgentContext>,
     pub(super) journal: Arc<Journal>,
+    /// The session's own system prompt, once it is known.
+    pub(super) prompt: PromptSlot,
     pub(super) running: Option<Running>,
     pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
     /// The conversation as it was before the run.
@@ -116,6 +122,7 @@ impl Agent {
         ));
         let context = AgentContext::new(agent_id.clone(), Arc::clone(&journal));
         let state = State {
+            prompt: context.prompt().clone(),
             context: Some(context),
             journal,
             running: None,
@@ -334,6 +341,7 @@ impl Agent {
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
         let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).cleared();
+        state.prompt = fresh.prompt().clone();
         // What the last run did not read any more is still to be said.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());
         state.waiting.extend(unsent.unwrap_or_default());
@@ -372,11 +380,12 @@ impl Agent {
 
     /// The conversation; while a run is going on, as it was before.
     pub fn messages(&self) -> Vec<SharedMessage> {
-        let window = {
-            let state = self.state();
-            state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
-        };
-        window.iter().cloned().collect()
+        self.window().iter().cloned().collect()
+    }
+
+    fn window(&self) -> Window {
+        let state = self.state();
+        state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
     }
 
     /// The conversation as JSON.
@@ -413,7 +422,7 @@ impl Agent {
     /// When the agent is running, or its journal cannot be read.
     pub async fn plan(&self) -> Result<Plan, AgentError> {
         let ports = Arc::clone(&self.shared.config.ports);
-        self.borrow(async |context| Ok(Plan::review(context.plan().await?, &ports).await)).await
+        self.borrow(async |context, _| Ok(Plan::review(context.plan().await?, &ports).await)).await
     }
 
     /// Records what was decided about a plan, carries out what was approved, in order, and lets the model go on from
@@ -437,7 +446,7 @@ impl Agent {
     /// When the agent is running, or its journal cannot be written.
     pub async fn drop_plan(&self) -> Result<(), AgentError> {
         let config = &self.shared.config;
-        self.borrow(async |context| {
+        self.borrow(async |context, _| {
             let queued = context.plan().await?.iter().map(|change| change.call.id.clone()).collect();
             Ok(context.decide(config, Vec::new(), queued).await?)
         })

@@ -180,22 +180,23 @@ impl Agent {
     /// Does something with the context that is not a run.
     pub(super) async fn borrow<T>(
         &self,
-        act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
+        act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
     ) -> Result<T, AgentError> {
         let (link, over) = (Arc::new(Link::default()), Over::default());
+        let cancel = CancellationToken::new();
         let context = {
             let mut state = self.state();
             let context = state.context.take().ok_or(AgentError::Busy)?;
             state.snapshot = context.messages();
-            let cancel = CancellationToken::new();
-            state.running = Some(Running { link: Arc::clone(&link), cancel, over: over.clone() });
+            let running = Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() };
+            state.running = Some(running);
             context
         };
         let published = over.clone();
         let mut loan =
             Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
         match &mut loan.context {
-            Some(context) => act(context).await,
+            Some(context) => act(context, cancel).await,
             None => Err(AgentError::TaskLost),
         }
     }

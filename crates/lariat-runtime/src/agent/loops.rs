@@ -105,6 +105,7 @@ pub(super) async fn recover(
     let Journaled { fold, snapshot, events } = context.read().await?;
     context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
+    Box::pin(context.know_prompt(config)).await;
     let recovered = Run::recover_from(config.run.clone(), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());
     let mut changes = Changes::default();
@@ -126,12 +127,12 @@ async fn drive(
 ) -> Result<AgentOutput, AgentError> {
     let loop_id = run.loop_id().clone();
     let journal = context.journal().clone();
-    let (driver, handle) =
-        Driver::new(config.ports.clone(), config.run.clone(), journal, run, cancel.clone());
+    let (driver, handle) = Driver::new(config.ports.clone(), journal, run, cancel.clone());
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
     started(handle.clone());
+    let driver = driver.with_prompt(context.prompt().clone());
     let clock = &config.ports.clock;
     let began = clock.now();
     let driver = driver.opened(context.greet(&config.ports, &cancel).await, changes);

@@ -5,6 +5,7 @@
 
 mod answer;
 mod builder;
+mod compact;
 mod context;
 mod error;
 mod farewell;
@@ -19,6 +20,7 @@ mod stream;
 #[cfg(feature = "typed")]
 pub(crate) use answer::read as read_answer;
 pub use builder::AgentBuilder;
+pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError};
 pub use handle::Agent;

@@ -8,6 +8,7 @@
 
 mod changes;
 mod driver;
+mod earlier;
 mod gate;
 mod handle;
 mod journal;

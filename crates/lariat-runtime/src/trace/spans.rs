@@ -330,8 +330,10 @@ impl OpenRun {
         let ended = ended.get("kind").and_then(Value::as_str).unwrap_or("unknown");
         span.attributes.extend([(genai::OUTCOME, ended.into()), (genai::TURNS, self.turns.into())]);
         span.attributes.extend(used(usage));
-        if let RunOutcome::Failed { error } = outcome {
-            span.fail(genai::error_type(error), error, content);
+        match outcome {
+            RunOutcome::Failed { error } => span.fail(genai::error_type(error), error, content),
+            RunOutcome::ContextFull(_) => span.fail("context_full", "", content),
+            _ => {}
         }
         self.measure_duration(&span, out);
         out(Telemetry::Span(Box::new(span)));

@@ -30,6 +30,7 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
         redactor: Redactor::default(),
         hooks: Arc::new(lariat_core::hooks::NoHooks),
         filters: Vec::new(),
+        sections: None,
         notes: None,
         compaction: Arc::new(lariat_core::context::TieredCompaction),
         clock: world.clock.clone(),

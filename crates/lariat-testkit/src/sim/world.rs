@@ -66,6 +66,7 @@ impl World {
             redactor: Redactor::default(),
             hooks: watch.clone(),
             filters: if random.chance(20) { vec![Arc::new(SeededFilter(random.bits()))] } else { Vec::new() },
+            sections: None,
             notes: None,
             compaction: Arc::new(TieredCompaction),
             clock: clock.shared(),

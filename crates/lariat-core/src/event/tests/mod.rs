@@ -17,6 +17,7 @@ use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,
 };
+use crate::model::{Place, PromptSection};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
 use crate::tool::ToolResult;
@@ -191,6 +192,15 @@ fn samples() -> Vec<AgentEvent> {
             tokens_after: 10,
             usage: cost,
         },
+        AgentEvent::CompactionWarning { tokens: 80, window: 100 },
+        AgentEvent::CompactionUndone { compaction: EventId::new(uuid::Uuid::from_u128(9)) },
+        AgentEvent::MessagePinned { message_id: message_id(1), pinned: true },
+        AgentEvent::ContextFull(Box::new(ContextFull::new(
+            120,
+            Some(100),
+            "nothing left".into(),
+            vec![LargeMessage::new(message_id(3), Some(tool_name()), 110)],
+        ))),
         AgentEvent::CompactionRefused {
             cause: CompactionCause::Threshold,
             reason: "too small".into(),
@@ -211,6 +221,9 @@ fn samples() -> Vec<AgentEvent> {
             tags: vec!["build".into()],
         })),
         AgentEvent::Unlearned { learning_id: "l1".into() },
+        AgentEvent::PromptAssembled {
+            sections: vec![PromptSection::new("base", Place::Static, "Be brief.")].into(),
+        },
         AgentEvent::GoalChanged(Box::new(Goal {
             goal_id: "g1".into(),
             text: "all tests pass".into(),
@@ -274,12 +287,17 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::MessageQueued { .. }
         | AgentEvent::MessagesImported { .. }
         | AgentEvent::MessageRemoved { .. }
+        | AgentEvent::PromptAssembled { .. }
         | AgentEvent::PermissionRequired { .. }
         | AgentEvent::PermissionDecided { .. }
         | AgentEvent::PlanChangeQueued { .. }
         | AgentEvent::PlanDecided { .. }
         | AgentEvent::Compaction { .. }
         | AgentEvent::CompactionRefused { .. }
+        | AgentEvent::CompactionWarning { .. }
+        | AgentEvent::CompactionUndone { .. }
+        | AgentEvent::MessagePinned { .. }
+        | AgentEvent::ContextFull(_)
         | AgentEvent::Checkpoint { .. }
         | AgentEvent::SessionDescribed(_)
         | AgentEvent::Rewound { .. }
@@ -348,6 +366,7 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
         "tags",
         "tip",
         "evidence",
+        "window",
     ];
     let envelope = ["v", "seq", "id", "timestamp", "loop_id", "type"];
     for event in samples() {

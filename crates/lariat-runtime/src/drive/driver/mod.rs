@@ -17,15 +17,15 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::{CancellationToken, Cancelled};
-use lariat_core::context::{CompactionQuery, NotesQuery};
+use lariat_core::context::NotesQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
-use lariat_core::model::RequestMemo;
+use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
-use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
+use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
@@ -43,11 +43,11 @@ use super::questions::Questions;
 use super::redaction;
 use super::timers::Timers;
 use super::tool_call::{self, Granted, ToolLeash};
+use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
 pub struct Driver {
     ports: Arc<Ports>,
-    config: Arc<RunConfig>,
     journal: Arc<Journal>,
     run: Run,
     handle: RunHandle,
@@ -75,6 +75,8 @@ pub struct Driver {
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
+    /// The session's own system prompt.
+    prompt: Option<PromptSlot>,
     changes: Changes,
 }
 
@@ -144,7 +146,6 @@ impl Driver {
     /// A driver for a run, and the handle to talk to it. `cancel` ends the run when it is triggered.
     pub fn new(
         ports: Arc<Ports>,
-        config: Arc<RunConfig>,
         journal: Arc<Journal>,
         run: Run,
         cancel: CancellationToken,
@@ -152,7 +153,6 @@ impl Driver {
         let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
         let driver = Self {
             ports,
-            config,
             journal,
             run,
             handle: handle.clone(),
@@ -176,6 +176,7 @@ impl Driver {
             unread: Vec::new(),
             opening: Opening::default(),
             remarked: false,
+            prompt: None,
             changes: Changes::default(),
         };
         (driver, handle)
@@ -185,6 +186,20 @@ impl Driver {
     pub(crate) fn opened(mut self, opening: Opening, changes: Changes) -> Self {
         (self.opening, self.changes) = (opening, changes);
         self
+    }
+
+    /// Sends the session's own system prompt, once it is known.
+    pub(crate) fn with_prompt(mut self, prompt: PromptSlot) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+
+    fn session_prompt(&self) -> Option<&SessionPrompt> {
+        self.prompt.as_ref()?.get()
+    }
+
+    fn system_prompt(&self) -> Option<&SystemPrompt> {
+        self.session_prompt().map(SessionPrompt::system)
     }
 
     /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
@@ -297,18 +312,17 @@ impl Driver {
                 // A policy that panics does not get the model more than reading.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
                 let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
-                let request = self.ports.request.with(window, tools, candidate, &self.memo);
+                let request =
+                    self.ports.request.with(window, tools, candidate, &self.memo, self.system_prompt());
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
-            Effect::Consult { op, window, told, turn_index } => {
-                let query = NotesQuery::new(window, told, turn_index, self.ports.clock.now());
+            Effect::Consult { op, window, told, memory, turn_index } => {
+                let query =
+                    NotesQuery::new(window, told, turn_index, self.ports.clock.now()).with_memory(memory);
                 self.consult(op, query);
             }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
-            Effect::Compact { op, window, cause, tokens } => {
-                let config = self.config.context.clone().unwrap_or_default();
-                self.compact(op, CompactionQuery::new(window, cause, config, tokens));
-            }
+            Effect::Compact { op, query } => self.compact(op, *query),
             Effect::Abandon { op } => {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
@@ -343,7 +357,7 @@ impl Driver {
                 let (leash, job) = tool_call::start(
                     &self.ports,
                     Granted { call, args, shown },
-                    self.journal.session_id(),
+                    &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
                     &self.handle.cancel,
@@ -460,6 +474,7 @@ impl Driver {
             // Its last events are being written: it takes nothing in any more, and nothing may be lost.
             Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
             Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
+            Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }

@@ -47,12 +47,13 @@ impl Driver {
 
     /// Asks what the model should be told. A source that panics has nothing to say.
     pub(super) fn consult(&mut self, op: OpId, query: NotesQuery) {
+        let mut notes = self.session_prompt().map_or_else(Vec::new, |prompt| prompt.drift(&query.told));
         let Some(source) = self.ports.notes.clone() else {
-            return self.feed(Input::Consulted { op, notes: Vec::new() });
+            return self.feed(Input::Consulted { op, notes });
         };
         let job = Box::pin(async move {
             let asking = AssertUnwindSafe(async { source.notes(query).await });
-            let notes = asking.catch_unwind().await.unwrap_or_default();
+            notes.extend(asking.catch_unwind().await.unwrap_or_default());
             Input::Consulted { op, notes }.into()
         });
         self.start_job(Some(JobKey::Op(op)), job);

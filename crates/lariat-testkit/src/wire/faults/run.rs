@@ -153,6 +153,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
         redactor: Redactor::default(),
         hooks: Arc::new(NoHooks),
         filters: Vec::new(),
+        sections: None,
         notes: None,
         compaction: Arc::new(TieredCompaction),
         clock: Arc::clone(&clock),
