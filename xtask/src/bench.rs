@@ -35,9 +35,8 @@ impl Bench {
 
     /// What must be built before.
     fn preparation(&self) -> Option<CommandLine> {
-        let build = CommandLine::cargo(
-            "build --release --locked -p lariat-testkit --features store,tools --bin bench",
-        );
+        let build =
+            CommandLine::cargo("build --release --locked -p lariat-testkit --features bench --bin bench");
         (self.name == PEERS).then_some(build)
     }
 
@@ -64,7 +63,7 @@ impl Bench {
             .with_arguments(["--locked", "-p", "lariat-testkit"])
             // The HTTP stack takes minutes to build; only one of them needs it.
             .with_arguments((is_short && self.name != "model").then_some("--no-default-features"))
-            .with_arguments("--features store,tools".split(' '))
+            .with_arguments("--features bench".split(' '))
             .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)
     }
@@ -84,7 +83,7 @@ mod tests {
     fn a_bench_runs_in_the_release_profile_and_a_short_one_in_its_own() {
         let line =
             |words: &[&str]| parse(words).unwrap().command_line(&Workspace::fake("target")).to_string();
-        let rest = "--features store,tools --bin bench -- machine";
+        let rest = "--features bench --bin bench -- machine";
         let kit = "--locked -p lariat-testkit";
         assert_eq!(line(&["machine"]), format!("cargo run --profile release {kit} {rest}"));
         assert_eq!(
