@@ -29,8 +29,7 @@ impl StreamProvider for Echo {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let print =
-        |event: &lariat::AgentEvent| event.text_delta().into_iter().for_each(|text| print!("[{text}]"));
+    let print = |event: &lariat::AgentEvent| print!("{}", event.text_delta().unwrap_or_default());
     let agent = Agent::builder().model(Echo).on_event(print).build()?;
     let output = agent.run("Nobody is here but us.").await?;
     println!("\n{} tokens, {:?}", output.usage.total(), output.outcome);
