@@ -38,6 +38,12 @@ pub(crate) fn shell(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
+/// The proof of the token accounting, with the tokenizers that stand for the services' own.
+pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
+    CommandLine::cargo("run --locked -p lariat-testkit --features tokens --bin tokens --")
+        .with_arguments(arguments)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{alone, one_of, shell, with_own_mistakes};

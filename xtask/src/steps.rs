@@ -44,6 +44,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("injections", "injections --count 300"),
     ("injections-planted", "injections --planted"),
     ("hostile-repos", "repos"),
+    ("tokens", "tokens --short"),
     ("hostile-repos-planted", "repos --planted"),
 ];
 

@@ -19,7 +19,7 @@ use crate::transcript::Window;
 /// A sample needs this many estimated tokens: in fewer, framing weighs more than the text.
 const SMALLEST_SAMPLE: u64 = 40;
 /// A sample of a whole request needs this many: services add some hundred tokens of their own.
-const SMALLEST_WHOLE: u64 = 500;
+const SMALLEST_WHOLE: u64 = 4_000;
 /// A report from before a compaction exceeds the estimate of what is left by a quarter at least (a compaction that
 /// saves less than a fifth is refused); estimates are better than that. In percent of the estimate.
 const STALE_PERCENT: u64 = 115;

@@ -10,7 +10,7 @@ use crate::config::{
 use crate::context::{CharacterClasses, ContextTracker, ImageTokens, TokenCounter};
 use crate::event::TurnTrigger;
 use crate::hooks::{HookInterest, MomentKind};
-use crate::tool::{AgentTool, ToolEffects};
+use crate::tool::{AgentTool, ToolDefinition, ToolEffects};
 
 /// Time without an event of a model stream after which it counts as broken. Longer than the limits of our own
 /// providers, which can tell a connection that is dead from a model that thinks: this one is for those that cannot.
@@ -89,7 +89,19 @@ impl Default for RunConfig {
     }
 }
 
+/// Tokens of a tool's definition besides its texts.
+const TOOL_TOKENS: u64 = 8;
+
 impl RunConfig {
+    /// Counts what every request holds besides the conversation.
+    pub fn count_besides(&mut self, system_prompt: &str, tools: &[ToolDefinition]) {
+        let count = |text: &str| self.counter.count(text);
+        let tool = |tool: &ToolDefinition| {
+            TOOL_TOKENS + count(&tool.name) + count(&tool.description) + count(&tool.parameters.to_string())
+        };
+        self.besides = Some(count(system_prompt) + tools.iter().map(tool).sum::<u64>());
+    }
+
     /// A tracker for an empty conversation, if anybody wants to know how full the window is.
     pub fn tracker(&self) -> Option<ContextTracker> {
         let context = self.context.as_ref()?;

@@ -7,7 +7,7 @@ use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
-use lariat_core::context::{CompactionStrategy, ContextSource};
+use lariat_core::context::{CompactionStrategy, ContextSource, TokenCounter};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
@@ -244,6 +244,13 @@ impl AgentBuilder {
     /// The window; `None` (the default) switches compaction off.
     pub fn context(mut self, context: Option<ContextConfig>) -> Self {
         self.run.context = context;
+        self
+    }
+
+    /// Counts the tokens of what is new in the conversation. The default looks at kinds of characters; `lariat-model` has
+    /// a real tokenizer behind its feature `tokenizer`. Either is corrected by what the service reports.
+    pub fn token_counter(mut self, counter: impl TokenCounter + 'static) -> Self {
+        self.run.counter = Arc::new(counter);
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::Filtered;
+use super::super::{FallbackModel, Filtered};
 use super::harness::Harness;
 use super::story::*;
 use super::truths;
@@ -76,6 +76,7 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("room prepared too late", prepared_too_late),
         ("room prepared by taking words", prepared_for_nothing),
         ("compaction refused", compaction_refused),
+        ("counted by two models", counted),
         ("ids that repeat", repeated_ids),
         ("calls cut off", cut_off_calls),
         ("a pause", paused),
@@ -337,6 +338,25 @@ pub(super) fn prepared_too_late() -> Story {
 
 pub(super) fn prepared_for_nothing() -> Story {
     filling().scripted(|script| script.compactor = Compactor::Words)
+}
+
+/// Two models report how large their requests were, each in tokens of its own.
+pub(super) fn counted() -> Story {
+    let story =
+        Story::new("count the words of this sentence, and then count them again").configured(|config| {
+            config.context = Some(ContextConfig::with_window(100_000));
+            config.retry = RetryConfig::none();
+            config.fallbacks = vec![FallbackModel { provider: "q".to_owned(), model: "n-1".to_owned() }];
+        });
+    let output = || Ok(ToolResult::text("a word, another word, and the next one after it ".repeat(20)));
+    let story = ["a", "b", "c", "d"].into_iter().fold(story, |story, call| story.output(call, output()));
+    story
+        .reply(using(calls(&["a"]), 5_000))
+        .reply(using(calls(&["b"]), 5_400))
+        .reply(using(calls(&["c"]), 5_800))
+        .reply(fails(network()))
+        .reply(using(calls(&["d"]), 9_000))
+        .reply(using(text("sixty"), 9_700))
 }
 
 pub(super) fn overflowed() -> Story {

@@ -240,6 +240,16 @@ pub(super) fn done(stop_reason: StopReason) -> ModelSignal {
     event(StreamEvent::Done { stop_reason, usage: Usage::new(10, 5) })
 }
 
+/// The reply, with a report of how many tokens its request had.
+pub(super) fn using(mut reply: Reply, context: u64) -> Reply {
+    for signal in &mut reply {
+        if let ModelSignal::Event(StreamEvent::Done { usage, .. }) = signal {
+            *usage = Usage::new(context, 5);
+        }
+    }
+    reply
+}
+
 pub(super) fn piece(text: &str) -> ModelSignal {
     event(StreamEvent::TextDelta { index: 0, delta: text.into() })
 }
