@@ -94,7 +94,7 @@ impl Ports {
         config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
         config.images = ImageTokens::of_protocol(&self.request.model_config.api);
         if config.context.is_some() {
-            config.count_besides(&self.request.system_prompt, self.tools.definitions());
+            config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
         }
         config
     }
