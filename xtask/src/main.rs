@@ -67,6 +67,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Simulate(arguments) => {
             return simulate::command_line(&workspace, &arguments).pass_through(&workspace);
         }
+        Command::Budgets(arguments) => {
+            return simulate::budgets(&workspace, &arguments).pass_through(&workspace);
+        }
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }

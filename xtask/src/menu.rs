@@ -59,6 +59,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
     ),
     (
+        "budgets [ARGS]",
+        "run random trees of runs under shared budgets: never beyond a cap by more than the call in flight; `--trees N`, `--seed N`, `--planted`",
+    ),
+    (
         "shell-diff [ARGS]",
         "run generated commands and known bypasses in a jail: nothing runs unjudged; `--count N`, `--seed N`, `--planted`",
     ),
@@ -95,6 +99,7 @@ pub(crate) enum Command {
     Docs,
     DocsLinks,
     Simulate(Vec<String>),
+    Budgets(Vec<String>),
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
     /// A proof of the stores, by name.
@@ -136,6 +141,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "docs" => bare(name, rest, Command::Docs)?,
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
         "simulate" => Command::Simulate(rest.to_vec()),
+        "budgets" => Command::Budgets(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => bare(name, rest, Command::Sdk)?,

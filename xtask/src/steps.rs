@@ -18,6 +18,7 @@ const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features plant
 const PROOFS: &[(&str, &str)] = &[
     // Seeds enough to meet every planted bug, few enough to wait for.
     ("simulate", "simulate --seeds 20000"),
+    ("budgets", "budgets --trees 2000"),
     ("sse", "wire sse --streams 3 --random 20"),
     ("histories", "wire histories --count 2000"),
     ("faults", "wire faults"),
@@ -60,6 +61,7 @@ const BENCHES: &[(&str, &str)] = &[
 /// Proofs that mistakes in the product's own code are noticed; from the build that has them.
 const PLANTED: &[(&str, &str)] = &[
     ("simulate-planted", "simulate --planted"),
+    ("budgets-planted", "budgets --planted"),
     ("escape-planted", "escape --planted"),
     ("undo-planted", "undo --planted"),
     ("shell-diff-planted", "shell --planted"),

@@ -4,6 +4,7 @@
 //! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
 //! - [`compaction`] makes room with the help of a model and lets models recall what was left out.
 //! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
+//! - [`budget`] holds what runs may spend together: a pool, a day.
 //! - [`prompt`] is what a model is told besides the conversation: sections of its system prompt, and notes.
 //! - `typed`, behind its feature, gives answers as Rust types and makes tools of functions; [`trace`] writes down what
 //!   happened.
@@ -12,6 +13,7 @@
 //! Models, tools and stores come in through the contracts of `lariat-core`.
 
 pub mod agent;
+pub mod budget;
 pub mod compaction;
 pub mod drive;
 pub mod gate;
@@ -28,6 +30,7 @@ pub use agent::{
     CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunStream, agent_loop,
     agent_loop_continue, agent_loop_recover,
 };
+pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::{ChangeKind, FileChange, Preview};
 pub use gate::Gate;
 pub use memory::MemoryStore;

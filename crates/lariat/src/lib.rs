@@ -299,7 +299,7 @@
 //! ```
 //! # use lariat::serde_json::json;
 //! use std::time::Duration;
-//! use lariat::{Agent, Cost, ExecutionLimits, LimitKind, RunOutcome};
+//! use lariat::{Agent, BudgetScope, Cost, ExecutionLimits, LimitKind, RunOutcome};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
@@ -313,7 +313,7 @@
 //! # let allow_all = lariat::AllowAll;
 //! let agent = Agent::builder().model(model).permission_policy(allow_all).limits(Some(limits)).build()?;
 //! let output = agent.run("Go.").await?;
-//! assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns });
+//! assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run });
 //! # Ok(())
 //! # }
 //! ```
@@ -449,6 +449,7 @@ pub use schemars;
 pub use serde_json;
 
 pub use lariat_core::BoxFuture;
+pub use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, Ledger, Source, SpendingLog, Spent};
 pub use lariat_core::cancel::CancellationToken;
 pub use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,

@@ -18,8 +18,8 @@ mod tests;
 pub use about::{Description, Goal, GoalStatus, Learning};
 pub use full::{ContextFull, LargeMessage};
 pub use kind::{
-    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
-    QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
+    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot,
+    LoopPattern, LoopStart, QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};

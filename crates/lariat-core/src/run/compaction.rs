@@ -73,6 +73,7 @@ impl Run {
         let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
         if self.config.context.is_some() && overflows < OVERFLOW_RETRIES {
             self.abandon_prepared();
+            self.settle_call(None);
             self.wait_for_room(CompactionCause::Overflow);
         } else {
             self.fail_full(Some(call), error.to_string());

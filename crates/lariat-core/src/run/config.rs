@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::budget::BudgetConfig;
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
@@ -22,6 +23,8 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(660);
 pub struct RunConfig {
     /// Hard caps; `None` for none.
     pub limits: Option<ExecutionLimits>,
+    /// Budgets beyond the run.
+    pub budget: BudgetConfig,
     /// Retries of model calls.
     pub retry: RetryConfig,
     /// The window; `None` switches compaction off.
@@ -66,6 +69,7 @@ impl Default for RunConfig {
     fn default() -> Self {
         Self {
             limits: None,
+            budget: BudgetConfig::default(),
             retry: RetryConfig::default(),
             context: None,
             counter: Arc::new(CharacterClasses),

@@ -9,6 +9,7 @@
 //! most once; `AgentEnd` is recorded exactly once; one step costs the same at any length of the conversation.
 
 mod assembly;
+mod budget;
 mod calls;
 mod compaction;
 mod config;
@@ -17,6 +18,7 @@ mod flow;
 mod input;
 mod notes;
 mod recover;
+mod repetition;
 mod reply;
 mod snapshot;
 mod state;
@@ -34,6 +36,7 @@ pub use input::{Filtered, Input, ModelSignal};
 pub use recover::{RecoverError, Recovered};
 pub use snapshot::LoopSnapshot;
 
+use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};
 use crate::hooks::MomentKind;
@@ -44,6 +47,7 @@ use crate::session::SessionMemory;
 use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
+pub(crate) use budget::{NO_CALLS_LEFT, SECTION as BUDGET_SECTION};
 use calls::Flight;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
 use compaction::Ahead;
@@ -97,6 +101,12 @@ enum Activity {
     Consulting {
         op: OpId,
     },
+    Admitting {
+        op: OpId,
+    },
+    AskingForMore {
+        request: crate::id::RequestId,
+    },
     Calling(Box<ModelCall>),
     BackingOff {
         op: OpId,
@@ -119,6 +129,12 @@ struct Entry {
     consulted: bool,
     /// Hooks have nothing against the end of the run.
     may_stop: bool,
+    /// The budgets allow the turn's model call.
+    admitted: bool,
+    /// What was reserved for it.
+    reserved: Option<OpId>,
+    /// What was added to budgets before the start.
+    extended: Vec<(BudgetScope, BudgetLimits, String)>,
 }
 
 /// Why a loop cannot be started.
@@ -194,6 +210,9 @@ impl Run {
         if config.has_notes {
             state.read_notes();
         }
+        if config.budget.is_shared {
+            state.estimate_pending();
+        }
         Self {
             config,
             start: Box::new(start),
@@ -247,6 +266,10 @@ impl Run {
             Input::Told { op, answer } => self.on_told(op, answer),
             Input::Consulted { op, notes } => self.on_consulted(op, notes),
             Input::Halt { reason } => self.on_halt(reason),
+            Input::Admitted { op, admission } => self.on_admitted(op, admission),
+            Input::ToolAdmitted { call, args, refused } => self.on_tool_admitted(&call, args, refused),
+            Input::BudgetAnswered { request, more, by } => self.on_budget_answered(request, more, by),
+            Input::BudgetExtended { scope, limits, by } => self.on_extended(scope, limits, by),
             Input::Authorized { call, verdict } => self.on_authorized(&call, verdict),
             Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),
             Input::ToolFinished { call, result } => self.on_tool_finished(&call, result),
@@ -357,7 +380,7 @@ impl Run {
         let record = self.envelope(event);
         if record.is_durable() {
             self.state.apply(&record);
-            self.memory.apply(&record.event);
+            self.memory.apply(&record);
         }
         self.out.push_back(Effect::Record(Box::new(record)));
     }

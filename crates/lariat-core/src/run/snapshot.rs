@@ -8,9 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use super::budget::RunBudget;
 use super::config::RunConfig;
 use super::effect::Effect;
-use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
+use super::repetition::Repetition;
+use super::state::{KeptGoing, LastTurn, LoopState, TurnState};
+use crate::budget::BudgetScope;
 use crate::context::TrackerState;
 use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
@@ -25,7 +28,7 @@ use crate::usage::Usage;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoopSnapshot {
     rejection: Option<String>,
-    limit: Option<LimitKind>,
+    limit: Option<(LimitKind, BudgetScope)>,
     aborted: bool,
     #[serde(default)]
     halted: Option<String>,
@@ -41,6 +44,7 @@ pub struct LoopSnapshot {
     last: LastTurn,
     usage: Usage,
     repetition: Repetition,
+    budget: RunBudget,
     refused_compactions: u32,
     tracker: Option<TrackerState>,
     #[serde(default)]
@@ -105,7 +109,8 @@ impl LoopState {
             turns: self.turns,
             last: self.last.clone(),
             usage: self.usage,
-            repetition: self.repetition,
+            repetition: self.repetition.clone(),
+            budget: self.budget.clone(),
             refused_compactions: self.refused_compactions,
             tracker: self.tracker.as_ref().map(|tracker| tracker.state().clone()),
             warned: self.warned,
@@ -144,7 +149,8 @@ impl LoopState {
         state.turns = saved.turns;
         state.last = saved.last.clone();
         state.usage = saved.usage;
-        state.repetition = saved.repetition;
+        state.repetition = saved.repetition.clone();
+        state.budget = saved.budget.clone();
         state.refused_compactions = saved.refused_compactions;
         state.track(config);
         if let (Some(tracker), Some(saved)) = (&mut state.tracker, &saved.tracker) {

@@ -1,8 +1,8 @@
 //! What a session remembers besides its conversation: answers that still count, changes that wait for a decision, its
 //! system prompt, pinned messages, what it works towards, what was done and what failed.
 //!
-//! Owns folds over the journal. They go with snapshots, so that none is lost when the events before one are not read any
-//! more.
+//! Owns folds over the journal, the ledger and the budgets among them. They go with snapshots, so that none is lost when
+//! the events before one are not read any more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,13 +10,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::budget::Ledger;
 use crate::content::{ToolCall, joined_text};
 use crate::context::{Ended, WorkLog};
-use crate::event::{AgentEvent, Goal, GoalStatus};
+use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
 use crate::model::PromptSection;
 use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
+use crate::session::SessionBudget;
 use crate::session::failures::{Failure, Failures};
 
 /// A question with its answer.
@@ -27,6 +29,8 @@ pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
 pub struct SessionMemory {
     answers: Vec<Answered>,
     plan: Vec<QueuedChange>,
+    ledger: Box<Ledger>,
+    budget: SessionBudget,
     /// The system prompt, once it was put together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<Arc<[PromptSection]>>,
@@ -84,8 +88,10 @@ pub struct QueuedChange {
 
 impl SessionMemory {
     /// Takes in the next event.
-    pub fn apply(&mut self, event: &AgentEvent) {
-        match event {
+    pub fn apply(&mut self, record: &EventRecord) {
+        self.ledger.apply(record);
+        self.budget.apply(record);
+        match &record.event {
             AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
@@ -144,6 +150,16 @@ impl SessionMemory {
             }
             _ => {}
         }
+    }
+
+    /// Who spent what.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Which budgets were warned of and extended.
+    pub const fn budget(&self) -> &SessionBudget {
+        &self.budget
     }
 
     fn take_reply(&mut self, reply: &AssistantMessage) {

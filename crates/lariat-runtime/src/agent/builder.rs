@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::budget::BudgetLimits;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -24,6 +25,7 @@ use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
 use super::launch::Watchers;
+use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::compaction::{Recall, Summarising};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
@@ -52,6 +54,7 @@ pub struct AgentBuilder {
     notes: Notes,
     compaction: Option<Arc<dyn CompactionStrategy>>,
     compaction_model: Option<ModelConfig>,
+    budget: SharedBudget,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
     store: Option<Arc<dyn SessionStore>>,
@@ -86,6 +89,7 @@ impl Default for AgentBuilder {
             notes: Notes::default(),
             compaction: None,
             compaction_model: None,
+            budget: SharedBudget::default(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
             store: None,
@@ -238,6 +242,31 @@ impl AgentBuilder {
     /// Hard caps; `None` for none.
     pub fn limits(mut self, limits: Option<ExecutionLimits>) -> Self {
         self.run.limits = limits;
+        self
+    }
+
+    /// Caps on all runs of a session together.
+    pub const fn session_budget(mut self, limits: BudgetLimits) -> Self {
+        self.run.budget.session = limits;
+        self
+    }
+
+    /// Caps on what is spent in a day, shared with whoever has a clone of it.
+    pub fn daily_budget(mut self, budget: DailyBudget) -> Self {
+        self.budget.daily = Some(budget);
+        self
+    }
+
+    /// A pool that this agent draws on together with others: its sub-agents, its siblings.
+    pub fn budget_pool(mut self, pool: BudgetPool) -> Self {
+        self.budget.pool = Some(pool);
+        self
+    }
+
+    /// Whether somebody is there to be asked when a budget is used up, and answers with [`Agent::respond_budget`] or
+    /// [`Agent::extend_budget`]. An approver is asked in any case; with neither, the run ends.
+    pub const fn asks_for_more(mut self, asks: bool) -> Self {
+        self.run.budget.asks = asks;
         self
     }
 
@@ -430,6 +459,7 @@ impl AgentBuilder {
             sections: (!sections.is_empty()).then(|| Arc::new(sections)),
             notes: (!self.notes.is_empty()).then(|| Arc::new(self.notes) as Arc<dyn ContextSource>),
             compaction,
+            budget: self.budget,
             clock: self.clock,
             entropy: self.entropy,
             tool_grace: self.tool_grace,

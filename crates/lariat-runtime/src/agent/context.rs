@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
+use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::event::{
@@ -95,6 +96,8 @@ pub struct AgentContext {
     pub(super) unrecorded: Vec<SharedMessage>,
     /// Journaled by an earlier loop and never injected.
     queued: VecDeque<(QueueKind, SharedMessage)>,
+    /// More that may be spent, told to the next loop.
+    extended: Vec<(BudgetScope, BudgetLimits)>,
     /// Not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
@@ -134,6 +137,7 @@ impl AgentContext {
             base: None,
             unrecorded: Vec::new(),
             queued: VecDeque::new(),
+            extended: Vec::new(),
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
@@ -289,6 +293,22 @@ impl AgentContext {
         self.unsent.push((queue, message));
     }
 
+    /// Lets the next loop spend more.
+    pub(super) fn extend_budgets(&mut self, more: Vec<(BudgetScope, BudgetLimits)>) {
+        self.extended.extend(more);
+    }
+
+    /// More that the next loop may spend.
+    pub(super) fn take_extended(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
+        std::mem::take(&mut self.extended)
+    }
+
+    /// Who spent what, as the journal tells it.
+    pub(super) async fn ledger(&mut self) -> Result<Ledger, BeginError> {
+        self.refresh().await?;
+        Ok(self.memory.ledger().clone())
+    }
+
     /// What was queued for the next loop.
     pub(super) fn take_unsent(&mut self) -> Vec<(QueueKind, AgentMessage)> {
         std::mem::take(&mut self.unsent)
@@ -420,7 +440,6 @@ impl AgentContext {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
-        self.memory.apply(&event);
         let record = EventRecord {
             v: FORMAT_VERSION,
             seq: 0,
@@ -429,6 +448,7 @@ impl AgentContext {
             loop_id: None,
             event,
         };
+        self.memory.apply(&record);
         let (never, id) = (CancellationToken::new(), record.id);
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);

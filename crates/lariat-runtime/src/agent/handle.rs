@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{ContinuationKind, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
@@ -60,6 +61,8 @@ pub(super) struct State {
     pub(super) prompt: PromptSlot,
     pub(super) running: Option<Running>,
     pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
+    /// More that may be spent from the next run on.
+    pub(super) extended: Vec<(BudgetScope, BudgetLimits)>,
     /// The conversation as it was before the run.
     pub(super) snapshot: Window,
     pub(super) last_active_at: Option<Timestamp>,
@@ -127,6 +130,7 @@ impl Agent {
             journal,
             running: None,
             waiting: VecDeque::new(),
+            extended: Vec::new(),
             snapshot: Window::default(),
             last_active_at: None,
             begun: false,
@@ -276,6 +280,36 @@ impl Agent {
         if let Some(running) = &self.state().running {
             running.link.respond(request, decision);
         }
+    }
+
+    // Budgets
+
+    /// Lets more be spent: now if a run is going on, which is told to it and answers what it asks; otherwise from the
+    /// next run on. More for a pool or for the day counts at once.
+    pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
+        let mut state = self.state();
+        if state.running.as_ref().is_some_and(|running| running.link.extend_budget(scope, more)) {
+            return;
+        }
+        match scope {
+            BudgetScope::Run | BudgetScope::Session => state.extended.push((scope, more)),
+            _ => self.shared.config.ports.budget.extend(scope, &more),
+        }
+    }
+
+    /// Answers whether more may be spent, as asked by `BudgetExtensionRequested`; `None` for no.
+    pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
+        if let Some(running) = &self.state().running {
+            running.link.respond_budget(request, more);
+        }
+    }
+
+    /// Who spent what in this session, as its journal tells it.
+    ///
+    /// # Errors
+    /// When the agent is running, or its journal cannot be read.
+    pub async fn ledger(&self) -> Result<Ledger, AgentError> {
+        self.borrow(async |context, _| Ok(context.ledger().await?)).await
     }
 
     /// Ends the run, if there is one, and begins again: an empty conversation in a new session, empty queues.

@@ -99,6 +99,7 @@ impl Agent {
             for (queue, message) in std::mem::take(&mut state.waiting) {
                 context.queue(queue, message);
             }
+            context.extend_budgets(std::mem::take(&mut state.extended));
             state.snapshot = context.messages();
             state.running =
                 Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });

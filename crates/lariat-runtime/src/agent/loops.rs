@@ -131,6 +131,9 @@ async fn drive(
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
+    for (scope, more) in context.take_extended() {
+        handle.extend_budget(scope, more);
+    }
     started(handle.clone());
     let driver = driver.with_prompt(context.prompt().clone());
     let clock = &config.ports.clock;

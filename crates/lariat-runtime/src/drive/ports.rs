@@ -19,6 +19,7 @@ use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
 use lariat_guard::redact::Redactor;
 
+use crate::budget::SharedBudget;
 use crate::prompt::Sections;
 
 /// Time a cancelled tool gets to end by itself before it is dropped.
@@ -47,6 +48,8 @@ pub struct Ports {
     pub sections: Option<Arc<Sections>>,
     /// Knows what the model should be told between its replies.
     pub notes: Option<Arc<dyn ContextSource>>,
+    /// What its runs draw on together with others.
+    pub budget: SharedBudget,
     /// Makes room.
     pub compaction: Arc<dyn CompactionStrategy>,
     /// Time.
@@ -85,6 +88,9 @@ impl Ports {
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
         config.has_filters = hooked || !self.filters.is_empty();
         config.has_notes = self.notes.is_some() || self.sections.is_some();
+        config.budget.is_shared = !self.budget.is_none();
+        config.budget.days = self.budget.days();
+        config.budget.asks |= self.approver.is_some();
         config.model.clone_from(&self.request.model_config.id);
         config.provider = self.provider_name(&self.request.model_config);
         let fallback = |model: &Arc<ModelConfig>| FallbackModel {

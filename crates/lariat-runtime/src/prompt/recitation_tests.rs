@@ -33,7 +33,7 @@ impl Talk {
         message.assign_id(|| lariat_core::id::MessageId::new(uuid::Uuid::from_u128(n)));
         let message = Arc::new(message);
         let event = AgentEvent::MessageEnd { message: Recorded::Full(Arc::clone(&message)) };
-        self.memory.apply(&event);
+        self.memory.apply(&recorded(event));
         self.messages.push(message);
     }
 
@@ -132,11 +132,23 @@ fn goals_are_told_when_they_change_and_taken_back_when_reached() {
                 .unwrap();
         AgentEvent::GoalChanged(Box::new(goal))
     };
-    talk.memory.apply(&goal("active"));
+    talk.memory.apply(&recorded(goal("active")));
     assert_eq!(talk.memory.goals().first().map(|goal| goal.status), Some(GoalStatus::Active));
     assert!(talk.told()[0].contains("All tests pass."));
     assert!(talk.told().is_empty());
-    talk.memory.apply(&goal("done"));
+    talk.memory.apply(&recorded(goal("done")));
     assert!(talk.told()[0].contains("does not apply any more"));
     assert!(talk.told().is_empty());
+}
+
+/// An event in its envelope.
+fn recorded(event: AgentEvent) -> lariat_core::event::EventRecord {
+    lariat_core::event::EventRecord {
+        v: lariat_core::event::FORMAT_VERSION,
+        seq: 0,
+        id: Default::default(),
+        timestamp: Default::default(),
+        loop_id: None,
+        event,
+    }
 }

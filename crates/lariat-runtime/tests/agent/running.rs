@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lariat_core::budget::BudgetScope;
 use lariat_core::config::ExecutionLimits;
 use lariat_core::event::{AgentEvent, ContinuationKind, LimitKind, RunOutcome, TurnTrigger};
 use lariat_core::message::{ExtensionMessage, StopReason};
@@ -152,7 +153,7 @@ async fn a_limit_ends_the_run_with_a_typed_outcome() {
         .build()
         .unwrap();
     let output = agent.run("go").await.unwrap();
-    assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns });
+    assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run });
     assert_eq!((output.turns, world.model.requests()), (3, 3));
 }
 
@@ -166,7 +167,10 @@ async fn time_is_up_also_while_a_tool_runs() {
         .build()
         .unwrap();
     let output = agent.run("go").await.unwrap();
-    assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Duration });
+    assert_eq!(
+        output.outcome,
+        RunOutcome::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run }
+    );
     assert_eq!(world.ledger.running(), 0);
 }
 

@@ -32,6 +32,7 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
         filters: Vec::new(),
         sections: None,
         notes: None,
+        budget: Default::default(),
         compaction: Arc::new(lariat_core::context::TieredCompaction),
         clock: world.clock.clone(),
         entropy: Arc::new(SystemEntropy::new()),

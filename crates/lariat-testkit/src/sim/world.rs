@@ -68,6 +68,7 @@ impl World {
             filters: if random.chance(20) { vec![Arc::new(SeededFilter(random.bits()))] } else { Vec::new() },
             sections: None,
             notes: None,
+            budget: Default::default(),
             compaction: Arc::new(TieredCompaction),
             clock: clock.shared(),
             entropy: Arc::new(SeededEntropy::new(random.bits())),

@@ -4,6 +4,7 @@
 //! is not read (back-pressure); tools go on, and what arrives is handed to the machine, whose effects wait their turn.
 
 mod hook;
+mod pay;
 mod publish;
 mod tell;
 
@@ -29,6 +30,7 @@ use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
+use pay::Paying;
 use publish::{Placed, queued};
 
 use super::changes::Changes;
@@ -75,6 +77,8 @@ pub struct Driver {
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
+    /// What is reserved of shared budgets, if there are any.
+    paying: Option<Box<Paying>>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
     changes: Changes,
@@ -176,6 +180,7 @@ impl Driver {
             unread: Vec::new(),
             opening: Opening::default(),
             remarked: false,
+            paying: None,
             prompt: None,
             changes: Changes::default(),
         };
@@ -217,6 +222,10 @@ impl Driver {
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
+                if let Some(paying) = self.paying.take() {
+                    // In a box: every run would carry the room for it otherwise.
+                    Box::pin(paying.finish()).await;
+                }
                 let Self { run, messages, handle, mut unread, remarked, changes, .. } = self;
                 unread.extend(handle.close());
                 return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
@@ -262,7 +271,8 @@ impl Driver {
 
     fn feed(&mut self, mut input: Input) {
         redaction::input(&self.ports.redactor, &mut input);
-        if let Input::ToolFinished { call, .. } = &input {
+        if let Input::ToolFinished { call, result } = &input {
+            self.settle_tool(call, result);
             self.leashes.retain(|leash| leash.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
@@ -321,12 +331,18 @@ impl Driver {
                     NotesQuery::new(window, told, turn_index, self.ports.clock.now()).with_memory(memory);
                 self.consult(op, query);
             }
+            Effect::Admit { op, tokens, candidate } => self.admit(op, tokens, candidate),
+            Effect::AdmitTool { call, args } => self.admit_tool(&call, args),
+            Effect::Settle { op, usage } => self.settle(op, usage),
+            Effect::AskForMore { request } => self.ask_for_more(request),
+            Effect::ExtendBudget { scope, limits } => self.extend_shared(scope, &limits),
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
             Effect::Compact { op, query } => self.compact(op, *query),
             Effect::Abandon { op } => {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
                 self.abort_job(JobKey::Op(op));
+                self.give_up(op);
             }
             Effect::Authorize { call } => {
                 let job = gate::authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
@@ -410,6 +426,9 @@ impl Driver {
         {
             self.saving = None;
         }
+        if let Some(paying) = &mut self.paying {
+            paying.poll(context);
+        }
         if let Some(cancelled) = &mut self.cancelled
             && std::pin::Pin::new(cancelled).poll(context).is_ready()
         {
@@ -460,10 +479,15 @@ impl Driver {
 
     fn forget_job(&mut self, input: Option<&Input>) {
         let key = match input {
-            Some(Input::Compacted { op, .. } | Input::Told { op, .. } | Input::Consulted { op, .. }) => {
-                JobKey::Op(*op)
+            Some(
+                Input::Compacted { op, .. }
+                | Input::Told { op, .. }
+                | Input::Consulted { op, .. }
+                | Input::Admitted { op, .. },
+            ) => JobKey::Op(*op),
+            Some(Input::PermissionAnswered { request, .. } | Input::BudgetAnswered { request, .. }) => {
+                JobKey::Request(*request)
             }
-            Some(Input::PermissionAnswered { request, .. }) => JobKey::Request(*request),
             _ => return,
         };
         self.job_handles.retain(|(other, _)| *other != key);
@@ -477,6 +501,12 @@ impl Driver {
             Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
+            }
+            Letter::MoreBudget { scope, limits } => {
+                self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
+            }
+            Letter::BudgetAnswer { request, more } => {
+                self.feed(Input::BudgetAnswered { request, more, by: "user".to_owned() });
             }
             Letter::Update { call, mut partial } => {
                 redaction::result(&self.ports.redactor, &mut partial);

@@ -155,6 +155,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
         filters: Vec::new(),
         sections: None,
         notes: None,
+        budget: Default::default(),
         compaction: Arc::new(TieredCompaction),
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&entropy),
