@@ -17,8 +17,7 @@ const CHECKED: &str = "lariat-testkit/proofs,lariat-testkit/bench,lariat-model/a
 const PLANTED: &str = "lariat-testkit/planted";
 
 /// One test, the smallest, because with a test cargo takes the features of all tests into account, as it does for the rest.
-const PLANTED_BINARIES: &str =
-    "build --workspace --bin simulate --bin escape --bin undo --bin shell --test guard --locked --features";
+const PLANTED_BINARIES: &str = "build --workspace --bin simulate --bin budgets --bin escape --bin undo --bin shell --test guard --locked --features";
 
 /// The features that decide how other people's crates are compiled, so that they are not compiled again.
 const WITHOUT_STORES: &str = "lariat-testkit/injections,lariat-testkit/guard,lariat-testkit/tokens";

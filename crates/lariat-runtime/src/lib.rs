@@ -6,7 +6,8 @@
 //! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
 //! - [`budget`] holds what runs may spend together: a pool, a day.
 //! - [`prompt`] is what a model is told besides the conversation: sections of its system prompt, and notes.
-//! - `typed`, behind its feature, gives answers as Rust types and makes tools of functions; [`trace`] writes down what happened.
+//! - `typed`, behind its feature, gives answers as Rust types and makes tools of functions; [`trace`] writes down what
+//!   happened.
 //! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
 //!
 //! Models, tools and stores come in through the contracts of `lariat-core`.

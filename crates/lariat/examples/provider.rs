@@ -2,8 +2,7 @@
 
 use futures_util::{StreamExt, stream};
 use lariat::{
-    Agent, CancellationToken, ModelStream, ProviderError, StopReason, StreamConfig, StreamEvent,
-    StreamProvider, Usage,
+    Agent, CancellationToken, ModelStream, StopReason, StreamConfig, StreamEvent, StreamProvider, Usage,
 };
 
 /// Says what was said to it, word by word.
@@ -24,15 +23,13 @@ impl StreamProvider for Echo {
         let done = Ok(StreamEvent::Done { stop_reason: StopReason::Stop, usage });
         let events: Vec<_> =
             std::iter::once(start).chain(words.into_iter().map(piece)).chain([done]).collect();
-        let stopped = stream::once(async { Err(ProviderError::Cancelled) });
-        stream::iter(events).take_until(cancel.cancelled()).chain(stopped).boxed()
+        stream::iter(events).take_until(cancel.cancelled()).boxed()
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let print =
-        |event: &lariat::AgentEvent| event.text_delta().into_iter().for_each(|text| print!("[{text}]"));
+    let print = |event: &lariat::AgentEvent| print!("{}", event.text_delta().unwrap_or_default());
     let agent = Agent::builder().model(Echo).on_event(print).build()?;
     let output = agent.run("Nobody is here but us.").await?;
     println!("\n{} tokens, {:?}", output.usage.total(), output.outcome);

@@ -99,7 +99,7 @@ fn the_factor_stays_within_its_bounds() {
 #[test]
 fn a_single_odd_report_moves_the_factor_little_and_the_prediction_for_one_turn() {
     let (mut tracker, mut service) = (tracker(), Service::of(13));
-    (0..6).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    (0..6).for_each(|_| _ = service.turn(&mut tracker, 60));
     service.said += 30_000;
     let odd = error(service.turn(&mut tracker, 60));
     assert!(odd > 500, "nobody can know");
@@ -110,7 +110,7 @@ fn a_single_odd_report_moves_the_factor_little_and_the_prediction_for_one_turn()
 #[test]
 fn what_was_read_from_a_cache_counts_and_a_report_without_it_is_not_believed() {
     let (mut tracker, mut service) = (tracker(), Service::of(10));
-    (0..4).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    (0..4).for_each(|_| _ = service.turn(&mut tracker, 60));
     let known = tracker.used();
     let cached = Usage { cache_read: known - 20, cache_write: 20, output: 5, ..Usage::default() };
     tracker.add(&user(1));
@@ -125,7 +125,7 @@ fn what_was_read_from_a_cache_counts_and_a_report_without_it_is_not_believed() {
 #[test]
 fn a_fallback_model_has_its_own_factor_and_reports_of_two_models_are_not_compared() {
     let (mut tracker, mut service) = (tracker(), Service::of(10));
-    (0..5).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    (0..5).for_each(|_| _ = service.turn(&mut tracker, 60));
     let mut other = Service { tenths: 20, besides: 1_300, said: service.said * 2, model: "n" };
     tracker.ask(Some("n"));
     let errors: Vec<u64> = (0..5).map(|_| error(other.turn(&mut tracker, 60))).collect();
@@ -139,7 +139,7 @@ fn a_fallback_model_has_its_own_factor_and_reports_of_two_models_are_not_compare
 #[test]
 fn compaction_keeps_the_factor_and_what_is_sent_besides() {
     let (mut tracker, mut service) = (tracker(), Service::of(20));
-    (0..8).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    (0..8).for_each(|_| _ = service.turn(&mut tracker, 60));
     let mut transcript = Transcript::new();
     transcript.push_user(Arc::new(user(100))).unwrap();
     let before = tracker.used();
@@ -183,7 +183,7 @@ fn a_report_from_before_a_compaction_is_not_taken_for_one_of_what_is_left() {
 #[test]
 fn a_snapshot_goes_on_with_the_same_numbers() {
     let (mut live, mut service) = (tracker(), Service::of(17));
-    (0..5).for_each(|_| drop(service.turn(&mut live, 33)));
+    (0..5).for_each(|_| _ = service.turn(&mut live, 33));
     live.ask(Some("n"));
     let json = serde_json::to_string(live.state()).unwrap();
     let mut restored = tracker();

@@ -31,7 +31,7 @@ pub const SEED_NAMES: &[(&str, SeedTold)] = &[
     ("agent.spawn", SeedTold::By("SubAgentSpawned")),
     ("agent.complete", SeedTold::By("SubAgentCompleted")),
     ("insight.context", SeedTold::Elsewhere("asked for, not told: it changes with every message")),
-    ("compaction.warning", SeedTold::Elsewhere("nobody has to act: compaction comes by itself")),
+    ("compaction.warning", SeedTold::By("CompactionWarning")),
     ("compaction.auto", SeedTold::By("Compaction")),
     ("resilience.retry", SeedTold::By("ModelRetry")),
     ("resilience.recovered", SeedTold::By("LoopRecovered")),
@@ -58,12 +58,11 @@ pub fn seed_name(event: &AgentEvent) -> Option<&'static str> {
         AgentEvent::TurnEnd { .. } => "iteration.after",
         AgentEvent::SubAgentSpawned { .. } => "agent.spawn",
         AgentEvent::SubAgentCompleted { .. } => "agent.complete",
-        AgentEvent::Compaction { cause: CompactionCause::Threshold | CompactionCause::Overflow, .. } => {
-            "compaction.auto"
-        }
+        AgentEvent::CompactionWarning { .. } => "compaction.warning",
+        AgentEvent::Compaction { cause, .. } if *cause != CompactionCause::Manual => "compaction.auto",
         AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. } => "resilience.retry",
         AgentEvent::LoopRecovered { .. } | AgentEvent::JournalRestored => "resilience.recovered",
-        AgentEvent::AgentEnd { outcome: RunOutcome::Failed { .. }, .. }
+        AgentEvent::AgentEnd { outcome: RunOutcome::Failed { .. } | RunOutcome::ContextFull(_), .. }
         | AgentEvent::JournalUnavailable { .. } => "error",
         AgentEvent::PlanChangeQueued { .. } => "plan.change.queued",
         AgentEvent::PermissionRequired { .. } => "approval.required",

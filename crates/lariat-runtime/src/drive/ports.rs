@@ -99,8 +99,9 @@ impl Ports {
         };
         config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
         config.images = ImageTokens::of_protocol(&self.request.model_config.api);
-        if config.context.is_some() {
-            config.count_besides(&self.request.system_prompt, self.tools.definitions());
+        // A prompt of sections is the session's own: what is reserved for it counts until the service reports.
+        if config.context.is_some() && self.sections.is_none() {
+            config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
         }
         config
     }

@@ -254,7 +254,9 @@ impl OpenRun {
         if let Some(error) = &reply.error_message {
             span.fail(genai::error_type(error), error, content);
         }
-        for (kind, tokens) in [("input", usage.context()), ("output", usage.output)] {
+        // A call that failed has no usage, and is no measurement of none.
+        let counted = [("input", usage.context()), ("output", usage.output)];
+        for (kind, tokens) in counted.into_iter().filter(|_| usage.total() > 0) {
             let mut attributes = measured_of(&span);
             attributes.push((genai::TOKEN_TYPE, kind.into()));
             attributes.push((genai::RESPONSE_MODEL, reply.model.as_str().into()));
@@ -330,8 +332,10 @@ impl OpenRun {
         let ended = ended.get("kind").and_then(Value::as_str).unwrap_or("unknown");
         span.attributes.extend([(genai::OUTCOME, ended.into()), (genai::TURNS, self.turns.into())]);
         span.attributes.extend(used(usage));
-        if let RunOutcome::Failed { error } = outcome {
-            span.fail(genai::error_type(error), error, content);
+        match outcome {
+            RunOutcome::Failed { error } => span.fail(genai::error_type(error), error, content),
+            RunOutcome::ContextFull(_) => span.fail("context_full", "", content),
+            _ => {}
         }
         self.measure_duration(&span, out);
         out(Telemetry::Span(Box::new(span)));

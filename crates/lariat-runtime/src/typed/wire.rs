@@ -103,7 +103,8 @@ fn say(fields: &mut Map<String, Value>) {
         fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint"));
     for key in IN_WORDS {
         let Some(value) = fields.remove(key) else { continue };
-        if !(unsigned && key == "minimum" && value == 0) && !value.is_null() {
+        let is_known = value.is_null() || (unsigned && key == "minimum" && value == 0);
+        if !is_known {
             let _ = write!(words, "{}{key}: {value}", if words.is_empty() { "" } else { ", " });
         }
     }

@@ -10,7 +10,7 @@
 //! It prints:
 //!
 //! ```text
-//! [Nobody ][is ][here ][but ][us.]
+//! Nobody is here but us.
 //! 27 tokens, Completed
 //! ```
 //!

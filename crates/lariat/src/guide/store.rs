@@ -10,7 +10,9 @@
 //! It prints:
 //!
 //! ```text
-//! STORE_OUTPUT
+//! 3 events from 0
+//! 3 events from 3
+//! Kept.
 //! ```
 //!
 //! What a store promises, and the loop relies on:

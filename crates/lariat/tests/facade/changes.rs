@@ -34,7 +34,7 @@ async fn an_output_lists_exactly_what_the_file_tools_changed() {
     let replies =
         replies.map(|(at, (tool, arguments))| Reply::tool_call(format!("call-{at}"), tool, arguments));
     let model = ScriptedModel::new(replies.chain([Reply::text("done")]));
-    let bench = Workbench::new(Workspace::open(&place.path("project")).unwrap());
+    let bench = Workbench::new(Workspace::open(place.path("project")).unwrap());
     let agent = Agent::builder()
         .model(model)
         .tools(default_tools(&bench))

@@ -399,34 +399,6 @@ pub(super) fn in_small_window(turns: u128) -> Story {
     })
 }
 
-/// A conversation that fills its window to 86 %, and to more than 90 % after the first turn.
-fn filling() -> Story {
-    let story = in_small_window(1).configured(|config| {
-        config.context.as_mut().unwrap().max_context_tokens = 600;
-    });
-    let story = story.output("a", Ok(ToolResult::text("seen ".repeat(30))));
-    story.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
-}
-
-pub(super) fn prepared() -> Story {
-    filling().scripted(|script| script.compactor = Compactor::Replies)
-}
-
-pub(super) fn prepared_at_the_end() -> Story {
-    let story = in_small_window(1).configured(|config| {
-        config.context.as_mut().unwrap().max_context_tokens = 600;
-    });
-    story.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
-}
-
-pub(super) fn prepared_too_late() -> Story {
-    prepared().scripted(|script| script.slow_room = true)
-}
-
-pub(super) fn prepared_for_nothing() -> Story {
-    filling().scripted(|script| script.compactor = Compactor::Words)
-}
-
 /// Two models report how large their requests were, each in tokens of its own.
 pub(super) fn counted() -> Story {
     let story =
@@ -444,6 +416,34 @@ pub(super) fn counted() -> Story {
         .reply(fails(network()))
         .reply(using(calls(&["d"]), 9_000))
         .reply(using(text("sixty"), 9_700))
+}
+
+/// A conversation that fills its window to 86 %, and to more than 90 % after the first turn.
+fn filling() -> Story {
+    let story = in_small_window(1).configured(|config| {
+        config.context.as_mut().unwrap().max_context_tokens = 490;
+    });
+    let story = story.output("a", Ok(ToolResult::text("seen ".repeat(30))));
+    story.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
+}
+
+pub(super) fn prepared() -> Story {
+    filling().scripted(|script| script.compactor = Compactor::Replies)
+}
+
+pub(super) fn prepared_at_the_end() -> Story {
+    let story = in_small_window(1).configured(|config| {
+        config.context.as_mut().unwrap().max_context_tokens = 490;
+    });
+    story.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
+}
+
+pub(super) fn prepared_too_late() -> Story {
+    prepared().scripted(|script| script.slow_room = true)
+}
+
+pub(super) fn prepared_for_nothing() -> Story {
+    filling().scripted(|script| script.compactor = Compactor::Words)
 }
 
 pub(super) fn overflowed() -> Story {

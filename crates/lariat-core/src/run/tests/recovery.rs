@@ -192,7 +192,6 @@ fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
         reported += usize::from(tracker.is_reported());
     }
     assert!(reported > 10, "{reported}");
-    assert!(lived.run.context_tokens().unwrap().abs_diff(9_705) < 100, "{:?}", lived.run.context_tokens());
 }
 
 #[test]
