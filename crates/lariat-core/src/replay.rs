@@ -10,11 +10,12 @@ mod world;
 
 use std::sync::Arc;
 
+use crate::config::RetryConfig;
 use crate::event::{AgentEvent, Event, LoopStart, Recorded};
 use crate::hooks::MomentKind;
 use crate::id::LoopId;
-use crate::message::AgentMessage;
-use crate::run::{Effect, Input, Run, RunConfig, ToolTraits};
+use crate::message::{AgentMessage, AssistantMessage};
+use crate::run::{Effect, FallbackModel, Input, Run, RunConfig, ToolTraits};
 use crate::session::SessionFold;
 use crate::time::Stamp;
 use crate::tool::ToolEffects;
@@ -67,12 +68,24 @@ pub fn config_of(records: &[Event]) -> RunConfig {
                     config.model.clone_from(&recorded.model);
                 }
             }
+            AgentEvent::MessageEnd { message } => {
+                let reply = message.shared().and_then(|message| message.as_assistant());
+                config.fallbacks.extend(reply.and_then(|reply| stood_in(&config, reply)));
+            }
             AgentEvent::InputRejected { .. } | AgentEvent::InputWarned { .. } => config.has_filters = true,
             AgentEvent::RepetitionDetected { .. } => config.repetition = Some(Default::default()),
             _ => {}
         }
     }
     config
+}
+
+/// The model that answered, when it is neither the configured one nor one that is known to stand by.
+fn stood_in(config: &RunConfig, reply: &AssistantMessage) -> Option<FallbackModel> {
+    let model = FallbackModel { provider: reply.provider.clone(), model: reply.asked_model().to_owned() };
+    let configured = model.provider == config.provider && model.model == config.model;
+    let known = configured || config.fallbacks.contains(&model) || config.model.is_empty();
+    (!known).then_some(model)
 }
 
 /// Replays every loop of a session, in the order they began.
@@ -93,13 +106,15 @@ pub fn replay_loop(config: &Arc<RunConfig>, records: &[Event], loop_id: &LoopId)
     let expected: Vec<Event> = records.iter().filter(own).cloned().collect();
     let before = records.get(..begin).unwrap_or_default();
     let AgentEvent::AgentStart(start) = &records.get(begin)?.event else { return None };
+    // Models are answered for at once, so nobody waits to try again.
+    let config = &Arc::new(RunConfig { retry: RetryConfig::none(), ..RunConfig::clone(config) });
     let mut player = Player {
         config,
         records,
         expected: &expected,
         at: 0,
         names: Names::default(),
-        world: World::default(),
+        world: World::new(config),
         entropy: 0,
     };
     let divergence = player.play(before, start).err();
@@ -247,7 +262,7 @@ impl Player<'_> {
         let going = Run::recover(Arc::clone(self.config), prefix, loop_id);
         let going = going.map_err(|error| self.diverged(format!("it is not recovered: {error}")))?;
         self.names = Names::default();
-        self.world = World::default();
+        self.world = World::new(self.config);
         Ok(going.resume(self.stamp()))
     }
 

@@ -20,8 +20,8 @@ use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessa
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionRequest, Verdict};
 use crate::run::{
-    BUDGET_SECTION, DENIED, Effect, Filtered, Input, ModelSignal, NO_CALLS_LEFT, NOTE_PREFIX, OpId,
-    SKIPPED_BY_HOOK, hook_context,
+    BUDGET_SECTION, DENIED, Effect, FallbackModel, Filtered, Input, ModelSignal, NO_CALLS_LEFT, NOTE_PREFIX,
+    OpId, RunConfig, SKIPPED_BY_HOOK, hook_context,
 };
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::Usage;
@@ -29,6 +29,10 @@ use crate::usage::Usage;
 /// Questions that wait.
 #[derive(Default)]
 pub(super) struct World {
+    /// The models that can be asked: the configured one, then those that stand by.
+    models: Vec<FallbackModel>,
+    /// Which of them is asked.
+    candidate: usize,
     hook: bool,
     filter: bool,
     told: Option<OpId>,
@@ -47,13 +51,19 @@ pub(super) struct World {
 }
 
 impl World {
+    pub(super) fn new(config: &RunConfig) -> Self {
+        let configured = FallbackModel { provider: config.provider.clone(), model: config.model.clone() };
+        let models = std::iter::once(configured).chain(config.fallbacks.iter().cloned()).collect();
+        Self { models, ..Self::default() }
+    }
+
     pub(super) fn ask(&mut self, effect: Effect) {
         match effect {
             Effect::Hook(call) => self.hook |= call.expects_answer(),
             Effect::Filter { .. } => self.filter = true,
             Effect::Tell { op, .. } => self.told = Some(op),
             Effect::Consult { op, .. } => self.notes = Some(op),
-            Effect::CallModel { op, .. } => self.model = Some(op),
+            Effect::CallModel { op, candidate, .. } => (self.model, self.candidate) = (Some(op), candidate),
             Effect::Compact { op, query } if query.cause == CompactionCause::Threshold => {
                 self.ahead = Some(op)
             }
@@ -257,7 +267,14 @@ impl World {
 
     fn message(&mut self, message: &AgentMessage) -> Option<Vec<Input>> {
         if let Some(reply) = message.as_assistant() {
-            return Some(model_signals(self.model.take()?, reply));
+            let op = self.model.take()?;
+            let asked = self.models.get(self.candidate).is_some_and(|model| is_by(model, reply));
+            if !asked && self.models.iter().skip(self.candidate + 1).any(|model| is_by(model, reply)) {
+                // Another model answered: the one that is asked failed before.
+                let signal = ModelSignal::Failed(ProviderError::Network("as recorded".into()));
+                return Some(vec![Input::Model { op, signal }]);
+            }
+            return Some(model_signals(op, reply));
         }
         // A result without an execution: the gate said no.
         let result = message.as_tool_result()?;
@@ -327,6 +344,10 @@ fn was_ready(reason: &str) -> bool {
 fn laid(edits: &[CompactionEdit], usage: Usage, names: &Names) -> Compacted {
     let edits = edits.iter().map(|edit| translated(edit, names)).collect();
     Compacted { edits, usage, refused: None }
+}
+
+fn is_by(model: &FallbackModel, reply: &AssistantMessage) -> bool {
+    model.provider == reply.provider && model.model == reply.asked_model()
 }
 
 /// An edit with the replay's ids.
