@@ -119,6 +119,7 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("simulate-planted", simulate::command_line(workspace, &words("--planted"))),
         Step::command("sse", wire::command_line("sse", &words("--streams 3 --random 20"))),
         Step::command("histories", wire::command_line("histories", &words("--count 2000"))),
+        Step::command("compactions", wire::command_line("compactions", &words("--count 2000 --planted"))),
         Step::command("faults", wire::command_line("faults", &[])),
         Step::command(
             "crash-sqlite",

@@ -21,6 +21,7 @@ fn proofs_come_last_and_only_when_wanted() {
             "simulate-planted",
             "sse",
             "histories",
+            "compactions",
             "faults",
             "crash-sqlite",
             "crash-jsonl",

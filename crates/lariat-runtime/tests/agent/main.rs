@@ -9,6 +9,7 @@
     reason = "helpers of tests fail the test when something is not there"
 )]
 
+mod compaction;
 mod control;
 mod gate;
 mod kit;
