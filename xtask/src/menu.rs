@@ -27,7 +27,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
     ),
     ("servers", "run our clients against llama.cpp and LiteLLM (installs them under target/)"),
-    ("compactions [ARGS]", "compact random conversations in every way; `--count N`, `--start N`, `--planted`"),
+    (
+        "compactions [ARGS]",
+        "compact random conversations in every way; `--count N`, `--start N`, `--planted`",
+    ),
     ("histories [ARGS]", "build requests of random histories: no service may reject one; `--count N`"),
     (
         "crash [ARGS]",

@@ -444,10 +444,10 @@ pub use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 pub use lariat_core::content::{Content, ToolCall};
-pub use lariat_core::context::CompactionStrategy;
+pub use lariat_core::context::{CompactionStrategy, TieredCompaction};
 pub use lariat_core::event::{
-    AgentEvent, ContinuationKind, Event, EventRecord, LimitKind, QueueKind, RunOutcome, StreamDelta,
-    TurnTrigger,
+    AgentEvent, ContextFull, ContinuationKind, Event, EventRecord, LimitKind, QueueKind, RunOutcome,
+    StreamDelta, TurnTrigger,
 };
 pub use lariat_core::hooks::{
     FilterResult, HookAnswer, Hooks, InputFilter, Moment, MomentKind, SessionHooks,
@@ -475,9 +475,9 @@ pub use lariat_core::usage::{Cost, Usage};
 pub use lariat_model::ProviderRegistry;
 pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::{
-    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
-    Gate, MemoryStore, Plan, PlanDecision, PlannedChange, Preview, RunStream, agent_loop,
-    agent_loop_continue, agent_loop_recover,
+    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError,
+    CompactionReport, EventSender, Gate, MemoryStore, Plan, PlanDecision, PlannedChange, Preview, RunStream,
+    agent_loop, agent_loop_continue, agent_loop_recover,
 };
 
 /// The code in the README, as tests.

@@ -26,7 +26,9 @@ fn small(window: usize) -> Option<ContextConfig> {
 }
 
 fn cheap() -> ModelConfig {
-    ModelConfig { id: "cheap".to_owned(), ..ModelConfig::default() }
+    let mut model = ModelConfig::default();
+    model.id = "cheap".to_owned();
+    model
 }
 
 fn reply(text: String) -> AgentMessage {
@@ -153,18 +155,22 @@ async fn an_undone_compaction_is_as_if_it_had_never_been_for_this_agent_and_the_
 
 #[tokio::test(start_paused = true)]
 async fn what_was_cleared_is_recalled_exactly_by_the_id_that_stands_in_its_place() {
-    let output: String = (0..300).map(|n| format!("line {n} of the output\n")).collect();
-    let script = |n: usize, request: &StreamConfig| match n {
-        0 => Reply::tool_call("c0", "look", json!({})),
-        1..=3 => Reply::tool_call(format!("c{n}"), "peek", json!({})),
-        4 => {
-            let notes = told(request);
-            let note = notes.iter().find(|said| said.contains("Output cleared")).unwrap().clone();
-            let id = note.split("the id `").nth(1).unwrap().split('`').next().unwrap().to_owned();
-            Reply::tool_call("c4", "recall", json!({"id": id}))
+    let output: String = (0..312).map(|n| format!("line {n} of the output\n")).collect();
+    // Without usage, so that the estimate of the conversation stands.
+    let script = |n: usize, request: &StreamConfig| next(n, request).with_usage(Usage::default());
+    fn next(n: usize, request: &StreamConfig) -> Reply {
+        match n {
+            0 => Reply::tool_call("c0", "look", json!({})),
+            1..=3 => Reply::tool_call(format!("c{n}"), "peek", json!({})),
+            4 => {
+                let notes = told(request);
+                let note = notes.iter().find(|said| said.contains("Output cleared")).unwrap().clone();
+                let id = note.split("the id `").nth(1).unwrap().split('`').next().unwrap().to_owned();
+                Reply::tool_call("c4", "recall", json!({"id": id}))
+            }
+            _ => Reply::text("done"),
         }
-        _ => Reply::text("done"),
-    };
+    }
     let world = World::with_model(ScriptedModel::from_fn(script));
     let said = output.clone();
     let look = world.tool("look", move || Act::text(said.clone()));
@@ -196,7 +202,7 @@ async fn a_pinned_message_stays_until_it_is_unpinned() {
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_hangs_holds_up_neither_the_run_nor_its_end() {
     let world = World::with_model(summarising(|_| Reply::stall_forever()));
-    let agent = talked(world.agent().context(small(3_600)).compaction_model(cheap()), 6);
+    let agent = talked(world.agent().context(small(3_200)).compaction_model(cheap()), 6);
     assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed);
     let journal = world.journal(&agent.session_id()).await;
     assert!(journal.iter().any(|event| kind(event) == "CompactionWarning"));

@@ -50,7 +50,8 @@ impl Mistake {
         if !matches!(self, Self::DropsWords | Self::ProposesWords) || compacted.edits.is_empty() {
             return;
         }
-        let person = |message: &&SharedMessage| message.as_user().is_some_and(|user| user.origin == Origin::Person);
+        let person =
+            |message: &&SharedMessage| message.as_user().is_some_and(|user| user.origin == Origin::Person);
         let window = scene.transcript.window();
         if let Some(word) = window.iter().find(person) {
             compacted.edits.push(CompactionEdit::Drop { first: word.id(), last: word.id() });

@@ -57,7 +57,8 @@ impl Laid<'_> {
                 || at >= tail
                 || at < config.keep_first && origin != Some(&Origin::Summary)
         };
-        let must = before.iter().enumerate().filter(|(at, message)| stays(*at, message)).map(|(_, message)| message);
+        let must =
+            before.iter().enumerate().filter(|(at, message)| stays(*at, message)).map(|(_, message)| message);
         let left = self.transcript.window();
         let mut rest: Vec<&SharedMessage> = left.iter().collect();
         rest.reverse();
@@ -80,10 +81,9 @@ impl Laid<'_> {
             self.before().into_iter().map(|message| (message.id(), message)).collect();
         for message in self.transcript.window().iter() {
             let same = before.get(&message.id()).is_some_and(|old| old == message);
-            let cleared = self
-                .edits
-                .iter()
-                .any(|edit| matches!(edit, CompactionEdit::ClearToolOutput { message: id } if *id == message.id()));
+            let cleared = self.edits.iter().any(
+                |edit| matches!(edit, CompactionEdit::ClearToolOutput { message: id } if *id == message.id()),
+            );
             match message.as_llm() {
                 Some(Message::Assistant(_)) if !same => {
                     return Err(format!("reply {} was changed: {message:?}", message.id()));
@@ -100,7 +100,9 @@ impl Laid<'_> {
     pub(super) fn is_valid_everywhere(&self, histories: &Histories) -> Result<u64, String> {
         let mut transcript = self.transcript.clone();
         if transcript.request().is_err() {
-            transcript.push_user(std::sync::Arc::new(AgentMessage::user("Go on."))).map_err(|why| why.to_string())?;
+            transcript
+                .push_user(std::sync::Arc::new(AgentMessage::user("Go on.")))
+                .map_err(|why| why.to_string())?;
         }
         for wire in Wire::ALL {
             if let Some(rejection) = histories.rejection(wire, transcript.window(), self.scene.seed) {

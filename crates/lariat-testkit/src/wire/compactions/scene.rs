@@ -44,7 +44,8 @@ impl Scene {
             let part = histories.transcript(seed.wrapping_mul(8).wrapping_add(part as u64));
             messages.extend(part.window().iter().cloned());
             if dice.chance(20) {
-                messages.push(Arc::new(AgentMessage::note("date", "It is Monday. ".repeat(dice.index(40) + 1))));
+                messages
+                    .push(Arc::new(AgentMessage::note("date", "It is Monday. ".repeat(dice.index(40) + 1))));
             }
         }
         let messages = unique(messages, &mut minter);
@@ -55,13 +56,15 @@ impl Scene {
         let (transcript, _) = fold.conversation(fold.tip());
         let ids: Vec<MessageId> = transcript.window().iter().map(|message| message.id()).collect();
         let pins = (0..dice.index(4)).filter_map(|_| dice.pick(&ids).copied()).collect();
-        let later = vec![Arc::new(AgentMessage::user("And then?")), Arc::new(AgentMessage::note("n", "Later."))];
+        let later =
+            vec![Arc::new(AgentMessage::user("And then?")), Arc::new(AgentMessage::note("n", "Later."))];
         let later = unique(later, &mut writer.minter);
         let told = writer.events.len();
         writer.tell(LATER_LOOP, fold.tip(), &later);
         let later = writer.events.split_off(told);
         let total: u64 = transcript.window().iter().map(|message| message_tokens(message)).sum();
-        let mut config = ContextConfig::with_window(1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3)));
+        let mut config =
+            ContextConfig::with_window(1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3)));
         config.system_prompt_tokens = dice.index(100);
         config.keep_first = dice.index(3);
         config.keep_recent = dice.index(6);

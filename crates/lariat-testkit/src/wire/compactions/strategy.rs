@@ -85,6 +85,7 @@ fn summariser(dice: &mut Seeded) -> Summarising {
         3 => Reply::text("word ".repeat(20_000)),
         _ => Reply::text(format!("## {}\n- {}", words(dice, 2), words(dice, 20))),
     };
-    let model = ModelConfig { context_window: 2_000 + dice.below(100_000), ..ModelConfig::default() };
+    let mut model = ModelConfig::default();
+    model.context_window = 2_000 + dice.below(100_000);
     Summarising::new(Arc::new(ScriptedModel::new([]).with_finale(reply)), Arc::new(model))
 }
