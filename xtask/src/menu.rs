@@ -63,6 +63,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
     ),
     (
+        "budgets [ARGS]",
+        "run random trees of runs under shared budgets: never beyond a cap by more than the call in flight; `--trees N`, `--seed N`, `--planted`",
+    ),
+    (
         "shell-diff [ARGS]",
         "run generated commands and known bypasses in a jail: nothing runs unjudged; `--count N`, `--seed N`, `--planted`",
     ),
@@ -78,10 +82,14 @@ const ENTRIES: &[(&str, &str)] = &[
         "mistakes [NAME]",
         "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
     ),
+    (
+        "tokens [--short]",
+        "predict the size of requests for services that count otherwise: within 5 % after three turns",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
-        "run a bench: `gate`, `machine`, `model`, `peers`, `runs`, `store` or `tools`; `--short` for a quick look",
+        "run a bench: `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools` or `turn`; `--short` for a quick look",
     ),
 ];
 
@@ -95,6 +103,7 @@ pub(crate) enum Command {
     Docs,
     DocsLinks,
     Simulate(Vec<String>),
+    Budgets(Vec<String>),
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
     /// A proof of the stores, by name.
@@ -112,6 +121,7 @@ pub(crate) enum Command {
     Catalogue(Vec<String>),
     Sdk,
     Servers,
+    Tokens(Vec<String>),
     Fuzz(Fuzz),
     Bench(Bench),
 }
@@ -135,6 +145,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "docs" => bare(name, rest, Command::Docs)?,
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
         "simulate" => Command::Simulate(rest.to_vec()),
+        "budgets" => Command::Budgets(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => bare(name, rest, Command::Sdk)?,
@@ -155,6 +166,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "injections" => Command::Injections(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
+        "tokens" => Command::Tokens(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
         other => bail!("no command `{other}`; `cargo xtask --help` lists them"),

@@ -1,7 +1,7 @@
-//! The simulator's command line.
+//! The command lines of the simulator and of the proof of budgets, which runs on the same ground.
 //!
-//! Owns the profile (optimised, with assertions) and where the planted build lives. The simulator itself is a
-//! binary of `lariat-testkit`.
+//! Owns the profile (optimised, with assertions) and where the planted build lives. Both are binaries of
+//! `lariat-testkit`.
 //! Invariant: planted bugs are compiled only into their own target directory, never into the one everything
 //! else uses.
 
@@ -9,9 +9,17 @@ use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
 pub(crate) fn command_line(workspace: &Workspace, arguments: &[String]) -> CommandLine {
-    let mut line = CommandLine::cargo(
-        "run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate",
-    );
+    run(workspace, "simulate", arguments)
+}
+
+/// The proof of budgets.
+pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> CommandLine {
+    run(workspace, "budgets", arguments)
+}
+
+fn run(workspace: &Workspace, binary: &str, arguments: &[String]) -> CommandLine {
+    let mut line = CommandLine::cargo("run --profile proof --locked -p lariat-testkit --no-default-features");
+    line = line.with_arguments(["--bin", binary]);
     if arguments.iter().any(|argument| argument == "--planted") {
         let planted = format!("{}/planted", workspace.target());
         line = line.with_arguments(["--features", "planted", "--target-dir", &planted]);

@@ -106,6 +106,8 @@ pub struct ExecutionLimits {
     pub max_duration: Duration,
     /// Money.
     pub max_cost: Option<Cost>,
+    /// Tool calls.
+    pub max_tool_calls: Option<usize>,
 }
 
 impl Default for ExecutionLimits {
@@ -115,6 +117,7 @@ impl Default for ExecutionLimits {
             max_total_tokens: 1_000_000,
             max_duration: Duration::from_secs(600),
             max_cost: None,
+            max_tool_calls: None,
         }
     }
 }
@@ -141,6 +144,12 @@ impl ExecutionLimits {
     /// Caps money.
     pub const fn with_max_cost(mut self, cost: Cost) -> Self {
         self.max_cost = Some(cost);
+        self
+    }
+
+    /// Caps tool calls.
+    pub const fn with_max_tool_calls(mut self, calls: usize) -> Self {
+        self.max_tool_calls = Some(calls);
         self
     }
 }

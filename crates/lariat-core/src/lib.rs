@@ -3,16 +3,17 @@
 //! Everything here is data or a function of data: no clock, no randomness, no I/O, no async runtime. Time and ids
 //! arrive with inputs, effects leave as values. The runtime performs them; a simulator can too.
 //!
-//! - Data: [`content`], [`message`], [`usage`], [`event`], [`config`], [`permission`], [`session`].
+//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`hooks::Hooks`], [`hooks::InputFilter`],
-//!   [`context::CompactionStrategy`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
+//!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that cannot be invalid.
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub mod archive;
+pub mod budget;
 pub mod cancel;
 pub mod clock;
 pub mod config;

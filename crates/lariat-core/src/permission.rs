@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::BoxFuture;
+use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::content::ToolCall;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
@@ -272,6 +273,12 @@ pub trait PermissionPolicy: Send + Sync {
 pub trait Approver: Send + Sync {
     /// The person's answer.
     fn ask<'a>(&'a self, request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision>;
+
+    /// How much more may be spent, when a budget is used up; `None` for no, which is the answer of those who do not ask.
+    fn extend_budget<'a>(&'a self, request: &'a BudgetRequest) -> BoxFuture<'a, Option<BudgetLimits>> {
+        let _ = request;
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Lets every call run. For tools that cannot do harm, and for tests.

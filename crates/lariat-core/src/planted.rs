@@ -53,10 +53,18 @@ pub enum Planted {
     ForgetsDeadline,
     /// A snapshot holds nothing of what is queued.
     SnapshotForgetsQueues,
+    /// A level of a budget is warned of at every turn.
+    WarnsTwice,
+    /// What a call used is counted twice in a pool.
+    SettlesTwice,
+    /// What was reserved for a call stays reserved after it.
+    ForgetsToRelease,
+    /// A child pool does not draw on its parent.
+    ChildIgnoresPool,
 }
 
 impl Planted {
-    /// Every mistake.
+    /// Every mistake but those with budgets.
     pub const ALL: &[Self] = &[
         Self::DispatchBeforeAppend,
         Self::ResultsInCompletionOrder,
@@ -82,6 +90,10 @@ impl Planted {
         Self::ForgetsDeadline,
         Self::SnapshotForgetsQueues,
     ];
+
+    /// Mistakes with budgets, which the proof of budgets finds.
+    pub const OF_BUDGETS: &[Self] =
+        &[Self::WarnsTwice, Self::SettlesTwice, Self::ForgetsToRelease, Self::ChildIgnoresPool];
 }
 
 #[cfg(feature = "planted")]

@@ -117,9 +117,9 @@ const fn is_the_machines(event: &AgentEvent) -> bool {
                 | AgentEvent::CompactionUndone { .. }
                 | AgentEvent::Learned(_)
                 | AgentEvent::Unlearned { .. }
+                | AgentEvent::PromptAssembled { .. }
                 | AgentEvent::GoalChanged(_)
                 | AgentEvent::EventLost { .. }
-                | AgentEvent::BudgetWarning { .. }
                 | AgentEvent::SubAgentSpawned { .. }
                 | AgentEvent::SubAgentCompleted { .. }
                 | AgentEvent::Unknown(_)
@@ -152,6 +152,7 @@ impl Player<'_> {
         let begun =
             Run::new(Arc::clone(self.config), start.clone(), number.unwrap_or_default(), transcript, prompts);
         let mut run = begun.map_err(|error| self.diverged(format!("the loop does not start: {error}")))?;
+        run.remember(fold.memory().clone());
         for (queue, message) in fold.queued() {
             run.carry_over(queue, Arc::clone(message));
         }
@@ -261,7 +262,10 @@ impl Player<'_> {
                 AgentEvent::InputWarned { warning } => warnings.push(format!("[Warning: {warning}]")),
                 AgentEvent::TurnStart { .. } if !opened => opened = true,
                 AgentEvent::MessageEnd { message: Recorded::Full(message) }
-                    if opened && message.as_assistant().is_none() && message.as_tool_result().is_none() =>
+                    if opened
+                        && message.as_assistant().is_none()
+                        && message.as_tool_result().is_none()
+                        && message.note_section().is_none() =>
                 {
                     prompts.push(AgentMessage::clone(message));
                 }

@@ -4,6 +4,7 @@
 //! For tests only; nothing here is part of the product.
 //! Invariant: everything is a function of its script and its seed, so that every failure can be replayed.
 
+pub mod budgets;
 pub mod clock;
 pub mod conformance;
 pub mod executor;

@@ -17,6 +17,9 @@
 //! 8. [Talk to a real model](#talk-to-a-real-model)
 //! 9. [Where things are](#where-things-are)
 //!
+//! Each of the [guides](guide) is one program of less than forty lines, with what it prints: embed an agent, write a tool, ask for
+//! an answer of a type, write a provider, write a store, intercept with hooks.
+//!
 //! # Embed an agent
 //!
 //! An agent needs a model; everything else has a default. It runs on tokio.
@@ -296,7 +299,7 @@
 //! ```
 //! # use lariat::serde_json::json;
 //! use std::time::Duration;
-//! use lariat::{Agent, Cost, ExecutionLimits, LimitKind, RunOutcome};
+//! use lariat::{Agent, BudgetScope, Cost, ExecutionLimits, LimitKind, RunOutcome};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
@@ -310,7 +313,7 @@
 //! # let allow_all = lariat::AllowAll;
 //! let agent = Agent::builder().model(model).permission_policy(allow_all).limits(Some(limits)).build()?;
 //! let output = agent.run("Go.").await?;
-//! assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns });
+//! assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run });
 //! # Ok(())
 //! # }
 //! ```
@@ -417,8 +420,11 @@
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
+pub mod guide;
 #[cfg(all(feature = "tools", target_os = "linux"))]
 pub mod local;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 
 pub use lariat_core as core;
 /// Who may do what: permission rules, shell analysis, trust, hooks, redaction.
@@ -434,11 +440,16 @@ pub use lariat_store as stores;
 /// The built-in tools.
 #[cfg(feature = "tools")]
 pub use lariat_tools as tools;
+/// What describes the types of answers and arguments to a model. A program that derives `JsonSchema` depends on it, too.
+#[cfg(feature = "typed")]
+#[doc(no_inline)]
+pub use schemars;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
 pub use serde_json;
 
 pub use lariat_core::BoxFuture;
+pub use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, Ledger, Source, SpendingLog, Spent};
 pub use lariat_core::cancel::CancellationToken;
 pub use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -474,11 +485,15 @@ pub use lariat_core::usage::{Cost, Usage};
 #[cfg(feature = "models")]
 pub use lariat_model::ProviderRegistry;
 pub use lariat_runtime::observe::{Closed, Subscription};
+pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
 pub use lariat_runtime::{
-    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError,
-    CompactionReport, EventSender, Gate, MemoryStore, Plan, PlanDecision, PlannedChange, Preview, RunStream,
-    agent_loop, agent_loop_continue, agent_loop_recover,
+    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
+    CompactionReport, EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision, PlannedChange, Preview,
+    RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
+
+#[cfg(feature = "typed")]
+pub use lariat_runtime::{FunctionTool, Typed, TypedError};
 
 /// The code in the README, as tests.
 #[cfg(doctest)]
@@ -504,3 +519,8 @@ pub struct HookReference;
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/tools.md")]
 pub struct Tools;
+
+/// The code in the guide to traces, as tests.
+#[cfg(all(doctest, feature = "tools", feature = "otlp"))]
+#[doc = include_str!("../../../docs/observability.md")]
+pub struct Observability;

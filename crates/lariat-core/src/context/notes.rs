@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::BoxFuture;
 use crate::message::SharedMessage;
+use crate::session::SessionMemory;
 use crate::time::Timestamp;
 use crate::transcript::Window;
 
@@ -26,6 +27,8 @@ pub struct NotesQuery {
     pub window: Window,
     /// What was told and is still in it.
     pub told: Told,
+    /// What the session remembers besides it.
+    pub memory: Box<SessionMemory>,
     /// The turn.
     pub turn_index: u32,
     /// The time.
@@ -34,8 +37,15 @@ pub struct NotesQuery {
 
 impl NotesQuery {
     /// A query.
-    pub const fn new(window: Window, told: Told, turn_index: u32, now: Timestamp) -> Self {
-        Self { window, told, turn_index, now }
+    pub fn new(window: Window, told: Told, turn_index: u32, now: Timestamp) -> Self {
+        Self { window, told, memory: Box::default(), turn_index, now }
+    }
+
+    /// The same, with what the session remembers.
+    #[must_use]
+    pub fn with_memory(mut self, memory: Box<SessionMemory>) -> Self {
+        self.memory = memory;
+        self
     }
 }
 

@@ -11,8 +11,10 @@ use serde_json::{Map, Value};
 use super::about::{Description, Goal, Learning};
 use super::full::ContextFull;
 use super::reference::{ArgsRef, MessageRef, Recorded};
+use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::id::{AgentId, EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
+use crate::model::PromptSection;
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::tool::ToolResult;
 use crate::transcript::Repair;
@@ -177,6 +179,12 @@ pub enum AgentEvent {
         /// Which.
         message_id: MessageId,
     },
+    /// The system prompt of the session was put together. It stays as it is from now on: what changes later is told in
+    /// notes.
+    PromptAssembled {
+        /// Its sections, in the order they are sent.
+        sections: Arc<[PromptSection]>,
+    },
     /// A person is asked whether a call may run.
     PermissionRequired {
         /// The question.
@@ -283,26 +291,58 @@ pub enum AgentEvent {
         /// What was found in its place.
         note: String,
     },
-    /// A share of a budget is used up.
+    /// A share of a budget is used up: once per level.
     BudgetWarning {
         /// Which limit.
         limit: LimitKind,
         /// How much of it is used, in percent.
         used_percent: u8,
+        /// What the limit is for.
+        #[serde(default)]
+        scope: BudgetScope,
+        /// The level that was reached, in percent: 70 or 90, or 95, where the model is told to finish.
+        #[serde(default)]
+        level: u8,
+        /// How much is used, in the unit of the limit.
+        #[serde(default)]
+        used: u64,
+        /// How much may be used.
+        #[serde(default)]
+        cap: u64,
+    },
+    /// A budget is used up, and somebody is asked for more.
+    BudgetExtensionRequested {
+        /// The question.
+        request: Arc<BudgetRequest>,
+    },
+    /// More may be spent.
+    BudgetExtended {
+        /// Of which budget.
+        scope: BudgetScope,
+        /// How much more.
+        limits: BudgetLimits,
+        /// Who said so.
+        by: String,
     },
     /// A limit ended the run. What the model is told about it, it is told by this event, not by a made-up message.
     LimitReached {
         /// Which limit.
         limit: LimitKind,
+        /// What the limit is for.
+        #[serde(default)]
+        scope: BudgetScope,
         /// In words.
         note: String,
     },
-    /// The same call with the same result was repeated.
+    /// The model goes round in a circle.
     RepetitionDetected {
-        /// The tool.
+        /// The tool it called last.
         tool_name: String,
-        /// How often in a row.
+        /// How often it went round.
         count: u32,
+        /// What kind of circle.
+        #[serde(default)]
+        pattern: LoopPattern,
     },
     /// A model call failed and will be made again. Live only.
     ModelRetry {
@@ -390,6 +430,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "MessageQueued",
     "MessagesImported",
     "MessageRemoved",
+    "PromptAssembled",
     "PermissionRequired",
     "PermissionDecided",
     "PlanChangeQueued",
@@ -408,6 +449,8 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "GoalChanged",
     "EventLost",
     "BudgetWarning",
+    "BudgetExtensionRequested",
+    "BudgetExtended",
     "LimitReached",
     "RepetitionDetected",
     "ModelRetry",
@@ -600,8 +643,11 @@ pub enum RunOutcome {
     LimitReached {
         /// Which.
         limit: LimitKind,
+        /// What it is for.
+        #[serde(default)]
+        scope: BudgetScope,
     },
-    /// The model kept repeating one call with one result.
+    /// The model kept going round in a circle.
     Repetition,
     /// The conversation does not fit the window, and no room could be made or compaction is switched off.
     ContextFull(Box<ContextFull>),
@@ -625,6 +671,31 @@ pub enum LimitKind {
     Duration,
     /// Money.
     Cost,
+    /// Tool calls.
+    ToolCalls,
+}
+
+impl LimitKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Turns, Self::Tokens, Self::Duration, Self::Cost, Self::ToolCalls];
+}
+
+/// How a model goes round in a circle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum LoopPattern {
+    /// The same call with the same result.
+    #[default]
+    Same,
+    /// The same few calls with the same results, in the same order.
+    Cycle,
+    /// Nearly the same call, failing the same way.
+    NearlySame,
+    /// Different calls, failing the same way.
+    SameError,
+    /// An edit of a file and its undoing.
+    BackAndForth,
 }
 
 /// The two queues of messages that wait for their moment.

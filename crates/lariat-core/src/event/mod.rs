@@ -11,18 +11,20 @@ mod kind;
 mod record;
 mod reference;
 mod resolve;
+mod seed;
 #[cfg(test)]
 mod tests;
 
 pub use about::{Description, Goal, GoalStatus, Learning};
 pub use full::{ContextFull, LargeMessage};
 pub use kind::{
-    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
-    QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
+    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot,
+    LoopPattern, LoopStart, QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};
 pub use resolve::Resolver;
+pub use seed::{SEED_NAMES, SeedTold, seed_name};
 
 /// An event as it is shared between journal and observers.
 pub type Event = std::sync::Arc<EventRecord>;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::identity::ModelConfig;
+use super::prompt::SystemPrompt;
 use crate::tool::ToolDefinition;
 use crate::transcript::Window;
 
@@ -18,7 +19,7 @@ pub struct StreamConfig {
     /// Who answers.
     pub model_config: Arc<ModelConfig>,
     /// The system prompt.
-    pub system_prompt: Arc<str>,
+    pub system_prompt: SystemPrompt,
     /// The conversation; valid by construction.
     pub messages: Window,
     /// What the model may call.
@@ -44,7 +45,7 @@ impl StreamConfig {
     pub fn new(model_config: Arc<ModelConfig>, messages: Window) -> Self {
         Self {
             model_config,
-            system_prompt: Arc::from(""),
+            system_prompt: SystemPrompt::default(),
             messages,
             tools: Arc::from([]),
             tool_choice: ToolChoice::default(),

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::compare::Names;
+use crate::budget::{Admission, BudgetRequest, BudgetScope, Standing};
 use crate::content::{Content, ToolCall, joined_text};
 use crate::context::{Compacted, Note};
 use crate::event::{
@@ -17,7 +20,8 @@ use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessa
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionRequest, Verdict};
 use crate::run::{
-    DENIED, Effect, Filtered, Input, ModelSignal, NOTE_PREFIX, OpId, SKIPPED_BY_HOOK, hook_context,
+    BUDGET_SECTION, DENIED, Effect, Filtered, Input, ModelSignal, NO_CALLS_LEFT, NOTE_PREFIX, OpId,
+    SKIPPED_BY_HOOK, hook_context,
 };
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::Usage;
@@ -37,6 +41,9 @@ pub(super) struct World {
     gate: Vec<Arc<ToolCall>>,
     asked: Vec<(ToolCallId, RequestId)>,
     tools: Vec<ToolCallId>,
+    admission: Option<OpId>,
+    tool_admissions: Vec<(ToolCallId, Option<Arc<Value>>)>,
+    more: Option<Arc<BudgetRequest>>,
 }
 
 impl World {
@@ -58,11 +65,16 @@ impl World {
                 self.notes.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
+                self.admission.take_if(|asked| *asked == op);
                 self.ahead.take_if(|asked| *asked == op);
             }
             Effect::Authorize { call } => self.gate.push(call),
             Effect::Ask { request } => self.asked.push((request.tool_call_id.clone(), request.id)),
             Effect::RunTool { call, .. } => self.tools.push(call.id.clone()),
+            Effect::Admit { op, .. } => self.admission = Some(op),
+            Effect::AdmitTool { call, args } => self.tool_admissions.push((call.id.clone(), args)),
+            Effect::AskForMore { request } => self.more = Some(request),
+            Effect::Withdraw { request } => drop(self.more.take_if(|asked| asked.id == request)),
             _ => {}
         }
     }
@@ -77,6 +89,8 @@ impl World {
             (self.notes.is_some(), "what the model should be told"),
             (self.model.is_some(), "the model"),
             (self.compaction.is_some() || self.ahead.is_some(), "a compaction"),
+            (self.admission.is_some(), "an admission"),
+            (self.more.is_some(), "more to spend"),
         ];
         waits.extend(one.into_iter().filter(|(waits, _)| *waits).map(|(_, what)| what.to_owned()));
         waits.extend(self.gate.iter().map(|call| format!("the gate, about {}", call.id)));
@@ -113,7 +127,14 @@ impl World {
         if let Some(op) = self.notes.take() {
             return Some(vec![Input::Consulted { op, notes: notes(rest) }]);
         }
+        if let Some(op) = self.admission.take() {
+            return Some(vec![Input::Admitted { op, admission: admission(rest) }]);
+        }
         match next {
+            AgentEvent::LimitReached { .. } if self.more.is_some() => {
+                let (request, by) = (self.more.take()?.id, String::new());
+                Some(vec![Input::BudgetAnswered { request, more: None, by }])
+            }
             AgentEvent::PermissionRequired { request } => {
                 let call = self.take_gate(&request.tool_call_id)?;
                 let verdict = Verdict::Ask(PermissionRequest::clone(request));
@@ -127,6 +148,9 @@ impl World {
             AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
                 let call = self.take_gate(tool_call_id)?;
                 Some(vec![Input::Authorized { call, verdict: Verdict::Queue { summary: summary.clone() } }])
+            }
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } if self.is_admitting(tool_call_id) => {
+                self.admit_tool(tool_call_id, None)
             }
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
                 let call = self.take_gate(tool_call_id)?;
@@ -214,7 +238,12 @@ impl World {
             }
             AgentEvent::AbortRequested => Some(Input::Cancel),
             AgentEvent::HookStopped { reason } => Some(Input::Halt { reason: reason.clone() }),
-            AgentEvent::LimitReached { limit: LimitKind::Duration, .. } => {
+            AgentEvent::BudgetExtended { scope, limits, by } => {
+                Some(Input::BudgetExtended { scope: *scope, limits: *limits, by: by.clone() })
+            }
+            AgentEvent::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run, .. }
+                if self.more.is_none() =>
+            {
                 self.deadline.map(|op| Input::Timer { op })
             }
             _ => None,
@@ -232,14 +261,30 @@ impl World {
         }
         // A result without an execution: the gate said no.
         let result = message.as_tool_result()?;
-        let call = self.take_gate(&result.tool_call_id)?;
         let words = joined_text(&result.content);
+        if self.is_admitting(&result.tool_call_id) {
+            return self.admit_tool(&result.tool_call_id, Some(&words));
+        }
+        let call = self.take_gate(&result.tool_call_id)?;
         let verdict = match words.strip_prefix(DENIED) {
             Some(reason) => Verdict::Deny(reason.to_owned()),
             None if words == SKIPPED_BY_HOOK => Verdict::Skip,
+            None if words.starts_with(NO_CALLS_LEFT) => Verdict::Allow,
             None => Verdict::Deny(words),
         };
         Some(vec![Input::Authorized { call, verdict }])
+    }
+
+    fn is_admitting(&self, id: &ToolCallId) -> bool {
+        self.tool_admissions.iter().any(|(call, _)| call == id)
+    }
+
+    /// Answers the question for a call that was started, or was refused in these words.
+    fn admit_tool(&mut self, id: &ToolCallId, refused: Option<&str>) -> Option<Vec<Input>> {
+        let at = self.tool_admissions.iter().position(|(call, _)| call == id)?;
+        let (call, args) = self.tool_admissions.swap_remove(at);
+        let refused = refused.map(refused_calls);
+        Some(vec![Input::ToolAdmitted { call, args, refused }])
     }
 
     fn tool_ended(&mut self, rest: &[Event]) -> Option<Vec<Input>> {
@@ -323,12 +368,58 @@ fn told(next: &AgentEvent) -> HookAnswer {
 /// What the model must have been told for this to be recorded next.
 fn notes(rest: &[Event]) -> Vec<Note> {
     let note = |record: &Event| match &record.event {
-        AgentEvent::MessageEnd { message: Recorded::Full(message) } => {
-            Some(Note::new(message.note_section()?, joined_text(message.as_llm()?.content())))
-        }
+        AgentEvent::MessageEnd { message: Recorded::Full(message) } => Some(Note::new(
+            message.note_section().filter(|section| *section != BUDGET_SECTION)?,
+            joined_text(message.as_llm()?.content()),
+        )),
         _ => None,
     };
     rest.iter().map_while(note).collect()
+}
+
+/// What those who keep shared budgets must have said for this to be recorded next.
+fn admission(rest: &[Event]) -> Admission {
+    let shared = |scope: BudgetScope| matches!(scope, BudgetScope::Day | BudgetScope::Pool);
+    let mut admission = Admission::default();
+    for record in rest {
+        match &record.event {
+            AgentEvent::BudgetWarning { limit, scope, used, cap, .. } => {
+                let standing = Standing::new(*scope, *limit, *used, *cap);
+                admission.standings.extend(Some(standing).filter(|standing| shared(standing.scope)));
+            }
+            AgentEvent::BudgetExtensionRequested { request } if shared(request.standing.scope) => {
+                admission.refused = Some(request.standing);
+                break;
+            }
+            AgentEvent::LimitReached { limit, scope, note } if shared(*scope) => {
+                let (used, cap) = amounts(note);
+                admission.refused = Some(Standing::new(*scope, *limit, used, cap));
+                break;
+            }
+            _ => break,
+        }
+    }
+    admission
+}
+
+/// The cap that a refused call names.
+fn refused_calls(words: &str) -> Standing {
+    let (used, cap) = amounts(words);
+    let today = words.contains("for today");
+    let scope = if today { BudgetScope::Day } else { BudgetScope::Pool };
+    Standing::new(scope, LimitKind::ToolCalls, used, cap)
+}
+
+/// The two numbers of a standing in words.
+fn amounts(words: &str) -> (u64, u64) {
+    let money = words.contains('$');
+    let number = |word: &str| {
+        let word = word.trim_start_matches('$');
+        if money { word.parse::<f64>().ok().map(|usd| (usd * 1e9).round() as u64) } else { word.parse().ok() }
+    };
+    let mut numbers = words.split_whitespace().filter_map(number);
+    let scale = if words.contains(" seconds") { 1000 } else { 1 };
+    (numbers.next().unwrap_or_default() * scale, numbers.next().unwrap_or_default() * scale)
 }
 
 /// The stream that makes this reply.

@@ -10,13 +10,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::budget::no_calls_left;
 use super::config::RunConfig;
 use super::flow::Step;
-use super::state::{CallPhase, CallState, NOTE_PREFIX, TurnState, repetition_key};
+use super::repetition::{Seen, Sighting};
+use super::state::{CallPhase, CallState, NOTE_PREFIX, TurnState};
 use super::{Effect, HookCall, Run};
+use crate::budget::Standing;
 use crate::config::ToolExecutionStrategy;
 use crate::content::{Content, ToolCall};
-use crate::event::{AgentEvent, ArgsRef, MessageRef};
+use crate::event::{AgentEvent, ArgsRef, LoopPattern, MessageRef};
 use crate::id::{RequestId, ToolCallId};
 use crate::message::{AgentMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, Verdict};
@@ -34,6 +37,8 @@ pub(super) enum Flight {
     Authorizing,
     /// A person is asked.
     Asking,
+    /// Those who keep shared budgets are asked.
+    Admitting,
     /// The tool runs.
     Running,
     /// The tool runs and was told to end.
@@ -222,7 +227,39 @@ impl Run {
         self.out.push_back(Effect::Withdraw { request });
     }
 
+    /// Everything is decided but whether it can be paid for.
     fn dispatch(&mut self, at: usize, args: Option<Arc<Value>>) {
+        if let Some(standing) = self.out_of_calls() {
+            self.conclude(at, &no_calls_left(&standing));
+            return;
+        }
+        if !self.config.budget.is_shared {
+            self.run_tool(at, args);
+            return;
+        }
+        let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+        self.fly(at, Flight::Admitting);
+        self.out.push_back(Effect::AdmitTool { call, args });
+    }
+
+    pub(super) fn on_tool_admitted(
+        &mut self,
+        id: &ToolCallId,
+        args: Option<Arc<Value>>,
+        refused: Option<Standing>,
+    ) {
+        let Some(at) = self.position(id) else { return };
+        if self.flights.get(at) != Some(&Flight::Admitting) {
+            return;
+        }
+        self.fly(at, Flight::Grounded);
+        match refused {
+            Some(standing) => self.conclude(at, &no_calls_left(&standing)),
+            None => self.run_tool(at, args),
+        }
+    }
+
+    fn run_tool(&mut self, at: usize, args: Option<Arc<Value>>) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let recorded = match &args {
             Some(args) => ArgsRef::Rewritten(Arc::clone(args)),
@@ -284,16 +321,13 @@ impl Run {
     /// Tells a model that repeats itself so.
     fn nudge(&mut self, call: &ToolCall, content: &mut Vec<Content>, is_error: bool) {
         let Some(guard) = &self.config.repetition else { return };
-        let count = self.state.repetition.after(repetition_key(call, content, is_error)).count;
+        let seen = Seen::of(self.state.turns, call, content, is_error);
+        let Sighting { pattern, count } = self.state.repetition.after(seen);
         if count < guard.nudge_after {
             return;
         }
-        let note = format!(
-            "{NOTE_PREFIX}This call gave exactly this result {count} times in a row. Repeating it will not change that; \
-             try something else."
-        );
-        content.push(Content::text(note));
-        self.record(AgentEvent::RepetitionDetected { tool_name: call.name.clone(), count });
+        content.push(Content::text(format!("{NOTE_PREFIX}{}", nudge(pattern, count))));
+        self.record(AgentEvent::RepetitionDetected { tool_name: call.name.clone(), count, pattern });
     }
 
     /// Records the result of a call that never ran.
@@ -380,6 +414,28 @@ fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
         start = group.end;
     }
     None
+}
+
+/// What a model that goes round in a circle is told.
+fn nudge(pattern: LoopPattern, count: u32) -> String {
+    match pattern {
+        LoopPattern::Same => format!(
+            "This call gave exactly this result {count} times in a row. Repeating it will not change that; try something else."
+        ),
+        LoopPattern::Cycle => format!(
+            "You made the same few calls with the same results {count} times in a row. Going round again will not change \
+             that; try something else."
+        ),
+        LoopPattern::NearlySame => "Nearly the same call keeps failing the same way. Changing a detail will not mend it; find \
+             out why it fails, or try something else."
+            .to_owned(),
+        LoopPattern::SameError => "Different calls keep failing the same way: the cause is elsewhere. Find out what it is before you \
+             go on."
+            .to_owned(),
+        LoopPattern::BackAndForth => format!(
+            "You have undone your own edit of this file {count} times. Decide what it should be before you edit it again."
+        ),
+    }
 }
 
 fn unknown_tool(config: &RunConfig, name: &str) -> String {

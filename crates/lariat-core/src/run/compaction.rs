@@ -37,7 +37,7 @@ impl Run {
     /// Sees to it that there is room for the next request. `None` when the model can be called.
     pub(super) fn seek_room(&mut self) -> Option<Step> {
         let context = self.config.context.as_ref()?;
-        let (tokens, window) = (self.state.tracker.used(), context.max_context_tokens as u64);
+        let (tokens, window) = (self.tokens(), context.max_context_tokens as u64);
         let fullness = context.fullness(tokens);
         if fullness == Fullness::Free {
             return None;
@@ -63,11 +63,17 @@ impl Run {
         None
     }
 
+    /// Tokens of the next request, as far as anybody knows.
+    fn tokens(&self) -> u64 {
+        self.context_tokens().unwrap_or_default()
+    }
+
     /// The provider says that the request is too large.
     pub(super) fn on_overflow(&mut self, call: Box<ModelCall>, error: &ProviderError) {
         let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
         if self.config.context.is_some() && overflows < OVERFLOW_RETRIES {
             self.abandon_prepared();
+            self.settle_call(None);
             self.wait_for_room(CompactionCause::Overflow);
         } else {
             self.fail_full(Some(call), error.to_string());
@@ -81,7 +87,7 @@ impl Run {
 
     fn ask_for_room(&mut self, cause: CompactionCause) -> OpId {
         let op = self.op();
-        let (window, tokens) = (self.state.transcript.window(), self.state.tracker.used());
+        let (window, tokens) = (self.state.transcript.window(), self.tokens());
         let config = self.config.context.clone().unwrap_or_default();
         let query = CompactionQuery::new(window, cause, config, tokens)
             .with_pins(Arc::clone(self.memory.pins()))
@@ -157,7 +163,7 @@ impl Run {
     fn fail_full(&mut self, call: Option<Box<ModelCall>>, reason: String) {
         let window = self.state.transcript.window();
         let tokens = match &self.config.context {
-            Some(_) => self.state.tracker.used(),
+            Some(_) => self.tokens(),
             None => ContextTracker::of(&window, None).used(),
         };
         let mut largest: Vec<LargeMessage> = window

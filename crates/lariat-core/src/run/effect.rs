@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::content::ToolCall;
 use crate::context::{CompactionQuery, Told};
 use crate::event::{EventRecord, RunOutcome};
@@ -14,11 +15,12 @@ use crate::hooks::Moment;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::permission::PermissionRequest;
+use crate::session::SessionMemory;
 use crate::time::Timestamp;
 use crate::transcript::Window;
 use crate::usage::Usage;
 
-/// Names a model call, a timer, a compaction or a question to hooks, so that late answers can be told from current ones.
+/// Names a model call, a timer, a compaction, an admission or a question to hooks, so that late answers can be told from current ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpId(pub u64);
 
@@ -65,8 +67,45 @@ pub enum Effect {
         window: Window,
         /// What was told and is still in it.
         told: Told,
+        /// What the session remembers besides it.
+        memory: Box<SessionMemory>,
         /// The turn.
         turn_index: u32,
+    },
+    /// Ask those who keep shared budgets for a model call, and reserve what it may use; answered with `Admitted`.
+    Admit {
+        /// Names the question, and later the reservation.
+        op: OpId,
+        /// Estimated tokens of the request.
+        tokens: u64,
+        /// Which model: 0 for the configured one, then the fallbacks.
+        candidate: usize,
+    },
+    /// What a reservation came to. It is over.
+    Settle {
+        /// Which.
+        op: OpId,
+        /// What was used; `None` when the call was not made.
+        usage: Option<Usage>,
+    },
+    /// Ask those who keep shared budgets for a tool call, and reserve it; answered with `ToolAdmitted`.
+    AdmitTool {
+        /// The call.
+        call: Arc<ToolCall>,
+        /// Replaced arguments, to be given back with the answer.
+        args: Option<Arc<Value>>,
+    },
+    /// Ask a person whether more may be spent; answered with `BudgetAnswered`.
+    AskForMore {
+        /// The question.
+        request: Arc<BudgetRequest>,
+    },
+    /// Give a shared budget more room.
+    ExtendBudget {
+        /// Which.
+        scope: BudgetScope,
+        /// How much more.
+        limits: BudgetLimits,
     },
     /// Propose an overlay; answered with `Compacted`. The run goes on meanwhile unless the cause is urgent.
     Compact {
@@ -127,6 +166,7 @@ impl Effect {
                 | Self::Filter { .. }
                 | Self::Tell { .. }
                 | Self::Consult { .. }
+                | Self::AskForMore { .. }
                 | Self::CallModel { .. }
                 | Self::Compact { .. }
                 | Self::Authorize { .. }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use super::state::LastTurn;
-use super::stop::exceeded;
 use super::{Activity, Effect, Ending, Filtered, HookCall, Run, hook_note};
 use crate::config::QueueMode;
 use crate::content::Content;
@@ -63,6 +62,9 @@ impl Run {
             self.record(AgentEvent::HookStopped { reason });
         }
         self.arm_deadline();
+        for (scope, limits, by) in std::mem::take(&mut self.entry.extended) {
+            self.on_extended(scope, limits, by);
+        }
     }
 
     pub(super) fn on_hook(&mut self, proceed: bool) {
@@ -121,8 +123,11 @@ impl Run {
             self.activity = Activity::Filtering { op };
             return Step::Waiting;
         }
-        if let Some((limit, note)) = exceeded(&self.config, &self.state, self.now) {
-            self.record(AgentEvent::LimitReached { limit, note });
+        if self.asks_for_more() {
+            return Step::Waiting;
+        }
+        if let Some(standing) = self.exceeded().or_else(|| self.used_up()) {
+            self.run_out(standing);
             return Step::Taken;
         }
         let ask_hook = self.config.hooks == HookInterest::All && !planted(Planted::SkipsBeforeTurn);
@@ -146,7 +151,7 @@ impl Run {
             return Some(RunOutcome::Rejected);
         }
         if let Some(guard) = &self.config.repetition
-            && state.repetition.count >= guard.stop_after.max(1)
+            && state.repetition.sighting.count >= guard.stop_after.max(1)
         {
             return Some(RunOutcome::Repetition);
         }
@@ -173,6 +178,7 @@ impl Run {
         self.entry.waited = false;
         self.entry.consulted = false;
         self.entry.may_stop = false;
+        self.entry.admitted = false;
         self.flights.clear();
         self.record(AgentEvent::TurnStart { turn_index, triggered_by: self.trigger(turn_index) });
         for mut prompt in std::mem::take(&mut self.entry.prompts) {

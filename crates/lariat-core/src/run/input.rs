@@ -1,5 +1,6 @@
 //! What can happen to a run.
 
+use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
 use crate::context::{Compacted, Note};
 use crate::event::QueueKind;
 use crate::hooks::HookAnswer;
@@ -8,6 +9,8 @@ use crate::message::AgentMessage;
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionDecision, Verdict};
 use crate::tool::{ToolError, ToolResult};
+use serde_json::Value;
+use std::sync::Arc;
 
 use super::effect::OpId;
 
@@ -61,6 +64,40 @@ pub enum Input {
     Halt {
         /// Why.
         reason: String,
+    },
+    /// Those who keep shared budgets decided about a model call.
+    Admitted {
+        /// Which question.
+        op: OpId,
+        /// What they say.
+        admission: Admission,
+    },
+    /// Those who keep shared budgets decided about a tool call.
+    ToolAdmitted {
+        /// The call.
+        call: ToolCallId,
+        /// Replaced arguments, as they were asked about.
+        args: Option<Arc<Value>>,
+        /// The cap that forbids it.
+        refused: Option<Standing>,
+    },
+    /// A person answered whether more may be spent.
+    BudgetAnswered {
+        /// The question.
+        request: RequestId,
+        /// How much more; `None` for no.
+        more: Option<BudgetLimits>,
+        /// Who answered.
+        by: String,
+    },
+    /// More may be spent, without a question.
+    BudgetExtended {
+        /// Of which budget.
+        scope: BudgetScope,
+        /// How much more.
+        limits: BudgetLimits,
+        /// Who said so.
+        by: String,
     },
     /// The gate decided about a call.
     Authorized {

@@ -9,6 +9,7 @@
 //! most once; `AgentEnd` is recorded exactly once; one step costs the same at any length of the conversation.
 
 mod assembly;
+mod budget;
 mod calls;
 mod compaction;
 mod config;
@@ -17,6 +18,7 @@ mod flow;
 mod input;
 mod notes;
 mod recover;
+mod repetition;
 mod reply;
 mod snapshot;
 mod state;
@@ -34,6 +36,7 @@ pub use input::{Filtered, Input, ModelSignal};
 pub use recover::{RecoverError, Recovered};
 pub use snapshot::LoopSnapshot;
 
+use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};
 use crate::hooks::MomentKind;
@@ -44,6 +47,7 @@ use crate::session::SessionMemory;
 use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
+pub(crate) use budget::{NO_CALLS_LEFT, SECTION as BUDGET_SECTION};
 use calls::Flight;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
 use compaction::Ahead;
@@ -97,6 +101,12 @@ enum Activity {
     Consulting {
         op: OpId,
     },
+    Admitting {
+        op: OpId,
+    },
+    AskingForMore {
+        request: crate::id::RequestId,
+    },
     Calling(Box<ModelCall>),
     BackingOff {
         op: OpId,
@@ -119,6 +129,12 @@ struct Entry {
     consulted: bool,
     /// Hooks have nothing against the end of the run.
     may_stop: bool,
+    /// The budgets allow the turn's model call.
+    admitted: bool,
+    /// What was reserved for it.
+    reserved: Option<OpId>,
+    /// What was added to budgets before the start.
+    extended: Vec<(BudgetScope, BudgetLimits, String)>,
 }
 
 /// Why a loop cannot be started.
@@ -150,7 +166,7 @@ impl Run {
     ) -> Result<Self, StartError> {
         Self::check(&transcript, &prompts)?;
         let entry = Entry { prompts, ..Entry::default() };
-        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript, None), entry))
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), entry))
     }
 
     /// Whether a loop can be started on a conversation with these prompts.
@@ -188,9 +204,14 @@ impl Run {
         mut state: LoopState,
         entry: Entry,
     ) -> Self {
-        state.track(config.context.as_ref());
+        if state.tracker.is_none() {
+            state.track(&config);
+        }
         if config.has_notes {
             state.read_notes();
+        }
+        if config.budget.is_shared {
+            state.estimate_pending();
         }
         Self {
             config,
@@ -217,6 +238,11 @@ impl Run {
         self.memory = memory;
     }
 
+    /// What the session remembers besides its conversation.
+    pub const fn memory(&self) -> &SessionMemory {
+        &self.memory
+    }
+
     /// Messages left in the queues by an earlier loop come along; their content is journaled already.
     pub fn carry_over(&mut self, queue: QueueKind, message: SharedMessage) {
         self.state.queue_mut(queue).push_back(message);
@@ -240,6 +266,10 @@ impl Run {
             Input::Told { op, answer } => self.on_told(op, answer),
             Input::Consulted { op, notes } => self.on_consulted(op, notes),
             Input::Halt { reason } => self.on_halt(reason),
+            Input::Admitted { op, admission } => self.on_admitted(op, admission),
+            Input::ToolAdmitted { call, args, refused } => self.on_tool_admitted(&call, args, refused),
+            Input::BudgetAnswered { request, more, by } => self.on_budget_answered(request, more, by),
+            Input::BudgetExtended { scope, limits, by } => self.on_extended(scope, limits, by),
             Input::Authorized { call, verdict } => self.on_authorized(&call, verdict),
             Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),
             Input::ToolFinished { call, result } => self.on_tool_finished(&call, result),
@@ -282,6 +312,11 @@ impl Run {
     /// What the loop used so far.
     pub const fn usage(&self) -> &Usage {
         &self.state.usage
+    }
+
+    /// Tokens the next request will take, as far as anybody knows; `None` when no window is configured.
+    pub fn context_tokens(&self) -> Option<u64> {
+        self.state.tracker.as_ref().map(|tracker| tracker.used())
     }
 
     /// Turns begun so far.
@@ -345,7 +380,7 @@ impl Run {
         let record = self.envelope(event);
         if record.is_durable() {
             self.state.apply(&record);
-            self.memory.apply(&record.event);
+            self.memory.apply(&record);
         }
         self.out.push_back(Effect::Record(Box::new(record)));
     }

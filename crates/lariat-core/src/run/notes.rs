@@ -20,7 +20,8 @@ impl Run {
         self.activity = Activity::Consulting { op };
         let turn_index = self.state.turn.as_ref().map_or(0, |turn| turn.index);
         let (window, told) = (self.state.transcript.window(), self.state.told.clone());
-        self.out.push_back(Effect::Consult { op, window, told, turn_index });
+        let memory = Box::new(self.memory.clone());
+        self.out.push_back(Effect::Consult { op, window, told, memory, turn_index });
     }
 
     pub(super) fn on_consulted(&mut self, op: OpId, notes: Vec<Note>) {

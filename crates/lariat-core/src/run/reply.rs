@@ -47,11 +47,17 @@ impl Run {
             self.fail_reply(None, why.to_string());
             return Step::Taken;
         }
+        if self.asks_for_more() {
+            return Step::Waiting;
+        }
         if self.wants_notes() {
             self.consult();
             return Step::Waiting;
         }
         self.seek_room().unwrap_or_else(|| {
+            if !self.entry.admitted {
+                return self.admit();
+            }
             self.call_model(0);
             Step::Waiting
         })
@@ -194,6 +200,7 @@ impl Run {
         usage: Usage,
         error_message: Option<String>,
     ) {
+        self.settle_call(Some(usage));
         let broken = matches!(stop_reason, StopReason::Error | StopReason::Aborted);
         let mut content = Vec::new();
         let mut announced = None;
@@ -281,6 +288,7 @@ impl Run {
 
     /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
     pub(super) fn break_off(&mut self) {
+        self.end_question();
         self.abandon_prepared();
         if let Some(call) = self.take_call() {
             self.out.push_back(Effect::Abandon { op: call.op });
@@ -290,6 +298,7 @@ impl Run {
         | Activity::Compacting { op, .. }
         | Activity::Filtering { op }
         | Activity::Consulting { op }
+        | Activity::Admitting { op }
         | Activity::Telling { op, .. } = self.activity
         {
             self.out.push_back(Effect::Abandon { op });

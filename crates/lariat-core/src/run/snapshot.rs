@@ -8,9 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use super::budget::RunBudget;
+use super::config::RunConfig;
 use super::effect::Effect;
-use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
-use crate::config::ContextConfig;
+use super::repetition::Repetition;
+use super::state::{KeptGoing, LastTurn, LoopState, TurnState};
+use crate::budget::BudgetScope;
+use crate::context::TrackerState;
 use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
@@ -24,7 +28,7 @@ use crate::usage::Usage;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoopSnapshot {
     rejection: Option<String>,
-    limit: Option<LimitKind>,
+    limit: Option<(LimitKind, BudgetScope)>,
     aborted: bool,
     #[serde(default)]
     halted: Option<String>,
@@ -40,7 +44,9 @@ pub struct LoopSnapshot {
     last: LastTurn,
     usage: Usage,
     repetition: Repetition,
+    budget: RunBudget,
     refused_compactions: u32,
+    tracker: Option<TrackerState>,
     #[serde(default)]
     warned: bool,
     #[serde(default)]
@@ -103,8 +109,10 @@ impl LoopState {
             turns: self.turns,
             last: self.last.clone(),
             usage: self.usage,
-            repetition: self.repetition,
+            repetition: self.repetition.clone(),
+            budget: self.budget.clone(),
             refused_compactions: self.refused_compactions,
+            tracker: self.tracker.as_ref().map(|tracker| tracker.state().clone()),
             warned: self.warned,
             full: self.full.clone(),
             active,
@@ -113,11 +121,7 @@ impl LoopState {
     }
 
     /// A loop as it was when its snapshot was made.
-    pub(super) fn restored(
-        saved: &LoopSnapshot,
-        conversation: &[SharedMessage],
-        context: Option<ContextConfig>,
-    ) -> Self {
+    pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
         let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
         let known: std::collections::HashMap<MessageId, &SharedMessage> =
             conversation.iter().map(|message| (message.id(), message)).collect();
@@ -125,7 +129,7 @@ impl LoopState {
             Some(message) => MessageRef::resolved(SharedMessage::clone(message)),
             None => MessageRef::unresolved(*id),
         };
-        let mut state = Self::new(transcript, context);
+        let mut state = Self::new(transcript);
         state.started = true;
         state.rejection.clone_from(&saved.rejection);
         state.limit = saved.limit;
@@ -145,8 +149,13 @@ impl LoopState {
         state.turns = saved.turns;
         state.last = saved.last.clone();
         state.usage = saved.usage;
-        state.repetition = saved.repetition;
+        state.repetition = saved.repetition.clone();
+        state.budget = saved.budget.clone();
         state.refused_compactions = saved.refused_compactions;
+        state.track(config);
+        if let (Some(tracker), Some(saved)) = (&mut state.tracker, &saved.tracker) {
+            tracker.restore(saved.clone());
+        }
         state.warned = saved.warned;
         state.full.clone_from(&saved.full);
         state.set_clock(saved.active, saved.last_seen);

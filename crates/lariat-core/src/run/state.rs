@@ -4,22 +4,24 @@
 //! applies what it reads. Total: an event that does not fit is ignored, never a panic.
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::ContextConfig;
-use crate::content::{Content, ToolCall};
-use crate::context::{ContextTracker, Told};
+use super::budget::{RunBudget, SECTION};
+use super::config::RunConfig;
+use super::repetition::{Repetition, Seen};
+use crate::budget::BudgetScope;
+use crate::content::ToolCall;
+use crate::context::{ContextTracker, Told, message_tokens};
 use crate::event::{
     AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, Recorded,
     RunOutcome,
 };
 use crate::id::{MessageId, RequestId, ToolCallId};
-use crate::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
+use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
@@ -35,12 +37,13 @@ pub(super) struct LoopState {
     pub(super) started: bool,
     pub(super) ended: Option<RunOutcome>,
     pub(super) rejection: Option<String>,
-    pub(super) limit: Option<LimitKind>,
+    pub(super) limit: Option<(LimitKind, BudgetScope)>,
     pub(super) aborted: bool,
     /// Why a hook wants it to end.
     pub(super) halted: Option<String>,
     pub(super) transcript: Transcript,
-    pub(super) tracker: ContextTracker,
+    /// How full the window is, when somebody wants to know.
+    pub(super) tracker: Option<Box<ContextTracker>>,
     /// What the runtime told the model and is still in the conversation.
     pub(super) told: Told,
     pub(super) produced: Vec<MessageRef>,
@@ -53,13 +56,13 @@ pub(super) struct LoopState {
     pub(super) last: LastTurn,
     pub(super) usage: Usage,
     pub(super) repetition: Repetition,
+    pub(super) budget: RunBudget,
     pub(super) refused_compactions: u32,
     /// People were warned that the window fills up, and no room was made since.
     pub(super) warned: bool,
     /// Why the conversation does not fit.
     pub(super) full: Option<Box<ContextFull>>,
     pub(super) kept_going: KeptGoing,
-    context: Option<ContextConfig>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -108,13 +111,6 @@ pub(super) enum LastTurn {
     Failed(String),
 }
 
-/// The same call with the same result, in a row.
-#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Repetition {
-    key: u64,
-    pub(super) count: u32,
-}
-
 /// How often hooks kept the run from ending, in a row, and the message of the last time.
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct KeptGoing {
@@ -123,7 +119,7 @@ pub(super) struct KeptGoing {
 }
 
 impl LoopState {
-    pub(super) fn new(transcript: Transcript, context: Option<ContextConfig>) -> Self {
+    pub(super) fn new(transcript: Transcript) -> Self {
         Self {
             started: false,
             ended: None,
@@ -132,7 +128,7 @@ impl LoopState {
             aborted: false,
             halted: None,
             transcript,
-            tracker: ContextTracker::default(),
+            tracker: None,
             told: Told::default(),
             produced: Vec::new(),
             tip: None,
@@ -143,27 +139,32 @@ impl LoopState {
             last: LastTurn::None,
             usage: Usage::default(),
             repetition: Repetition::default(),
+            budget: RunBudget::default(),
             refused_compactions: 0,
             warned: false,
             full: None,
             kept_going: KeptGoing::default(),
-            context,
             active: Duration::ZERO,
             last_seen: None,
         }
     }
 
     /// Starts counting tokens. Looks at the whole conversation, once, and only when somebody wants to know.
-    pub(super) fn track(&mut self, context: Option<&ContextConfig>) {
-        self.context = context.cloned();
-        if context.is_some() {
-            self.tracker = ContextTracker::of(&self.transcript.window(), context);
-        }
+    pub(super) fn track(&mut self, config: &RunConfig) {
+        self.tracker = config.tracker().map(|mut tracker| {
+            tracker.read(&self.transcript.window());
+            Box::new(tracker)
+        });
     }
 
     /// Starts keeping what was told. Looks at the whole conversation, once, and only when somebody tells something.
     pub(super) fn read_notes(&mut self) {
         self.told = Told::of(&self.transcript.window());
+    }
+
+    /// Starts estimating what the next request takes. Looks at the whole conversation, once.
+    pub(super) fn estimate_pending(&mut self) {
+        self.budget.pending = self.transcript.window().iter().map(|message| message_tokens(message)).sum();
     }
 
     pub(super) fn queue_mut(&mut self, queue: QueueKind) -> &mut VecDeque<SharedMessage> {
@@ -175,7 +176,7 @@ impl LoopState {
 
     /// Why the run should end as soon as it can.
     pub(super) fn stopping(&self) -> Option<RunOutcome> {
-        let limit = self.limit.map(|limit| RunOutcome::LimitReached { limit });
+        let limit = self.limit.map(|(limit, scope)| RunOutcome::LimitReached { limit, scope });
         let aborted = || self.aborted.then_some(RunOutcome::Aborted);
         let halted = || self.halted.as_ref().map(|_| RunOutcome::StoppedByHook);
         limit.or_else(aborted).or_else(halted)
@@ -214,6 +215,7 @@ impl LoopState {
         }
         self.last_seen = Some(record.timestamp);
 
+        self.budget.apply(&record.event);
         match &record.event {
             AgentEvent::AgentStart(_) => self.started = true,
             AgentEvent::AgentEnd { outcome, .. } => self.ended = Some(outcome.clone()),
@@ -223,7 +225,7 @@ impl LoopState {
             AgentEvent::StopBlocked { message_id, .. } => {
                 self.kept_going = KeptGoing { count: self.kept_going.count + 1, message: Some(*message_id) };
             }
-            AgentEvent::LimitReached { limit, .. } => self.limit = Some(*limit),
+            AgentEvent::LimitReached { limit, scope, .. } => self.limit = Some((*limit, *scope)),
             AgentEvent::TurnStart { turn_index, .. } => {
                 self.turns = turn_index.saturating_add(1);
                 self.turn =
@@ -258,15 +260,19 @@ impl LoopState {
                 if let Ok(transcript) = self.transcript.overlaid(edits) {
                     self.transcript = transcript;
                     self.unresolve_compacted();
+                    self.estimate_pending();
                     self.read_notes();
-                    if self.context.is_some() {
-                        self.tracker = ContextTracker::of(&self.transcript.window(), self.context.as_ref());
+                    if let Some(tracker) = &mut self.tracker {
+                        tracker.compacted(&self.transcript.window());
                     }
                 }
                 self.refused_compactions = 0;
                 self.warned = false;
                 self.count_overflow(*cause);
             }
+            AgentEvent::ModelFallback { to, .. } => self.ask(Some(to)),
+            // Going on begins with the configured model again.
+            AgentEvent::LoopRecovered { .. } => self.ask(None),
             AgentEvent::CompactionWarning { .. } => self.warned = true,
             AgentEvent::ContextFull(full) => self.full = Some(full.clone()),
             AgentEvent::CompactionRefused { cause, usage, .. } => {
@@ -275,6 +281,18 @@ impl LoopState {
                 self.count_overflow(*cause);
             }
             _ => {}
+        }
+    }
+
+    fn count(&mut self, message: &AgentMessage) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.add(message);
+        }
+    }
+
+    fn ask(&mut self, model: Option<&str>) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.ask(model);
         }
     }
 
@@ -318,14 +336,17 @@ impl LoopState {
         let Some(message) = queued.or_else(|| recorded.shared().cloned()) else { return };
         self.produced.push(MessageRef::resolved(Arc::clone(&message)));
         self.tip = Some(id);
+        self.budget.told |= message.note_section() == Some(SECTION);
+        self.budget.pending = match message.as_assistant().map(|reply| reply.usage.total()) {
+            Some(reported @ 1..) => reported,
+            _ => self.budget.pending.saturating_add(message_tokens(&message)),
+        };
         if let Some(assistant) = message.as_assistant() {
             self.apply_reply(&message, assistant);
         } else if let Some(result) = message.as_tool_result() {
             self.apply_result(&message, result);
         } else {
-            if self.context.is_some() {
-                self.tracker.add(&message);
-            }
+            self.count(&message);
             self.told.add(&message);
             // What does not fit a transcript (a journal written by hand) stays out of it.
             let _ = match message.as_user() {
@@ -337,10 +358,7 @@ impl LoopState {
 
     fn apply_reply(&mut self, message: &SharedMessage, assistant: &AssistantMessage) {
         self.usage += assistant.usage;
-        if self.context.is_some() {
-            self.tracker.add(message);
-            self.tracker.report(&assistant.usage);
-        }
+        self.count(message);
         let Some(turn) = &mut self.turn else { return };
         if turn.reply.is_some() {
             return;
@@ -357,15 +375,14 @@ impl LoopState {
     }
 
     fn apply_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
-        if self.context.is_some() {
-            self.tracker.add(message);
-        }
+        self.count(message);
         let Some(call) = self.call_mut(&result.tool_call_id).filter(|call| call.result.is_none()) else {
             return;
         };
         call.result = Some(Arc::clone(message));
-        let key = repetition_key(&call.call, &result.content, result.is_error);
-        self.repetition = self.repetition.after(key);
+        let call = Arc::clone(&call.call);
+        let turn = self.turns;
+        self.repetition.push(Seen::of(turn, &call, &result.content, result.is_error));
     }
 
     fn close_turn(&mut self) {
@@ -398,48 +415,5 @@ impl LoopState {
                 *reference = MessageRef::unresolved(reference.id());
             }
         }
-    }
-}
-
-impl Repetition {
-    /// The count once a result with this key is recorded.
-    pub(super) const fn after(self, key: u64) -> Self {
-        if self.count > 0 && self.key == key {
-            Self { key, count: self.count + 1 }
-        } else {
-            Self { key, count: 1 }
-        }
-    }
-}
-
-/// Equal for the same call with the same result.
-pub(super) fn repetition_key(call: &ToolCall, content: &[Content], is_error: bool) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    call.name.hash(&mut hasher);
-    hash_value(&call.arguments, &mut hasher);
-    is_error.hash(&mut hasher);
-    for block in content {
-        match block {
-            Content::Text { text } if text.starts_with(NOTE_PREFIX) => {}
-            Content::Text { text } => text.hash(&mut hasher),
-            Content::Image { data, .. } => data.hash(&mut hasher),
-            _ => {}
-        }
-    }
-    hasher.finish()
-}
-
-fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
-    std::mem::discriminant(value).hash(hasher);
-    match value {
-        Value::Null => {}
-        Value::Bool(flag) => flag.hash(hasher),
-        Value::Number(number) => number.hash(hasher),
-        Value::String(text) => text.hash(hasher),
-        Value::Array(items) => items.iter().for_each(|item| hash_value(item, hasher)),
-        Value::Object(fields) => fields.iter().for_each(|(name, item)| {
-            name.hash(hasher);
-            hash_value(item, hasher);
-        }),
     }
 }

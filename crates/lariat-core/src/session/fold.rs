@@ -115,7 +115,7 @@ impl SessionFold {
 
     /// Takes in the next event.
     pub fn apply(&mut self, record: &Event) {
-        self.memory.apply(&record.event);
+        self.memory.apply(record);
         let segment = record.loop_id.as_ref().and_then(|id| self.loops.get(id)).copied();
         match &record.event {
             AgentEvent::AgentStart(start) => {

@@ -1,8 +1,8 @@
-//! What a session remembers besides its conversation: answers that still count, changes that wait for a decision,
-//! pinned messages, and what was done.
+//! What a session remembers besides its conversation: answers that still count, changes that wait for a decision, its
+//! system prompt, pinned messages, what it works towards, what was done and what failed.
 //!
-//! Owns folds over the journal. They go with snapshots, so that none is lost when the events before one are not read any
-//! more.
+//! Owns folds over the journal, the ledger and the budgets among them. They go with snapshots, so that none is lost when
+//! the events before one are not read any more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,12 +10,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::budget::Ledger;
 use crate::content::{ToolCall, joined_text};
 use crate::context::{Ended, WorkLog};
-use crate::event::AgentEvent;
+use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
+use crate::model::PromptSection;
 use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
+use crate::session::SessionBudget;
+use crate::session::failures::{Failure, Failures};
 
 /// A question with its answer.
 pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
@@ -25,6 +29,14 @@ pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
 pub struct SessionMemory {
     answers: Vec<Answered>,
     plan: Vec<QueuedChange>,
+    ledger: Box<Ledger>,
+    budget: SessionBudget,
+    /// The system prompt, once it was put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<Arc<[PromptSection]>>,
+    /// What it works towards, and what stands in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    aims: Option<Box<Aims>>,
     #[serde(default)]
     pins: Arc<BTreeSet<MessageId>>,
     #[serde(default)]
@@ -50,6 +62,18 @@ struct Ran {
     ended: bool,
 }
 
+/// What a session works towards, and what stands in the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Aims {
+    goals: Vec<Goal>,
+    todo: Option<Arc<str>>,
+    failures: Failures,
+}
+
+/// The tool whose newest result is the list of what is to be done.
+const TODO: &str = "todo";
+
 /// A change that plan mode queued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -64,8 +88,10 @@ pub struct QueuedChange {
 
 impl SessionMemory {
     /// Takes in the next event.
-    pub fn apply(&mut self, event: &AgentEvent) {
-        match event {
+    pub fn apply(&mut self, record: &EventRecord) {
+        self.ledger.apply(record);
+        self.budget.apply(record);
+        match &record.event {
             AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
@@ -96,6 +122,14 @@ impl SessionMemory {
                     (ran.details, ran.ended) = (details.clone(), true);
                 }
             }
+            AgentEvent::PromptAssembled { sections } => self.prompt = Some(Arc::clone(sections)),
+            AgentEvent::GoalChanged(goal) => {
+                let goals = &mut self.aims.get_or_insert_default().goals;
+                goals.retain(|known| known.goal_id != goal.goal_id);
+                if goal.status == GoalStatus::Active {
+                    goals.push(Goal::clone(goal));
+                }
+            }
             AgentEvent::MessagePinned { message_id, pinned: true } => {
                 Arc::make_mut(&mut self.pins).insert(*message_id);
             }
@@ -118,6 +152,16 @@ impl SessionMemory {
         }
     }
 
+    /// Who spent what.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Which budgets were warned of and extended.
+    pub const fn budget(&self) -> &SessionBudget {
+        &self.budget
+    }
+
     fn take_reply(&mut self, reply: &AssistantMessage) {
         self.calls = reply.tool_calls().cloned().collect();
         self.ran.clear();
@@ -126,6 +170,13 @@ impl SessionMemory {
     }
 
     fn take_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
+        let call = self.calls.iter().find(|call| call.id == result.tool_call_id);
+        if result.is_error || self.aims.as_ref().is_some_and(|aims| !aims.failures.is_empty()) {
+            self.aims.get_or_insert_default().failures.apply(result, call.map(|call| &**call));
+        }
+        if result.tool_name == TODO && !result.is_error {
+            self.aims.get_or_insert_default().todo = Some(joined_text(&result.content).into());
+        }
         let Some(at) = self.ran.iter().position(|ran| ran.id == result.tool_call_id && ran.ended) else {
             return;
         };
@@ -140,6 +191,26 @@ impl SessionMemory {
             text: &text,
             message: message.id(),
         });
+    }
+
+    /// The sections of the system prompt, once it was put together.
+    pub const fn prompt(&self) -> Option<&Arc<[PromptSection]>> {
+        self.prompt.as_ref()
+    }
+
+    /// What the session works towards: goals that are neither reached nor given up.
+    pub fn goals(&self) -> &[Goal] {
+        self.aims.as_ref().map_or(&[], |aims| &aims.goals)
+    }
+
+    /// The newest list of what is to be done, as its tool told it.
+    pub fn todo(&self) -> Option<&str> {
+        self.aims.as_ref()?.todo.as_deref()
+    }
+
+    /// What was tried and failed, and has not worked since.
+    pub fn failures(&self) -> &[Failure] {
+        self.aims.as_ref().map_or(&[], |aims| aims.failures.list())
     }
 
     /// Messages that are to stay as they are, whatever is compacted.

@@ -4,6 +4,8 @@
 //! ([`SessionMemory`]) and the records of seed 002 ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is
 //! computed from events.
 
+mod budget;
+mod failures;
 mod fold;
 mod memory;
 mod record;
@@ -11,6 +13,8 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+pub use budget::SessionBudget;
+pub use failures::Failure;
 pub use fold::SessionFold;
 pub use memory::{Answered, QueuedChange, SessionMemory, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::budget::BudgetScope;
 use crate::content::Content;
 use crate::event::{
     AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, Event, EventRecord, FORMAT_VERSION,
@@ -413,7 +414,7 @@ fn every_outcome_has_a_status() {
         (RunOutcome::Rejected, LoopStatus::Rejected),
         (RunOutcome::Aborted, LoopStatus::Aborted),
         (RunOutcome::StoppedByHook, LoopStatus::Aborted),
-        (RunOutcome::LimitReached { limit: LimitKind::Turns }, LoopStatus::Limited),
+        (RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run }, LoopStatus::Limited),
         (RunOutcome::Repetition, LoopStatus::Limited),
         (RunOutcome::Failed { error: "x".into() }, LoopStatus::Failed),
     ];

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::budget::BudgetLimits;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
-use lariat_core::context::{CompactionStrategy, ContextSource};
+use lariat_core::context::{CompactionStrategy, ContextSource, TokenCounter};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
@@ -23,10 +24,16 @@ use lariat_guard::redact::Redactor;
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
+use super::launch::Watchers;
+use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::compaction::{Recall, Summarising};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
+use crate::observe::Observer;
+use crate::prompt::{
+    BaseSection, FailureEvidence, ModeNotes, Notes, Place, Recitation, Section, SectionSource, Sections,
+};
 use crate::system::{SystemClock, SystemEntropy};
 
 /// Watches every event of an agent's runs.
@@ -43,9 +50,11 @@ pub struct AgentBuilder {
     secrets: Vec<(String, ApiKey)>,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
-    notes: Option<Arc<dyn ContextSource>>,
+    sections: Sections,
+    notes: Notes,
     compaction: Option<Arc<dyn CompactionStrategy>>,
     compaction_model: Option<ModelConfig>,
+    budget: SharedBudget,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
     store: Option<Arc<dyn SessionStore>>,
@@ -56,7 +65,11 @@ pub struct AgentBuilder {
     session_id: Option<SessionId>,
     config_id: Option<String>,
     callback: Option<Callback>,
+    observers: Vec<Arc<dyn Observer>>,
     broadcast: Option<usize>,
+    standard: bool,
+    #[cfg(feature = "typed")]
+    answer_retries: u32,
 }
 
 impl Default for AgentBuilder {
@@ -72,9 +85,11 @@ impl Default for AgentBuilder {
             secrets: Vec::new(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
-            notes: None,
+            sections: Sections::default(),
+            notes: Notes::default(),
             compaction: None,
             compaction_model: None,
+            budget: SharedBudget::default(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
             store: None,
@@ -85,7 +100,11 @@ impl Default for AgentBuilder {
             session_id: None,
             config_id: None,
             callback: None,
+            observers: Vec::new(),
             broadcast: None,
+            standard: false,
+            #[cfg(feature = "typed")]
+            answer_retries: crate::typed::ANSWER_RETRIES,
         }
     }
 }
@@ -109,10 +128,30 @@ impl AgentBuilder {
         self
     }
 
-    /// The system prompt.
+    /// The system prompt: a text that is sent as it is. Where there are sections, too, it is the first of them.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.request.system_prompt = prompt.into();
+        self.request.system_prompt = prompt.into().into();
         self
+    }
+
+    /// Adds a section of the system prompt. It is put together when a session's first request is made, journaled, and
+    /// not changed after that: what comes out differently later is told in a note.
+    pub fn section(self, section: Section) -> Self {
+        self.sections(section)
+    }
+
+    /// Adds somebody who knows sections of the system prompt.
+    pub fn sections(mut self, source: impl SectionSource + 'static) -> Self {
+        self.sections.add(source);
+        self
+    }
+
+    /// Tells the model what an agent of ours should know: the base prompt for the tools it has, and notes about its mode,
+    /// about what is still to be done and about what failed.
+    pub fn standard_context(mut self) -> Self {
+        self.sections.add(BaseSection);
+        self.standard = true;
+        self.context_source(Recitation::default()).context_source(FailureEvidence::default())
     }
 
     /// How hard the model thinks.
@@ -206,15 +245,47 @@ impl AgentBuilder {
         self
     }
 
+    /// Caps on all runs of a session together.
+    pub const fn session_budget(mut self, limits: BudgetLimits) -> Self {
+        self.run.budget.session = limits;
+        self
+    }
+
+    /// Caps on what is spent in a day, shared with whoever has a clone of it.
+    pub fn daily_budget(mut self, budget: DailyBudget) -> Self {
+        self.budget.daily = Some(budget);
+        self
+    }
+
+    /// A pool that this agent draws on together with others: its sub-agents, its siblings.
+    pub fn budget_pool(mut self, pool: BudgetPool) -> Self {
+        self.budget.pool = Some(pool);
+        self
+    }
+
+    /// Whether somebody is there to be asked when a budget is used up, and answers with [`Agent::respond_budget`] or
+    /// [`Agent::extend_budget`]. An approver is asked in any case; with neither, the run ends.
+    pub const fn asks_for_more(mut self, asks: bool) -> Self {
+        self.run.budget.asks = asks;
+        self
+    }
+
     /// The window; `None` (the default) switches compaction off.
     pub fn context(mut self, context: Option<ContextConfig>) -> Self {
         self.run.context = context;
         self
     }
 
-    /// Knows what the model should be told between its replies: memory files, facts, the open plan.
+    /// Counts the tokens of what is new in the conversation. The default looks at kinds of characters; `lariat-model` has
+    /// a real tokenizer behind its feature `tokenizer`. Either is corrected by what the service reports.
+    pub fn token_counter(mut self, counter: impl TokenCounter + 'static) -> Self {
+        self.run.counter = Arc::new(counter);
+        self
+    }
+
+    /// Adds somebody who knows what the model should be told between its replies: memory files, facts, the open plan.
     pub fn context_source(mut self, source: impl ContextSource + 'static) -> Self {
-        self.notes = Some(Arc::new(source));
+        self.notes.add(source);
         self
     }
 
@@ -309,6 +380,20 @@ impl AgentBuilder {
         self
     }
 
+    /// Shows every event of every run to an observer: a trace file, an exporter. Observers may be shared by agents.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// How often a model is told what is wrong with an answer that does not have its form, and asked again
+    /// ([`Agent::run_typed`]). The default is 2.
+    #[cfg(feature = "typed")]
+    pub const fn answer_retries(mut self, retries: u32) -> Self {
+        self.answer_retries = retries;
+        self
+    }
+
     /// Lets any number of consumers [`Agent::subscribe`], each with room for this many waiting events.
     pub const fn enable_broadcast(mut self, capacity: usize) -> Self {
         self.broadcast = Some(capacity);
@@ -343,6 +428,15 @@ impl AgentBuilder {
         if self.policy.plans() {
             self.tools.push(Arc::new(ProposeChange));
         }
+        if self.standard {
+            self.notes.add(ModeNotes::new(Arc::clone(&self.policy)));
+        }
+        let mut sections = Sections::default();
+        if !self.sections.is_empty() {
+            // The caller's own words come first.
+            sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
+            sections.add_all(self.sections);
+        }
         let model = self.model.ok_or(BuildError::NoModel)?;
         let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
         if self.run.context.is_some() && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
@@ -362,8 +456,10 @@ impl AgentBuilder {
             redactor,
             hooks: self.hooks,
             filters: self.filters,
-            notes: self.notes,
+            sections: (!sections.is_empty()).then(|| Arc::new(sections)),
+            notes: (!self.notes.is_empty()).then(|| Arc::new(self.notes) as Arc<dyn ContextSource>),
             compaction,
+            budget: self.budget,
             clock: self.clock,
             entropy: self.entropy,
             tool_grace: self.tool_grace,
@@ -374,8 +470,10 @@ impl AgentBuilder {
             journal: self.journal,
             agent_id: self.agent_id,
             session_id: self.session_id,
-            callback: self.callback,
+            watchers: Watchers { callback: self.callback, observers: self.observers.into() },
             broadcast: self.broadcast,
+            #[cfg(feature = "typed")]
+            answer_retries: self.answer_retries,
         }))
     }
 }

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
+use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
+use lariat_core::content::joined_text;
 use lariat_core::event::{
     AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
     QueueKind, SpawnRef,
@@ -15,6 +17,7 @@ use lariat_core::event::{
 use lariat_core::hooks::{Moment, MomentKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::model::{Place, PromptSection};
 use lariat_core::permission::PermissionPolicy;
 use lariat_core::run::{Run, RunConfig, StartError};
 use lariat_core::session::{QueuedChange, SessionFold, SessionMemory, SessionSnapshot};
@@ -24,7 +27,8 @@ use lariat_core::transcript::{Transcript, Window};
 
 use crate::drive::moments::{self, Opening};
 use crate::drive::questions;
-use crate::drive::{Driven, Journal, Ports};
+use crate::drive::{Driven, Journal, Ports, redaction};
+use crate::prompt::{PromptSlot, SectionQuery, SessionPrompt};
 
 /// What a loop is run with. Shared between loops.
 #[derive(Clone, Debug)]
@@ -92,6 +96,8 @@ pub struct AgentContext {
     pub(super) unrecorded: Vec<SharedMessage>,
     /// Journaled by an earlier loop and never injected.
     queued: VecDeque<(QueueKind, SharedMessage)>,
+    /// More that may be spent, told to the next loop.
+    extended: Vec<(BudgetScope, BudgetLimits)>,
     /// Not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
@@ -103,6 +109,8 @@ pub struct AgentContext {
     /// The journal may hold more than this: it is read before the next loop.
     stale: bool,
     greeting: Greeting,
+    /// The session's own system prompt, once it is known.
+    prompt: PromptSlot,
 }
 
 /// How far the beginning of the session was told to its hooks.
@@ -129,6 +137,7 @@ impl AgentContext {
             base: None,
             unrecorded: Vec::new(),
             queued: VecDeque::new(),
+            extended: Vec::new(),
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
@@ -136,6 +145,7 @@ impl AgentContext {
             told: false,
             stale: true,
             greeting: Greeting::default(),
+            prompt: PromptSlot::default(),
         }
     }
 
@@ -283,6 +293,22 @@ impl AgentContext {
         self.unsent.push((queue, message));
     }
 
+    /// Lets the next loop spend more.
+    pub(super) fn extend_budgets(&mut self, more: Vec<(BudgetScope, BudgetLimits)>) {
+        self.extended.extend(more);
+    }
+
+    /// More that the next loop may spend.
+    pub(super) fn take_extended(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
+        std::mem::take(&mut self.extended)
+    }
+
+    /// Who spent what, as the journal tells it.
+    pub(super) async fn ledger(&mut self) -> Result<Ledger, BeginError> {
+        self.refresh().await?;
+        Ok(self.memory.ledger().clone())
+    }
+
     /// What was queued for the next loop.
     pub(super) fn take_unsent(&mut self) -> Vec<(QueueKind, AgentMessage)> {
         std::mem::take(&mut self.unsent)
@@ -309,6 +335,8 @@ impl AgentContext {
         Run::check(&self.transcript, &prompts)?;
         self.stale = true;
         self.record_imports(config).await?;
+        // In a box: every run would carry the room for it otherwise.
+        Box::pin(self.assemble_prompt(config, &prompts)).await?;
         let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
         let mut start = LoopStart::new(self.agent_id.clone(), self.session_id().clone(), loop_id);
         let newest = self.last_loop_id.as_ref().filter(|_| kind.is_some());
@@ -339,6 +367,70 @@ impl AgentContext {
         Ok(())
     }
 
+    /// Where the session's own system prompt is, once it is known.
+    pub(super) const fn prompt(&self) -> &PromptSlot {
+        &self.prompt
+    }
+
+    /// Puts the system prompt of a new session together and journals it. One that is journaled stays as it is.
+    async fn assemble_prompt(
+        &mut self,
+        config: &AgentLoopConfig,
+        prompts: &[AgentMessage],
+    ) -> Result<(), StoreError> {
+        if self.memory.prompt().is_none() && self.prompt.get().is_none() {
+            let words =
+                prompts.iter().filter_map(AgentMessage::as_user).map(|user| joined_text(&user.content));
+            let Some(sections) = sections(config, words.collect::<Vec<_>>().join("\n")).await else {
+                return Ok(());
+            };
+            self.record(config, AgentEvent::PromptAssembled { sections: sections.clone().into() }).await?;
+            let _ = self.prompt.set(SessionPrompt::new(sections.clone().into(), sections));
+        }
+        self.know_prompt(config).await;
+        Ok(())
+    }
+
+    /// Takes the system prompt of a session that goes on from its journal, and looks what it would be now.
+    pub(super) async fn know_prompt(&mut self, config: &AgentLoopConfig) {
+        let Some(sent) = self.memory.prompt().filter(|_| self.prompt.get().is_none()).cloned() else {
+            return;
+        };
+        let first = self.transcript.window();
+        let first = first.iter().filter_map(|message| message.as_user()).find(|user| user.origin.is_person());
+        let words = first.map_or_else(String::new, |user| joined_text(&user.content));
+        let current = sections(config, words).await.unwrap_or_else(|| sent.to_vec());
+        let _ = self.prompt.set(SessionPrompt::new(sent, current));
+    }
+
+    /// What the session's system prompt is, or would be if it began now.
+    pub(super) async fn report_sections(
+        &mut self,
+        config: &AgentLoopConfig,
+    ) -> Result<Vec<PromptSection>, super::AgentError> {
+        if self.stale && self.unrecorded.is_empty() {
+            self.read().await?;
+        }
+        self.know_prompt(config).await;
+        if let Some(prompt) = self.prompt.get() {
+            return Ok(prompt.sections().to_vec());
+        }
+        let plain = &config.ports.request.system_prompt;
+        let plain = || vec![PromptSection::new("system", Place::Static, plain.as_str())];
+        Ok(sections(config, String::new()).await.unwrap_or_else(plain))
+    }
+
+    /// Journals what a person or a program says about the session.
+    pub(super) async fn say_about(
+        &mut self,
+        config: &AgentLoopConfig,
+        event: AgentEvent,
+    ) -> Result<(), BeginError> {
+        self.refresh().await?;
+        self.record(config, event).await?;
+        Ok(())
+    }
+
     /// Journals an event that belongs to no loop.
     pub(super) async fn record(
         &mut self,
@@ -348,7 +440,6 @@ impl AgentContext {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
-        self.memory.apply(&event);
         let record = EventRecord {
             v: FORMAT_VERSION,
             seq: 0,
@@ -357,6 +448,7 @@ impl AgentContext {
             loop_id: None,
             event,
         };
+        self.memory.apply(&record);
         let (never, id) = (CancellationToken::new(), record.id);
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);
@@ -405,6 +497,15 @@ impl AgentContext {
         self.continuation_kind = None;
         self.stale = false;
     }
+}
+
+/// The sections of the system prompt as they are now; none when nobody knows any.
+async fn sections(config: &AgentLoopConfig, prompt: String) -> Option<Vec<PromptSection>> {
+    let ports = &config.ports;
+    let query = SectionQuery::new(prompt, ports.tools.definitions().to_vec());
+    let mut sections = ports.sections.as_ref()?.assemble(query).await;
+    sections.iter_mut().for_each(|section| redaction::section(&ports.redactor, section));
+    Some(sections)
 }
 
 /// What a journal says, read as far back as going on needs it.

@@ -3,13 +3,17 @@
 //! Owns the current context, whether a run has it, and what may be done meanwhile. Cheap to clone; all clones are the
 //! same agent. Invariant: at most one run has the context at a time.
 
+mod about;
+mod room;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
-use lariat_core::event::{ContinuationKind, Event, QueueKind};
-use lariat_core::id::{AgentId, MessageId, RequestId, SessionId};
+use lariat_core::event::{ContinuationKind, QueueKind};
+use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::run::RecoverError;
@@ -18,52 +22,58 @@ use lariat_core::time::Timestamp;
 use lariat_core::transcript::Window;
 use uuid::Uuid;
 
-use super::builder::{AgentBuilder, Callback};
-use super::compact::CompactionReport;
+use super::builder::AgentBuilder;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::farewell::Farewell;
-use super::loops;
+use super::launch::{Task, Watchers};
 use super::output::AgentOutput;
-use super::plan::{self, Plan, PlanDecision};
-use super::pump::{EventSender, Over, pump};
+use super::plan::{Plan, PlanDecision};
+use super::pump::{EventSender, Over};
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
-use crate::observe::{DEFAULT_CAPACITY, Subscription};
+use crate::observe::Subscription;
+use crate::prompt::PromptSlot;
 
 /// An agent with a session. Made by [`Agent::builder`].
 #[derive(Clone)]
 pub struct Agent {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
-struct Shared {
-    config: AgentLoopConfig,
+pub(super) struct Shared {
+    pub(super) config: AgentLoopConfig,
     store: Arc<dyn SessionStore>,
     journal_config: JournalConfig,
     agent_id: AgentId,
-    callback: Option<Callback>,
+    pub(super) watchers: Watchers,
     broadcast: Option<usize>,
+    #[cfg(feature = "typed")]
+    pub(super) answer_retries: u32,
     state: Mutex<State>,
 }
 
-struct State {
+pub(super) struct State {
     /// `None` while a run has it.
-    context: Option<AgentContext>,
-    journal: Arc<Journal>,
-    running: Option<Running>,
-    waiting: VecDeque<(QueueKind, AgentMessage)>,
+    pub(super) context: Option<AgentContext>,
+    pub(super) journal: Arc<Journal>,
+    /// The session's own system prompt, once it is known.
+    pub(super) prompt: PromptSlot,
+    pub(super) running: Option<Running>,
+    pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
+    /// More that may be spent from the next run on.
+    pub(super) extended: Vec<(BudgetScope, BudgetLimits)>,
     /// The conversation as it was before the run.
-    snapshot: Window,
-    last_active_at: Option<Timestamp>,
+    pub(super) snapshot: Window,
+    pub(super) last_active_at: Option<Timestamp>,
     /// A run of the session began, and its end was not told.
-    begun: bool,
+    pub(super) begun: bool,
 }
 
-struct Running {
-    link: Arc<Link>,
-    cancel: CancellationToken,
-    over: Over,
+pub(super) struct Running {
+    pub(super) link: Arc<Link>,
+    pub(super) cancel: CancellationToken,
+    pub(super) over: Over,
 }
 
 impl Shared {
@@ -90,16 +100,10 @@ pub(super) struct Parts {
     pub(super) journal: JournalConfig,
     pub(super) agent_id: Option<AgentId>,
     pub(super) session_id: Option<SessionId>,
-    pub(super) callback: Option<Callback>,
+    pub(super) watchers: Watchers,
     pub(super) broadcast: Option<usize>,
-}
-
-/// What a run is asked to do.
-enum Task {
-    Prompt(Vec<AgentMessage>),
-    Continue(ContinuationKind),
-    Recover,
-    Plan(PlanDecision),
+    #[cfg(feature = "typed")]
+    pub(super) answer_retries: u32,
 }
 
 impl Agent {
@@ -121,10 +125,12 @@ impl Agent {
         ));
         let context = AgentContext::new(agent_id.clone(), Arc::clone(&journal));
         let state = State {
+            prompt: context.prompt().clone(),
             context: Some(context),
             journal,
             running: None,
             waiting: VecDeque::new(),
+            extended: Vec::new(),
             snapshot: Window::default(),
             last_active_at: None,
             begun: false,
@@ -135,14 +141,16 @@ impl Agent {
                 store: parts.store,
                 journal_config: parts.journal,
                 agent_id,
-                callback: parts.callback,
+                watchers: parts.watchers,
                 broadcast: parts.broadcast,
+                #[cfg(feature = "typed")]
+                answer_retries: parts.answer_retries,
                 state: Mutex::new(state),
             }),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -274,6 +282,36 @@ impl Agent {
         }
     }
 
+    // Budgets
+
+    /// Lets more be spent: now if a run is going on, which is told to it and answers what it asks; otherwise from the
+    /// next run on. More for a pool or for the day counts at once.
+    pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
+        let mut state = self.state();
+        if state.running.as_ref().is_some_and(|running| running.link.extend_budget(scope, more)) {
+            return;
+        }
+        match scope {
+            BudgetScope::Run | BudgetScope::Session => state.extended.push((scope, more)),
+            _ => self.shared.config.ports.budget.extend(scope, &more),
+        }
+    }
+
+    /// Answers whether more may be spent, as asked by `BudgetExtensionRequested`; `None` for no.
+    pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
+        if let Some(running) = &self.state().running {
+            running.link.respond_budget(request, more);
+        }
+    }
+
+    /// Who spent what in this session, as its journal tells it.
+    ///
+    /// # Errors
+    /// When the agent is running, or its journal cannot be read.
+    pub async fn ledger(&self) -> Result<Ledger, AgentError> {
+        self.borrow(async |context, _| Ok(context.ledger().await?)).await
+    }
+
     /// Ends the run, if there is one, and begins again: an empty conversation in a new session, empty queues.
     pub fn reset(&self) {
         let mut state = self.state();
@@ -337,6 +375,7 @@ impl Agent {
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
         let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).cleared();
+        state.prompt = fresh.prompt().clone();
         // What the last run did not read any more is still to be said.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());
         state.waiting.extend(unsent.unwrap_or_default());
@@ -375,11 +414,12 @@ impl Agent {
 
     /// The conversation; while a run is going on, as it was before.
     pub fn messages(&self) -> Vec<SharedMessage> {
-        let window = {
-            let state = self.state();
-            state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
-        };
-        window.iter().cloned().collect()
+        self.window().iter().cloned().collect()
+    }
+
+    fn window(&self) -> Window {
+        let state = self.state();
+        state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
     }
 
     /// The conversation as JSON.
@@ -445,217 +485,6 @@ impl Agent {
             Ok(context.decide(config, Vec::new(), queued).await?)
         })
         .await
-    }
-
-    // Compaction
-
-    /// Makes room in the conversation now, with this in mind. [`Agent::abort`] ends the wait.
-    ///
-    /// # Errors
-    /// [`AgentError::NotCompacted`] when it would not help, a hook forbids it or compaction is switched off; also when
-    /// the agent is running.
-    pub async fn compact(&self, focus: Option<&str>) -> Result<CompactionReport, AgentError> {
-        let (config, focus) = (&self.shared.config, focus.map(str::to_owned));
-        Box::pin(self.borrow(async |context, cancel| context.compact(config, focus, cancel).await)).await
-    }
-
-    /// What [`Agent::compact`] would do, as far as that is known without asking a model. Nothing is recorded.
-    ///
-    /// # Errors
-    /// [`AgentError::NotCompacted`] when it would not help; also when the agent is running.
-    pub async fn preview_compaction(&self, focus: Option<&str>) -> Result<CompactionReport, AgentError> {
-        let (config, focus) = (&self.shared.config, focus.map(str::to_owned));
-        Box::pin(self.borrow(async |context, _| context.preview_compaction(config, focus).await)).await
-    }
-
-    /// Takes back the newest compaction: the conversation is as it would be without it, with everything that came
-    /// after. False when there is none.
-    ///
-    /// # Errors
-    /// When the agent is running, or its journal cannot be read or written.
-    pub async fn undo_compaction(&self) -> Result<bool, AgentError> {
-        let config = &self.shared.config;
-        Box::pin(self.borrow(async |context, _| context.undo_compaction(config).await)).await
-    }
-
-    /// Lets a message stay as it is, whatever is compacted, with the whole exchange it belongs to.
-    ///
-    /// # Errors
-    /// When the journal cannot be written.
-    pub async fn pin(&self, message: MessageId) -> Result<(), AgentError> {
-        self.set_pin(message, true).await
-    }
-
-    /// Lets a message be compacted again.
-    ///
-    /// # Errors
-    /// When the journal cannot be written.
-    pub async fn unpin(&self, message: MessageId) -> Result<(), AgentError> {
-        self.set_pin(message, false).await
-    }
-
-    async fn set_pin(&self, message: MessageId, pinned: bool) -> Result<(), AgentError> {
-        if self.state().running.as_ref().is_some_and(|running| running.link.pin(message, pinned)) {
-            return Ok(());
-        }
-        let config = &self.shared.config;
-        Box::pin(self.borrow(async |context, _| context.pin(config, message, pinned).await)).await
-    }
-
-    // Running
-
-    fn start(&self, task: Task, sender: Option<Box<dyn EventSender>>) -> Result<RunStream, AgentError> {
-        let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
-        let (over, published) = (Over::default(), Over::default());
-        let watched = sender.is_some() || self.shared.callback.is_some();
-        let (context, events, watching) = {
-            let mut state = self.state();
-            if state.running.is_some() {
-                return Err(AgentError::Busy);
-            }
-            let mut context = state.context.take().ok_or(AgentError::Busy)?;
-            for (queue, message) in std::mem::take(&mut state.waiting) {
-                context.queue(queue, message);
-            }
-            state.snapshot = context.messages();
-            state.running =
-                Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });
-            state.begun = true;
-            if !matches!(task, Task::Recover) {
-                state.last_active_at = Some(self.shared.config.ports.clock.now());
-            }
-            let hub = state.journal.hub();
-            (context, hub.subscribe(DEFAULT_CAPACITY), watched.then(|| hub.subscribe(DEFAULT_CAPACITY)))
-        };
-        // A task of its own: a callback that is slow, blocks or panics does not touch the run.
-        let pump = watching.map(|events| tokio::spawn(pump(events, self.sender(sender), published.clone())));
-        let mut loan = Loan {
-            agent: self.clone(),
-            context: Some(context),
-            link: Arc::clone(&link),
-            published,
-            over: over.clone(),
-            until: None,
-        };
-        let (agent, stop) = (self.clone(), cancel.clone());
-        let future = async move {
-            let connect = Arc::clone(&loan.link);
-            let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
-            let result = agent.execute(task, context, stop, &connect).await;
-            loan.until = result.is_ok().then(|| context.journal().next_seq());
-            loan.published.set(loan.until);
-            if let Some(pump) = pump {
-                let _ = pump.await;
-            }
-            result
-        };
-        let task = tokio::spawn(future);
-        Ok(RunStream::new(events, task, cancel, link, over))
-    }
-
-    async fn execute(
-        &self,
-        task: Task,
-        context: &mut AgentContext,
-        cancel: CancellationToken,
-        link: &Link,
-    ) -> Result<AgentOutput, AgentError> {
-        let config = &self.shared.config;
-        let started = |handle| link.connect(&handle);
-        let (prompts, kind) = match task {
-            Task::Recover => {
-                let recovered = loops::recover(context, config, cancel, started).await?;
-                return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
-            }
-            Task::Plan(decision) => {
-                // In a box: every run would carry the room for it otherwise.
-                return Box::pin(plan::carry_out(decision, context, config, cancel, started)).await;
-            }
-            Task::Continue(kind) => (Vec::new(), Some(kind)),
-            Task::Prompt(prompts) => (prompts, None),
-        };
-        loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
-    }
-
-    /// Does something with the context that is not a run.
-    async fn borrow<T>(
-        &self,
-        act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
-    ) -> Result<T, AgentError> {
-        let (link, over) = (Arc::new(Link::default()), Over::default());
-        let cancel = CancellationToken::new();
-        let context = {
-            let mut state = self.state();
-            let context = state.context.take().ok_or(AgentError::Busy)?;
-            state.snapshot = context.messages();
-            let running = Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() };
-            state.running = Some(running);
-            context
-        };
-        let published = over.clone();
-        let mut loan =
-            Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
-        match &mut loan.context {
-            Some(context) => act(context, cancel).await,
-            None => Err(AgentError::TaskLost),
-        }
-    }
-
-    fn sender(&self, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender + use<> {
-        let callback = self.shared.callback.clone();
-        move |event: Event| {
-            if let Some(callback) = &callback {
-                callback(&event.event);
-            }
-            if let Some(sender) = &mut sender {
-                sender.send(event);
-            }
-        }
-    }
-
-    /// A stream that ends at once, for a run that could not be started.
-    fn failed(&self, error: AgentError) -> RunStream {
-        let over = Over::default();
-        over.set(None);
-        let events = self.state().journal.hub().subscribe(1);
-        let task = tokio::spawn(async move { Err(error) });
-        RunStream::new(events, task, CancellationToken::new(), Arc::default(), over)
-    }
-}
-
-/// The context while a run has it. Goes back to the agent however the run's task ends, by a panic too.
-struct Loan {
-    agent: Agent,
-    context: Option<AgentContext>,
-    link: Arc<Link>,
-    /// For the callback: everything is published.
-    published: Over,
-    /// For the stream: the agent is free.
-    over: Over,
-    /// What was published, when the run came to its end.
-    until: Option<u64>,
-}
-
-impl Loan {
-    fn give_back(&mut self) {
-        let early = self.link.close();
-        let Some(context) = self.context.take() else { return };
-        let mut state = self.agent.state();
-        // After a reset the agent has another context; this one's journal is complete either way.
-        if Arc::ptr_eq(&state.journal, context.journal()) {
-            state.running = None;
-            state.snapshot = Window::default();
-            state.context = Some(context);
-            state.waiting.extend(early);
-        }
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.published.set(None);
-        self.give_back();
-        self.over.set(self.until);
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use futures_util::StreamExt;
+use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::event::{AgentEvent, Event, QueueKind};
 use lariat_core::id::{MessageId, RequestId};
@@ -83,6 +84,24 @@ impl Link {
             state.closed = true;
             std::mem::take(&mut state.early)
         })
+    }
+
+    /// Lets more be spent. False when there is no run to tell.
+    pub(super) fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) -> bool {
+        self.with(|state| {
+            if let Some(handle) = &state.handle {
+                handle.extend_budget(scope, more);
+            }
+            state.handle.is_some()
+        })
+    }
+
+    pub(super) fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
+        self.with(|state| {
+            if let Some(handle) = &state.handle {
+                handle.respond_budget(request, more);
+            }
+        });
     }
 
     /// Pins a message in the run; false when none has begun or it is over.

@@ -93,7 +93,7 @@ impl Summarising {
             return (None, Usage::default());
         }
         let mut request = StreamConfig::new(Arc::clone(&self.model), transcript.window());
-        request.system_prompt = Arc::from(SYSTEM_PROMPT);
+        request.system_prompt = SYSTEM_PROMPT.into();
         // A model that thinks has to think within the same limit.
         let limit = u32::try_from(most * 2).unwrap_or(u32::MAX);
         request.max_tokens = Some(self.model.max_tokens.map_or(limit, |own| own.min(limit)));

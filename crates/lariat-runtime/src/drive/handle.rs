@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::QueueKind;
 use lariat_core::id::{LoopId, MessageId, RequestId};
@@ -59,6 +60,16 @@ impl RunHandle {
     /// Answers a permission request. The first answer counts.
     pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
         let _ = self.mailbox.send(Letter::Answer { request, decision });
+    }
+
+    /// Lets more be spent. A question that waits for this is answered by it.
+    pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
+        let _ = self.mailbox.send(Letter::MoreBudget { scope, limits: more });
+    }
+
+    /// Answers whether more may be spent; `None` for no. The first answer counts.
+    pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
+        let _ = self.mailbox.send(Letter::BudgetAnswer { request, more });
     }
 
     /// Lets a message stay as it is, whatever is compacted; or not any more. False when the run is over.

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::event::QueueKind;
 use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
@@ -21,6 +22,8 @@ const CAPACITY: usize = 1024;
 pub(crate) enum Letter {
     Queue { queue: QueueKind, message: Box<AgentMessage> },
     Answer { request: RequestId, decision: PermissionDecision },
+    MoreBudget { scope: BudgetScope, limits: BudgetLimits },
+    BudgetAnswer { request: RequestId, more: Option<BudgetLimits> },
     Pin { message: MessageId, pinned: bool },
     Update { call: ToolCallId, partial: ToolResult },
     Progress { call: ToolCallId, text: String },
@@ -28,7 +31,7 @@ pub(crate) enum Letter {
 
 impl Letter {
     const fn is_command(&self) -> bool {
-        matches!(self, Self::Queue { .. } | Self::Answer { .. } | Self::Pin { .. })
+        !matches!(self, Self::Update { .. } | Self::Progress { .. })
     }
 }
 

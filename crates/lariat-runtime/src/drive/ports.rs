@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::clock::{Clock, EntropySource};
-use lariat_core::context::{CompactionStrategy, ContextSource};
+use lariat_core::context::{CompactionStrategy, ContextSource, ImageTokens};
 use lariat_core::hooks::{Hooks, InputFilter, MomentKind};
 use lariat_core::model::{
-    CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, ThinkingLevel,
-    ToolChoice,
+    CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, SystemPrompt,
+    ThinkingLevel, ToolChoice,
 };
 use lariat_core::permission::{Approver, PermissionPolicy};
 use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
@@ -18,6 +18,9 @@ use lariat_core::time::Stamp;
 use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
 use lariat_guard::redact::Redactor;
+
+use crate::budget::SharedBudget;
+use crate::prompt::Sections;
 
 /// Time a cancelled tool gets to end by itself before it is dropped.
 pub const TOOL_GRACE: Duration = Duration::from_secs(2);
@@ -41,8 +44,12 @@ pub struct Ports {
     pub hooks: Arc<dyn Hooks>,
     /// Input filters.
     pub filters: Vec<Arc<dyn InputFilter>>,
+    /// Knows the sections of the system prompt; without one it is the request's.
+    pub sections: Option<Arc<Sections>>,
     /// Knows what the model should be told between its replies.
     pub notes: Option<Arc<dyn ContextSource>>,
+    /// What its runs draw on together with others.
+    pub budget: SharedBudget,
     /// Makes room.
     pub compaction: Arc<dyn CompactionStrategy>,
     /// Time.
@@ -80,7 +87,10 @@ impl Ports {
         let before_prompts = [MomentKind::Prompt, MomentKind::SessionStart];
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
         config.has_filters = hooked || !self.filters.is_empty();
-        config.has_notes = self.notes.is_some();
+        config.has_notes = self.notes.is_some() || self.sections.is_some();
+        config.budget.is_shared = !self.budget.is_none();
+        config.budget.days = self.budget.days();
+        config.budget.asks |= self.approver.is_some();
         config.model.clone_from(&self.request.model_config.id);
         config.provider = self.provider_name(&self.request.model_config);
         let fallback = |model: &Arc<ModelConfig>| FallbackModel {
@@ -88,6 +98,11 @@ impl Ports {
             model: model.id.clone(),
         };
         config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
+        config.images = ImageTokens::of_protocol(&self.request.model_config.api);
+        // A prompt of sections is the session's own: what is reserved for it counts until the service reports.
+        if config.context.is_some() && self.sections.is_none() {
+            config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
+        }
         config
     }
 }
@@ -103,8 +118,8 @@ impl fmt::Debug for Ports {
 pub struct RequestTemplate {
     /// Who answers.
     pub model_config: Arc<ModelConfig>,
-    /// The system prompt.
-    pub system_prompt: Arc<str>,
+    /// The system prompt of sessions that have none of their own.
+    pub system_prompt: SystemPrompt,
     /// How hard it thinks.
     pub thinking_level: ThinkingLevel,
     /// Output limit.
@@ -126,7 +141,7 @@ impl RequestTemplate {
     pub fn new(model_config: ModelConfig) -> Self {
         Self {
             model_config: Arc::new(model_config),
-            system_prompt: Arc::from(""),
+            system_prompt: SystemPrompt::default(),
             thinking_level: ThinkingLevel::default(),
             max_tokens: None,
             temperature: None,
@@ -144,13 +159,14 @@ impl RequestTemplate {
         tools: &Arc<[ToolDefinition]>,
         candidate: usize,
         memo: &RequestMemo,
+        prompt: Option<&SystemPrompt>,
     ) -> StreamConfig {
         let fallback = candidate.checked_sub(1).and_then(|at| self.fallbacks.get(at));
         let mut config = StreamConfig::new(Arc::clone(fallback.unwrap_or(&self.model_config)), messages);
         config.tool_choice = self.tool_choice.clone();
         config.output_schema.clone_from(&self.output_schema);
         config.memo = memo.clone();
-        config.system_prompt = Arc::clone(&self.system_prompt);
+        config.system_prompt = prompt.unwrap_or(&self.system_prompt).clone();
         config.tools = Arc::clone(tools);
         config.thinking_level = self.thinking_level;
         config.max_tokens = self.max_tokens;

@@ -1,13 +1,13 @@
 //! Secrets are taken out of what comes from the world before the machine sees it: what the machine does not know it can
 //! neither record nor show nor send.
 //!
-//! Owns where: prompts, what tools say and leave, what hooks say, and what services say about failures.
+//! Owns where: prompts, sections of the system prompt, notes, what tools say and leave, what hooks say, and what services say about failures.
 
 use std::borrow::Cow;
 
 use lariat_core::content::Content;
 use lariat_core::message::AgentMessage;
-use lariat_core::model::ProviderError;
+use lariat_core::model::{PromptSection, ProviderError};
 use lariat_core::run::{Filtered, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_guard::redact::Redactor;
@@ -22,6 +22,7 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
         Input::Filtered(Filtered::Pass { context, warnings }) => {
             context.iter_mut().chain(warnings).for_each(|words| text(redactor, words));
         }
+        Input::Consulted { notes, .. } => notes.iter_mut().for_each(|note| text(redactor, &mut note.text)),
         Input::Compacted { compacted, .. } => {
             compacted.refused.iter_mut().for_each(|words| text(redactor, words));
         }
@@ -35,6 +36,13 @@ pub(crate) fn message(redactor: &Redactor, message: &mut AgentMessage) {
     match message {
         AgentMessage::Llm(message) => content(redactor, message.message.content_mut()),
         AgentMessage::Extension(message) => redactor.value(&mut message.data),
+    }
+}
+
+/// Cleans a section of a system prompt.
+pub(crate) fn section(redactor: &Redactor, section: &mut PromptSection) {
+    if let Cow::Owned(clean) = redactor.text(&section.text) {
+        section.text = clean.into();
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "helpers of tests fail the test when something is not there"
 )]
 
+mod budgets;
 mod compaction;
 mod control;
 mod gate;
@@ -24,3 +25,6 @@ mod secrets;
 mod sessions;
 mod stateless;
 mod store_faults;
+mod traces;
+#[cfg(feature = "typed")]
+mod typed;

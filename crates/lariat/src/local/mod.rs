@@ -14,9 +14,11 @@ mod paths;
 #[cfg(feature = "models")]
 mod posts;
 mod source;
+mod trace_file;
 
 pub use files::WorkspaceFiles;
 pub use hooks::HookPrograms;
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;
+pub use trace_file::TraceFile;

@@ -2,6 +2,7 @@
 
 mod names;
 mod resolver;
+mod seed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,12 +11,14 @@ use serde_json::{Value, json};
 
 use super::kind::KNOWN_KINDS;
 use super::*;
+use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, Standing};
 use crate::content::Content;
 use crate::id::{EventId, MessageId, RequestId, ToolCallId};
 use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,
 };
+use crate::model::{Place, PromptSection};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
 use crate::tool::ToolResult;
@@ -114,7 +117,7 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::AgentEnd {
             messages: vec![MessageRef::resolved(user(1, "hi"))],
             usage: cost,
-            outcome: RunOutcome::LimitReached { limit: LimitKind::Cost },
+            outcome: RunOutcome::LimitReached { limit: LimitKind::Cost, scope: BudgetScope::Run },
             rejection: Some("no".into()),
         },
         AgentEvent::TurnStart { turn_index: 3, triggered_by: TurnTrigger::SubAgent },
@@ -219,15 +222,40 @@ fn samples() -> Vec<AgentEvent> {
             tags: vec!["build".into()],
         })),
         AgentEvent::Unlearned { learning_id: "l1".into() },
+        AgentEvent::PromptAssembled {
+            sections: vec![PromptSection::new("base", Place::Static, "Be brief.")].into(),
+        },
         AgentEvent::GoalChanged(Box::new(Goal {
             goal_id: "g1".into(),
             text: "all tests pass".into(),
             status: GoalStatus::Done,
         })),
         AgentEvent::EventLost { note: "null bytes".into() },
-        AgentEvent::BudgetWarning { limit: LimitKind::Tokens, used_percent: 80 },
-        AgentEvent::LimitReached { limit: LimitKind::Turns, note: "50 turns".into() },
-        AgentEvent::RepetitionDetected { tool_name: tool_name(), count: 3 },
+        AgentEvent::BudgetWarning {
+            limit: LimitKind::Tokens,
+            used_percent: 80,
+            scope: BudgetScope::Session,
+            level: 70,
+            used: 80,
+            cap: 100,
+        },
+        AgentEvent::BudgetExtensionRequested {
+            request: Arc::new(BudgetRequest::new(
+                RequestId::default(),
+                Standing::new(BudgetScope::Pool, LimitKind::Cost, 5, 4),
+            )),
+        },
+        AgentEvent::BudgetExtended {
+            scope: BudgetScope::Day,
+            limits: BudgetLimits::none().with_turns(3),
+            by: "user".into(),
+        },
+        AgentEvent::LimitReached {
+            limit: LimitKind::Turns,
+            scope: BudgetScope::Run,
+            note: "50 turns".into(),
+        },
+        AgentEvent::RepetitionDetected { tool_name: tool_name(), count: 3, pattern: LoopPattern::Cycle },
         AgentEvent::ModelRetry { attempt: 1, delay_ms: 900, error: "busy".into() },
         AgentEvent::ModelFallback { from: "a".into(), to: "b".into(), error: "busy".into() },
         AgentEvent::SubAgentSpawned {
@@ -282,6 +310,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::MessageQueued { .. }
         | AgentEvent::MessagesImported { .. }
         | AgentEvent::MessageRemoved { .. }
+        | AgentEvent::PromptAssembled { .. }
         | AgentEvent::PermissionRequired { .. }
         | AgentEvent::PermissionDecided { .. }
         | AgentEvent::PlanChangeQueued { .. }
@@ -300,6 +329,8 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::GoalChanged(_)
         | AgentEvent::EventLost { .. }
         | AgentEvent::BudgetWarning { .. }
+        | AgentEvent::BudgetExtensionRequested { .. }
+        | AgentEvent::BudgetExtended { .. }
         | AgentEvent::LimitReached { .. }
         | AgentEvent::RepetitionDetected { .. }
         | AgentEvent::ModelRetry { .. }
@@ -360,6 +391,12 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
         "tags",
         "tip",
         "evidence",
+        // Journals of earlier versions know one kind of limit and one kind of circle.
+        "scope",
+        "level",
+        "used",
+        "cap",
+        "pattern",
         "window",
     ];
     let envelope = ["v", "seq", "id", "timestamp", "loop_id", "type"];

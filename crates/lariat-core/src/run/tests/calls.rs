@@ -265,7 +265,7 @@ fn a_model_that_repeats_itself_is_told_and_then_stopped() {
 fn another_call_or_another_result_is_no_repetition() {
     let story =
         ["a", "b", "c", "d", "e", "f"].into_iter().enumerate().fold(Story::new("go"), |story, (n, id)| {
-            let arguments = if n % 2 == 0 { json!({"path": "x"}) } else { json!({"path": "y"}) };
+            let arguments = json!({"path": (b'u' + n as u8) as char});
             story.reply(call_with(id, arguments)).output(id, Ok(ToolResult::text("nothing")))
         });
     let harness = story.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 2))).play();

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::Filtered;
+use super::super::{FallbackModel, Filtered, ModelSignal};
 use super::harness::Harness;
 use super::story::*;
 use super::truths;
+use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 use crate::context::Note;
-use crate::event::{AgentEvent, ContinuationKind, QueueKind, RunOutcome};
+use crate::event::{AgentEvent, ContinuationKind, LimitKind, QueueKind, RunOutcome};
 use crate::hooks::{HookAnswer, MomentKind};
 use crate::message::StopReason;
-use crate::model::{ErrorDetail, ProviderError};
+use crate::model::{ErrorDetail, ProviderError, StreamEvent};
 use crate::permission::{PermissionDecision, Verdict};
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::{Cost, Usage};
@@ -76,10 +77,21 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("room prepared too late", prepared_too_late),
         ("room prepared by taking words", prepared_for_nothing),
         ("compaction refused", compaction_refused),
+        ("counted by two models", counted),
         ("ids that repeat", repeated_ids),
         ("calls cut off", cut_off_calls),
         ("a pause", paused),
         ("repetition", repeating),
+        ("going round in a circle", circling),
+        ("a session's budget", session_budget),
+        ("more is asked for and given", extended),
+        ("more is asked for and refused", not_extended),
+        ("more is given by itself", extended_unasked),
+        ("a shared budget", shared_budget),
+        ("a shared budget that refuses", shared_refusal),
+        ("a shared budget that refuses a tool", shared_tool_refusal),
+        ("a shared budget and an overflow", shared_overflow),
+        ("no tool calls left", no_calls_left),
         ("a continuation", continued),
         ("a branch", branched),
         ("an empty reply", empty_reply),
@@ -87,6 +99,82 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("cancelled while a tool runs", cancelled_tool),
         ("cancelled while asking", cancelled_question),
     ]
+}
+
+fn spending(id: &'static str, tokens: u64) -> Reply {
+    let mut reply = calls(&[id]);
+    reply.pop();
+    let usage = Usage::new(tokens - 1, 1);
+    reply.push(ModelSignal::Event(StreamEvent::Done { stop_reason: StopReason::ToolUse, usage }));
+    reply
+}
+
+/// Six turns of 100 tokens each, in a session that has spent nothing.
+pub(super) fn session_budget() -> Story {
+    let limits = BudgetLimits::none().with_tokens(400);
+    let story = ["a", "b", "c", "d", "e"]
+        .into_iter()
+        .fold(Story::new("spend"), |story, id| story.reply(spending(id, if id == "d" { 85 } else { 100 })));
+    story.configured(move |config| config.budget.session = limits)
+}
+
+pub(super) fn extended() -> Story {
+    let mut story = session_budget().configured(|config| config.budget.asks = true);
+    story.script.more.push_back(Some(BudgetLimits::none().with_tokens(1_000)));
+    story
+}
+
+pub(super) fn not_extended() -> Story {
+    let mut story = session_budget().configured(|config| config.budget.asks = true);
+    story.script.more.push_back(None);
+    story
+}
+
+pub(super) fn extended_unasked() -> Story {
+    let more = Say::Extend(BudgetScope::Session, BudgetLimits::none().with_tokens(1_000));
+    session_budget().when("event ToolExecutionEnd b", more)
+}
+
+fn in_pool(used: u64) -> Admission {
+    let standing = Standing::new(BudgetScope::Pool, LimitKind::Tokens, used, 1_000);
+    Admission { standings: vec![standing], refused: (used >= 1_000).then_some(standing) }
+}
+
+pub(super) fn shared_budget() -> Story {
+    let mut story = Story::new("spend").reply(calls(&["a", "b"])).reply(calls(&["c"])).reply(calls(&["d"]));
+    story.script.admissions = [100, 750, 960, 990].map(in_pool).into();
+    story.configured(|config| config.budget.is_shared = true)
+}
+
+pub(super) fn shared_refusal() -> Story {
+    let mut story = Story::new("spend").reply(calls(&["a"])).reply(text("never"));
+    story.script.admissions = [100, 1_000].map(in_pool).into();
+    story.configured(|config| config.budget.is_shared = true)
+}
+
+pub(super) fn shared_tool_refusal() -> Story {
+    let mut story = Story::new("spend").reply(calls(&["a", "b"])).reply(text("done"));
+    let used_up = Standing::new(BudgetScope::Pool, LimitKind::ToolCalls, 9, 9);
+    story.script.refused_calls.insert("b", used_up);
+    story.configured(|config| config.budget.is_shared = true)
+}
+
+fn shared_overflow() -> Story {
+    overflowed().configured(|config| config.budget.is_shared = true)
+}
+
+pub(super) fn no_calls_left() -> Story {
+    let limits = ExecutionLimits::default().with_max_tool_calls(2);
+    let story = Story::new("do").reply(calls(&["a", "b", "c"])).reply(calls(&["d"])).reply(text("never"));
+    story.configured(|config| config.limits = Some(limits))
+}
+
+pub(super) fn circling() -> Story {
+    let mut story = Story::new("again");
+    for id in ["a1", "b1", "a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5", "a6", "b6", "a7"] {
+        story = story.reply(call_with(id, json!({ "path": &id[..1] }))).output(id, Ok(ToolResult::text("x")));
+    }
+    story
 }
 
 fn words() -> Story {
@@ -311,10 +399,29 @@ pub(super) fn in_small_window(turns: u128) -> Story {
     })
 }
 
+/// Two models report how large their requests were, each in tokens of its own.
+pub(super) fn counted() -> Story {
+    let story =
+        Story::new("count the words of this sentence, and then count them again").configured(|config| {
+            config.context = Some(ContextConfig::with_window(100_000));
+            config.retry = RetryConfig::none();
+            config.fallbacks = vec![FallbackModel { provider: "q".to_owned(), model: "n-1".to_owned() }];
+        });
+    let output = || Ok(ToolResult::text("a word, another word, and the next one after it ".repeat(20)));
+    let story = ["a", "b", "c", "d"].into_iter().fold(story, |story, call| story.output(call, output()));
+    story
+        .reply(using(calls(&["a"]), 5_000))
+        .reply(using(calls(&["b"]), 5_400))
+        .reply(using(calls(&["c"]), 5_800))
+        .reply(fails(network()))
+        .reply(using(calls(&["d"]), 9_000))
+        .reply(using(text("sixty"), 9_700))
+}
+
 /// A conversation that fills its window to 86 %, and to more than 90 % after the first turn.
 fn filling() -> Story {
     let story = in_small_window(1).configured(|config| {
-        config.context.as_mut().unwrap().max_context_tokens = 600;
+        config.context.as_mut().unwrap().max_context_tokens = 490;
     });
     let story = story.output("a", Ok(ToolResult::text("seen ".repeat(30))));
     story.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
@@ -326,7 +433,7 @@ pub(super) fn prepared() -> Story {
 
 pub(super) fn prepared_at_the_end() -> Story {
     let story = in_small_window(1).configured(|config| {
-        config.context.as_mut().unwrap().max_context_tokens = 600;
+        config.context.as_mut().unwrap().max_context_tokens = 490;
     });
     story.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
 }

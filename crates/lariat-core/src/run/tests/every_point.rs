@@ -4,6 +4,7 @@ use super::catalogue::catalogue;
 use super::harness::Harness;
 use super::story::{Say, Story};
 use super::truths::{self, own};
+use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, QueueKind, RunOutcome};
 use crate::message::Message;
@@ -33,14 +34,14 @@ fn at_every_point(story: fn() -> Story, say: Say, mut check: impl FnMut(Before, 
 struct Before {
     n: usize,
     outcome: Option<RunOutcome>,
-    limit: Option<LimitKind>,
+    limit: Option<(LimitKind, BudgetScope)>,
     halted: bool,
     running: Vec<String>,
 }
 
-fn limit_reached(harness: &Harness) -> Option<LimitKind> {
+fn limit_reached(harness: &Harness) -> Option<(LimitKind, BudgetScope)> {
     own(&harness.journal).find_map(|event| match event {
-        AgentEvent::LimitReached { limit, .. } => Some(*limit),
+        AgentEvent::LimitReached { limit, scope, .. } => Some((*limit, *scope)),
         _ => None,
     })
 }
@@ -61,7 +62,7 @@ pub(super) fn cancelling_at_any_point_ends_the_run_properly() {
             truths::check(&harness);
             let expected = match (before.outcome.clone(), before.limit) {
                 (Some(outcome), _) => outcome,
-                (None, Some(limit)) => RunOutcome::LimitReached { limit },
+                (None, Some((limit, scope))) => RunOutcome::LimitReached { limit, scope },
                 (None, None) if before.halted => RunOutcome::StoppedByHook,
                 (None, None) => RunOutcome::Aborted,
             };
@@ -117,7 +118,7 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
             if before.is_some() || !started {
                 continue;
             }
-            let limit = RunOutcome::LimitReached { limit: LimitKind::Duration };
+            let limit = RunOutcome::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run };
             let expected = match (aborted, halted) {
                 (true, _) => RunOutcome::Aborted,
                 (_, true) => RunOutcome::StoppedByHook,

@@ -53,6 +53,8 @@ pub(super) struct Harness {
     deadline: Option<OpId>,
     asked: HashMap<ToolCallId, RequestId>,
     started_tools: HashSet<ToolCallId>,
+    /// Reservations that are not settled.
+    pub(super) reserved: Vec<OpId>,
 }
 
 impl Harness {
@@ -118,6 +120,7 @@ impl Harness {
             deadline: None,
             asked: HashMap::new(),
             started_tools: HashSet::new(),
+            reserved: Vec::new(),
         }
     }
 
@@ -192,6 +195,9 @@ impl Harness {
             Say::Answer(call, decision) => {
                 let request = *self.asked.get(&ToolCallId::from(call))?;
                 Some(Input::PermissionAnswered { request, decision })
+            }
+            Say::Extend(scope, limits) => {
+                Some(Input::BudgetExtended { scope, limits, by: "a person".into() })
             }
             Say::Wait(duration) => {
                 self.now += u64::try_from(duration.as_millis()).unwrap();
@@ -290,6 +296,33 @@ impl Harness {
                 }
                 self.cancelled_tools.push(call);
             }
+            Effect::Admit { op, .. } => {
+                self.log("effect Admit");
+                let admission = self.script.admissions.pop_front().unwrap_or_default();
+                if admission.refused.is_none() {
+                    self.reserved.push(op);
+                }
+                self.pending.push_back(Input::Admitted { op, admission });
+            }
+            Effect::Settle { op, .. } => {
+                self.log("effect Settle");
+                let at = self.reserved.iter().position(|reserved| *reserved == op);
+                self.reserved.remove(at.expect("a reservation that is settled for the first time"));
+            }
+            Effect::AdmitTool { call, args } => {
+                self.log(format!("effect AdmitTool {}", call.id));
+                let refused = self.script.refused_calls.get(call.id.as_str()).copied();
+                self.pending.push_back(Input::ToolAdmitted { call: call.id.clone(), args, refused });
+            }
+            Effect::AskForMore { request } => {
+                self.log("effect AskForMore");
+                if self.script.unanswered.contains("more") {
+                    return;
+                }
+                let (more, by) = (self.script.more.pop_front().flatten(), "a person".to_owned());
+                self.pending.push_back(Input::BudgetAnswered { request: request.id, more, by });
+            }
+            Effect::ExtendBudget { scope, .. } => self.log(format!("effect ExtendBudget {scope:?}")),
             Effect::Finish(ending) => {
                 self.log("effect Finish");
                 self.ending = Some(ending);

@@ -6,6 +6,7 @@ use super::super::ModelSignal;
 use super::harness::{BEGIN, Harness};
 use super::story::*;
 use super::truths::{self, own};
+use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, RunOutcome};
 use crate::message::StopReason;
@@ -16,14 +17,16 @@ fn reached(harness: &Harness) -> LimitKind {
     truths::check(harness);
     let noted: Vec<LimitKind> = own(&harness.journal)
         .filter_map(|event| match event {
-            AgentEvent::LimitReached { limit, note } => {
+            AgentEvent::LimitReached { limit, note, .. } => {
                 assert!(!note.is_empty());
                 Some(*limit)
             }
             _ => None,
         })
         .collect();
-    let RunOutcome::LimitReached { limit } = harness.outcome() else { panic!("{:?}", harness.outcome()) };
+    let RunOutcome::LimitReached { limit, scope: BudgetScope::Run } = harness.outcome() else {
+        panic!("{:?}", harness.outcome())
+    };
     assert_eq!(noted, [*limit], "recorded once, before the end");
     assert!(!harness.conversation().iter().any(|line| line.contains("stopped")), "nobody said so");
     *limit

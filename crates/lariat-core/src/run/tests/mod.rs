@@ -4,6 +4,7 @@
 //! tests of every point (cancel, deadline, steer, crash after each input or event) walk through.
 
 mod approvals;
+mod budget;
 mod calls;
 mod catalogue;
 mod compaction;

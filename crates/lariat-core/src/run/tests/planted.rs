@@ -1,6 +1,6 @@
 //! These tests can fail: each planted mistake of the machine is caught by at least one of them.
 
-use super::{approvals, calls, compaction, every_point, limits, order, recovery, replies};
+use super::{approvals, budget, calls, compaction, every_point, limits, order, recovery, replies};
 use crate::planted::{Planted, plant};
 
 /// The tests that catch a mistake; none for mistakes of the driver, which its own tests catch.
@@ -36,6 +36,7 @@ fn catchers(mistake: Planted) -> &'static [fn()] {
             &[recovery::a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal]
         }
         Planted::ForgetsDeadline => &[recovery::time_between_crash_and_recovery_does_not_count],
+        Planted::WarnsTwice => &[budget::each_level_is_warned_of_once],
         _ => &[],
     }
 }
@@ -47,8 +48,12 @@ fn every_planted_mistake_of_the_machine_is_caught() {
         Planted::PublishesBeforeAck,
         Planted::IgnoresAppendError,
         Planted::AppendsTwice,
+        // Of the pool.
+        Planted::SettlesTwice,
+        Planted::ForgetsToRelease,
+        Planted::ChildIgnoresPool,
     ];
-    for mistake in Planted::ALL {
+    for mistake in Planted::ALL.iter().chain(Planted::OF_BUDGETS) {
         let catchers = catchers(*mistake);
         assert_eq!(catchers.is_empty(), of_the_driver.contains(mistake), "{mistake:?}");
         for test in catchers {

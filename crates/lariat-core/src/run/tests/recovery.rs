@@ -7,6 +7,7 @@ use super::catalogue::{self, catalogue};
 use super::harness::{BEGIN, Harness};
 use super::story::*;
 use super::truths::{self, own, through_json};
+use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
 use crate::id::{LoopId, ToolCallId};
@@ -21,7 +22,7 @@ struct Left {
     started: bool,
     ended: bool,
     aborted: bool,
-    limit: Option<LimitKind>,
+    limit: Option<(LimitKind, BudgetScope)>,
     /// Started, not ended.
     running: Vec<ToolCallId>,
     /// Ended, and its result is not recorded.
@@ -45,7 +46,7 @@ fn left(journal: &[Event]) -> Left {
             AgentEvent::AgentStart(_) => left.started = true,
             AgentEvent::AgentEnd { .. } => left.ended = true,
             AgentEvent::AbortRequested => left.aborted = true,
-            AgentEvent::LimitReached { limit, .. } => left.limit = Some(*limit),
+            AgentEvent::LimitReached { limit, scope, .. } => left.limit = Some((*limit, *scope)),
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => left.running.push(tool_call_id.clone()),
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 left.running.retain(|call| call != tool_call_id);
@@ -92,7 +93,9 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
     assert_eq!(reread.journal, harness.journal, "{context}");
 
     match (left.limit, left.aborted) {
-        (Some(limit), _) => assert_eq!(harness.outcome(), &RunOutcome::LimitReached { limit }, "{context}"),
+        (Some((limit, scope)), _) => {
+            assert_eq!(harness.outcome(), &RunOutcome::LimitReached { limit, scope }, "{context}")
+        }
         (None, true) => assert_eq!(harness.outcome(), &RunOutcome::Aborted, "{context}"),
         (None, false) => {}
     }
@@ -149,6 +152,13 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
                 }
                 let mut whole = Harness::recovered(&lived.config, prefix, LATER);
                 let mut resumed = Harness::resumed_from(&snapshot, at, &lived.config, prefix, LATER);
+                let tracked =
+                    |of: &Harness| of.run.state.tracker.as_ref().map(|tracker| tracker.state().clone());
+                assert_eq!(
+                    tracked(&resumed),
+                    tracked(&whole),
+                    "{name}, snapshot of {at}, crashed after {crash}"
+                );
                 whole.drive();
                 resumed.drive();
                 assert_eq!(resumed.log, whole.log, "{name}, snapshot of {at}, crashed after {crash}");
@@ -158,6 +168,30 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
         }
     }
     assert!(compared > 500, "{compared}");
+}
+
+#[test]
+fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
+    let lived = catalogue::counted().play();
+    let tracked = |run: &Run| run.state.tracker.as_ref().map(|tracker| tracker.state().clone()).unwrap();
+    let mut reported = 0;
+    for crash in 0..lived.journal.len() {
+        let prefix = &lived.journal[..crash];
+        let Ok(recovered) = Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP)) else {
+            continue;
+        };
+        let mut tracker = lived.config.tracker().unwrap();
+        for event in own(prefix) {
+            match event {
+                AgentEvent::MessageEnd { message } => tracker.add(message.shared().unwrap()),
+                AgentEvent::ModelFallback { to, .. } => tracker.ask(Some(to)),
+                _ => {}
+            }
+        }
+        assert_eq!(tracked(recovered.run()), *tracker.state(), "crashed after {crash}");
+        reported += usize::from(tracker.is_reported());
+    }
+    assert!(reported > 10, "{reported}");
 }
 
 #[test]
@@ -297,7 +331,10 @@ pub(super) fn time_between_crash_and_recovery_does_not_count() {
 #[test]
 fn usage_and_turns_go_on_where_they_were() {
     let lived = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
-    assert_eq!(lived.outcome(), &RunOutcome::LimitReached { limit: LimitKind::Turns });
+    assert_eq!(
+        lived.outcome(),
+        &RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run }
+    );
     let second =
         lived.journal.iter().rposition(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
     let harness = {

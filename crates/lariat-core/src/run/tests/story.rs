@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::{Filtered, ModelSignal, RunConfig, ToolTraits};
 use super::harness::Harness;
+use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
 use crate::config::ExecutionLimits;
 use crate::content::{Content, ToolCall};
 use crate::context::Note;
@@ -42,6 +43,8 @@ pub(super) enum Say {
     FollowUp(&'static str),
     /// A second person answers a question about a call.
     Answer(&'static str, PermissionDecision),
+    /// More may be spent.
+    Extend(BudgetScope, BudgetLimits),
     /// Time passes.
     Wait(Duration),
 }
@@ -94,6 +97,12 @@ pub(super) struct Script {
     /// Somebody forbids to make room.
     pub(super) no_room: bool,
     pub(super) cues: Vec<(&'static str, Say)>,
+    /// What those who keep shared budgets say about model calls.
+    pub(super) admissions: VecDeque<Admission>,
+    /// Tool calls that they refuse.
+    pub(super) refused_calls: HashMap<&'static str, Standing>,
+    /// What people say when they are asked for more; no when it is empty.
+    pub(super) more: VecDeque<Option<BudgetLimits>>,
 }
 
 impl Story {
@@ -238,6 +247,16 @@ fn event(event: StreamEvent) -> ModelSignal {
 
 pub(super) fn done(stop_reason: StopReason) -> ModelSignal {
     event(StreamEvent::Done { stop_reason, usage: Usage::new(10, 5) })
+}
+
+/// The reply, with a report of how many tokens its request had.
+pub(super) fn using(mut reply: Reply, context: u64) -> Reply {
+    for signal in &mut reply {
+        if let ModelSignal::Event(StreamEvent::Done { usage, .. }) = signal {
+            *usage = Usage::new(context, 5);
+        }
+    }
+    reply
 }
 
 pub(super) fn piece(text: &str) -> ModelSignal {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lariat_core::content::Content;
 use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMessage};
-use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, ToolChoice};
+use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, SystemPrompt, ToolChoice};
 use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value, json};
 
@@ -37,6 +37,7 @@ const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
 pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     let model = &request.model_config;
     let (mark_system, mark_tools, mark_messages) = request.cache_config.breakpoints();
+    let mark_tools = mark_tools && !(mark_system && covers_tools(&request.system_prompt));
     let mark = cache_control(request.cache_config.ttl);
     let key = format!("{}\n{}\n{}\n{mark_tools} {mark}", model.api, model.provider, model.id);
     let mut body = Body::of(request, key, || Turns::new(Arc::clone(model)))?;
@@ -75,6 +76,12 @@ pub(super) fn auth(model: &ModelConfig) -> Auth {
     }
 }
 
+/// The service takes four marks ("A maximum of 4 blocks with cache_control may be provided"), and two of them belong to
+/// the conversation. Tools come before the system prompt on this wire, so the mark after its static part covers them.
+pub(crate) fn covers_tools(prompt: &SystemPrompt) -> bool {
+    prompt.parts().nth(1).is_some()
+}
+
 fn cache_control(ttl: CacheTtl) -> Value {
     match ttl {
         CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
@@ -90,9 +97,10 @@ fn head(request: &StreamConfig, max_tokens: u32, plan: Plan, mark: Option<&Value
     put("model", request.model_config.id.as_str().into());
     put("max_tokens", max_tokens.into());
     put("stream", true.into());
-    if !request.system_prompt.trim().is_empty() {
-        let block = json!({"type": "text", "text": &*request.system_prompt});
-        put("system", json!([marked(block, mark)]));
+    if !request.system_prompt.is_blank() {
+        let parts = request.system_prompt.parts();
+        let blocks = parts.map(|text| marked(json!({"type": "text", "text": text}), mark));
+        put("system", blocks.collect());
     }
     if let Some(thinking) = plan.thinking {
         put("thinking", thinking);

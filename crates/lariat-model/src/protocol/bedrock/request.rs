@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::place;
 use super::validate::{self, Guard, IMAGES, OPAQUE};
-use crate::protocol::anthropic::request::{fitted_name, input_schema};
+use crate::protocol::anthropic::request::{covers_tools, fitted_name, input_schema};
 use crate::protocol::anthropic::thinking::{self, Carrier, Plan, Tail};
 use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
 
@@ -90,6 +90,7 @@ impl Cached {
         let (claude, nova) = (thinking::caches_on_bedrock(&model.id), model.id.contains("amazon.nova"));
         let knows = model.compat.get("caching").and_then(Value::as_bool).unwrap_or(claude || nova);
         let (system, tools, messages) = request.cache_config.breakpoints();
+        let tools = tools && !(system && covers_tools(&request.system_prompt));
         let point = match request.cache_config.ttl {
             CacheTtl::OneHour if !nova => json!({"cachePoint": {"type": "default", "ttl": "1h"}}),
             _ => json!({"cachePoint": {"type": "default"}}),
@@ -125,10 +126,11 @@ fn head(request: &StreamConfig, max_tokens: Option<u32>, plan: Plan, cached: &Ca
     });
     put("outputConfig", effort.into_iter().chain(format).collect());
 
-    if !request.system_prompt.trim().is_empty() {
-        let mut system = vec![json!({"text": &*request.system_prompt})];
-        system.extend(cached.system.then(|| cached.point.clone()));
-        head.insert("system".to_owned(), system.into());
+    if !request.system_prompt.is_blank() {
+        let point = || cached.system.then(|| cached.point.clone());
+        let parts = request.system_prompt.parts();
+        let system = parts.flat_map(|text| std::iter::once(json!({"text": text})).chain(point()));
+        head.insert("system".to_owned(), system.collect());
     }
     head
 }

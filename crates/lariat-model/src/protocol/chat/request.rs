@@ -126,7 +126,7 @@ fn head(request: &StreamConfig, dialect: &Dialect) -> Map<String, Value> {
 }
 
 fn system(request: &StreamConfig, dialect: &Dialect, mark: Option<&Value>) -> Option<Value> {
-    let mut text = request.system_prompt.trim().to_owned();
+    let mut text = request.system_prompt.as_str().trim().to_owned();
     if let Some(output) = &request.output_schema
         && dialect.output != OutputStyle::JsonSchema
     {

@@ -13,7 +13,7 @@ use super::validate::{is_function_name, rejected};
 /// The fields of the request but `contents` and `tools`.
 pub(super) fn fields(request: &StreamConfig, traits: &Traits) -> Result<Map<String, Value>, ProviderError> {
     let mut head = Map::new();
-    let mut instruction = request.system_prompt.trim().to_owned();
+    let mut instruction = request.system_prompt.as_str().trim().to_owned();
     let mut config = Map::new();
     if let Some(schema) = &request.output_schema {
         // Before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported" (400).

@@ -46,7 +46,7 @@ fn head(request: &StreamConfig) -> Result<Map<String, Value>, ProviderError> {
     set("model", json!(model.id));
     set("stream", json!(true));
     set("store", json!(false));
-    let instructions = request.system_prompt.trim();
+    let instructions = request.system_prompt.as_str().trim();
     if !instructions.is_empty() {
         set("instructions", json!(instructions));
     }

@@ -4,6 +4,7 @@
 //! is not read (back-pressure); tools go on, and what arrives is handed to the machine, whose effects wait their turn.
 
 mod hook;
+mod pay;
 mod publish;
 mod tell;
 
@@ -22,15 +23,17 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
-use lariat_core::model::RequestMemo;
+use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
+use pay::Paying;
 use publish::{Placed, queued};
 
+use super::changes::Changes;
 use super::gate;
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -42,6 +45,7 @@ use super::questions::Questions;
 use super::redaction;
 use super::timers::Timers;
 use super::tool_call::{self, Granted, ToolLeash};
+use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
 pub struct Driver {
@@ -73,6 +77,11 @@ pub struct Driver {
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
+    /// What is reserved of shared budgets, if there are any.
+    paying: Option<Box<Paying>>,
+    /// The session's own system prompt.
+    prompt: Option<PromptSlot>,
+    changes: Changes,
 }
 
 /// What a job came to.
@@ -124,6 +133,8 @@ pub struct Driven {
     pub unread: Vec<(QueueKind, AgentMessage)>,
     /// What hooks said at the beginning of the session was told to the model.
     pub(crate) remarked: bool,
+    /// The files that tools changed.
+    pub(crate) changes: Changes,
 }
 
 /// Why a run could not be driven to its end. It can be recovered from its journal.
@@ -169,14 +180,31 @@ impl Driver {
             unread: Vec::new(),
             opening: Opening::default(),
             remarked: false,
+            paying: None,
+            prompt: None,
+            changes: Changes::default(),
         };
         (driver, handle)
     }
 
-    /// Begins with what hooks said at the beginning of the session.
-    pub(crate) fn opened(mut self, opening: Opening) -> Self {
-        self.opening = opening;
+    /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
+    pub(crate) fn opened(mut self, opening: Opening, changes: Changes) -> Self {
+        (self.opening, self.changes) = (opening, changes);
         self
+    }
+
+    /// Sends the session's own system prompt, once it is known.
+    pub(crate) fn with_prompt(mut self, prompt: PromptSlot) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+
+    fn session_prompt(&self) -> Option<&SessionPrompt> {
+        self.prompt.as_ref()?.get()
+    }
+
+    fn system_prompt(&self) -> Option<&SystemPrompt> {
+        self.session_prompt().map(SessionPrompt::system)
     }
 
     /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
@@ -194,9 +222,13 @@ impl Driver {
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                let Self { run, messages, handle, mut unread, remarked, .. } = self;
+                if let Some(paying) = self.paying.take() {
+                    // In a box: every run would carry the room for it otherwise.
+                    Box::pin(paying.finish()).await;
+                }
+                let Self { run, messages, handle, mut unread, remarked, changes, .. } = self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked });
+                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
                 Happening::Input(input) => self.feed(input),
@@ -239,7 +271,8 @@ impl Driver {
 
     fn feed(&mut self, mut input: Input) {
         redaction::input(&self.ports.redactor, &mut input);
-        if let Input::ToolFinished { call, .. } = &input {
+        if let Input::ToolFinished { call, result } = &input {
+            self.settle_tool(call, result);
             self.leashes.retain(|leash| leash.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
@@ -289,19 +322,27 @@ impl Driver {
                 // A policy that panics does not get the model more than reading.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
                 let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
-                let request = self.ports.request.with(window, tools, candidate, &self.memo);
+                let request =
+                    self.ports.request.with(window, tools, candidate, &self.memo, self.system_prompt());
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
-            Effect::Consult { op, window, told, turn_index } => {
-                let query = NotesQuery::new(window, told, turn_index, self.ports.clock.now());
+            Effect::Consult { op, window, told, memory, turn_index } => {
+                let query =
+                    NotesQuery::new(window, told, turn_index, self.ports.clock.now()).with_memory(memory);
                 self.consult(op, query);
             }
+            Effect::Admit { op, tokens, candidate } => self.admit(op, tokens, candidate),
+            Effect::AdmitTool { call, args } => self.admit_tool(&call, args),
+            Effect::Settle { op, usage } => self.settle(op, usage),
+            Effect::AskForMore { request } => self.ask_for_more(request),
+            Effect::ExtendBudget { scope, limits } => self.extend_shared(scope, &limits),
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
             Effect::Compact { op, query } => self.compact(op, *query),
             Effect::Abandon { op } => {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
                 self.abort_job(JobKey::Op(op));
+                self.give_up(op);
             }
             Effect::Authorize { call } => {
                 let job = gate::authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
@@ -385,6 +426,9 @@ impl Driver {
         {
             self.saving = None;
         }
+        if let Some(paying) = &mut self.paying {
+            paying.poll(context);
+        }
         if let Some(cancelled) = &mut self.cancelled
             && std::pin::Pin::new(cancelled).poll(context).is_ready()
         {
@@ -435,10 +479,15 @@ impl Driver {
 
     fn forget_job(&mut self, input: Option<&Input>) {
         let key = match input {
-            Some(Input::Compacted { op, .. } | Input::Told { op, .. } | Input::Consulted { op, .. }) => {
-                JobKey::Op(*op)
+            Some(
+                Input::Compacted { op, .. }
+                | Input::Told { op, .. }
+                | Input::Consulted { op, .. }
+                | Input::Admitted { op, .. },
+            ) => JobKey::Op(*op),
+            Some(Input::PermissionAnswered { request, .. } | Input::BudgetAnswered { request, .. }) => {
+                JobKey::Request(*request)
             }
-            Some(Input::PermissionAnswered { request, .. }) => JobKey::Request(*request),
             _ => return,
         };
         self.job_handles.retain(|(other, _)| *other != key);
@@ -452,6 +501,12 @@ impl Driver {
             Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
+            }
+            Letter::MoreBudget { scope, limits } => {
+                self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
+            }
+            Letter::BudgetAnswer { request, more } => {
+                self.feed(Input::BudgetAnswered { request, more, by: "user".to_owned() });
             }
             Letter::Update { call, mut partial } => {
                 redaction::result(&self.ports.redactor, &mut partial);

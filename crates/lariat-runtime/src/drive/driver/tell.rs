@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use lariat_core::budget::Spent;
 use lariat_core::content::joined_text;
 use lariat_core::context::{Compacted, CompactionQuery, NotesQuery};
 use lariat_core::hooks::{Moment, MomentKind, SessionSource};
@@ -15,6 +16,7 @@ use lariat_core::run::{Filtered, Input, OpId};
 
 use super::super::moments;
 use super::{Done, Driver, JobKey};
+use crate::budget::estimate;
 
 impl Driver {
     /// Puts prompts through the filters, then before the hooks.
@@ -47,12 +49,13 @@ impl Driver {
 
     /// Asks what the model should be told. A source that panics has nothing to say.
     pub(super) fn consult(&mut self, op: OpId, query: NotesQuery) {
+        let mut notes = self.session_prompt().map_or_else(Vec::new, |prompt| prompt.drift(&query.told));
         let Some(source) = self.ports.notes.clone() else {
-            return self.feed(Input::Consulted { op, notes: Vec::new() });
+            return self.feed(Input::Consulted { op, notes });
         };
         let job = Box::pin(async move {
             let asking = AssertUnwindSafe(async { source.notes(query).await });
-            let notes = asking.catch_unwind().await.unwrap_or_default();
+            notes.extend(asking.catch_unwind().await.unwrap_or_default());
             Input::Consulted { op, notes }.into()
         });
         self.start_job(Some(JobKey::Op(op)), job);
@@ -82,12 +85,24 @@ impl Driver {
         let job = Box::pin(async move {
             let told = Moment::PreCompact { cause: query.cause };
             let answer = moments::tell(&ports, &session_id, told).await;
-            let compacted = if let Some(reason) = answer.block {
-                Compacted { refused: Some(reason), ..Compacted::default() }
-            } else {
-                // A strategy that panics has nothing to offer.
-                let compacting = AssertUnwindSafe(async { ports.compaction.compact(query, cancel).await });
-                compacting.catch_unwind().await.unwrap_or_default()
+            let refused = |reason| Compacted { refused: Some(reason), ..Compacted::default() };
+            // A summary is a model call like any other; making room without one costs nothing.
+            let mut estimate = estimate(query.tokens, None, &ports.request.model_config);
+            estimate.turns = 0;
+            let paid = ports.budget.admit(estimate, ports.clock.now());
+            let compacted = match (answer.block, Box::pin(paid).await) {
+                (Some(reason), _) => refused(reason),
+                (None, Err(standing)) => refused(standing.describe()),
+                (None, Ok(hold)) => {
+                    // A strategy that panics has nothing to offer.
+                    let compacting =
+                        AssertUnwindSafe(async { ports.compaction.compact(query, cancel).await });
+                    let compacted = compacting.catch_unwind().await.unwrap_or_default();
+                    if let Some(settling) = hold.settle(Spent::usage(&compacted.usage)) {
+                        settling.await;
+                    }
+                    compacted
+                }
             };
             Done { halt: answer.stop, input: Some(Input::Compacted { op, compacted }) }
         });

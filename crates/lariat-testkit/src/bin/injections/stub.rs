@@ -97,7 +97,7 @@ impl Talk {
 
     fn reply(&self, request: &StreamConfig) -> Reply {
         let mut state = self.lock();
-        state.take_in(&request.system_prompt);
+        state.take_in(request.system_prompt.as_str());
         state.failures.clear();
         for message in request.messages.iter() {
             state.hear(message);

@@ -188,7 +188,7 @@ impl Story {
         }
         if let Some(limits) = &config.limits
             && self.active > limits.max_duration + DEADLINE_SLACK
-            && !matches!(outcome, RunOutcome::LimitReached { limit: LimitKind::Duration })
+            && !matches!(outcome, RunOutcome::LimitReached { limit: LimitKind::Duration, .. })
             && !self.aborted
         {
             return Err(Violation::LimitExceeded(format!("ran on for {:?} after its deadline", self.active)));

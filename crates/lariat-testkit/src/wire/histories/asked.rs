@@ -3,7 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use lariat_core::model::{
-    CacheConfig, CacheStrategy, CacheTtl, OutputSchema, StreamConfig, ThinkingLevel, ToolChoice,
+    CacheConfig, CacheStrategy, CacheTtl, OutputSchema, Place, PromptSection, StreamConfig, SystemPrompt,
+    ThinkingLevel, ToolChoice,
 };
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
@@ -68,6 +69,15 @@ pub(super) const AUTHORS: &[Author] = &[
 /// Names of the tools that are offered; histories hold calls of others, too.
 pub(super) const TOOLS: &[&str] = &["read", "write", "search", "mcp__files__list-all", "run_shell"];
 
+/// A random system prompt: nothing, one part, or two.
+fn system_prompt(dice: &mut Seeded) -> SystemPrompt {
+    let mut text = || *dice.pick(&["", "You are careful.", "  \n", "né 日本"]).unwrap_or(&"");
+    SystemPrompt::of_sections(&[
+        PromptSection::new("base", Place::Static, text()),
+        PromptSection::new("memory", Place::SemiStatic, text()),
+    ])
+}
+
 /// A random request to a random model of a protocol.
 pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamConfig {
     let authors: Vec<&Author> = AUTHORS.iter().filter(|author| author.wire == wire).collect();
@@ -76,7 +86,7 @@ pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamC
     let mut model = super::model_config(author);
     model.max_tokens = [None, Some(8_192), Some(64_000)].get(dice.index(3)).copied().flatten();
     let mut config = StreamConfig::new(Arc::new(model), messages);
-    config.system_prompt = Arc::from(*dice.pick(&["", "You are careful.", "  \n", "né 日本"]).unwrap_or(&""));
+    config.system_prompt = system_prompt(dice);
     // A summary is asked for without tools, of histories that hold calls.
     config.tools = toolbox(if dice.chance(15) { 0 } else { 1 + dice.index(TOOLBOXES - 1) });
     let tools = config.tools.len();

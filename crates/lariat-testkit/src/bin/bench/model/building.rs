@@ -58,7 +58,7 @@ fn samples(wire: Wire, turns: usize) -> Option<Vec<Sample>> {
         turn += 1;
     }
     let mut config = StreamConfig::new(Arc::clone(&model), transcript.window());
-    config.system_prompt = Arc::from("You are careful. ".repeat(200));
+    config.system_prompt = "You are careful. ".repeat(200).into();
     config.tools = (0..20).map(tool).collect();
     protocol(wire).request(&config).inspect_err(|error| eprintln!("{}: {error}", wire.name())).ok()?;
     let mut samples = Vec::new();

@@ -1,0 +1,42 @@
+use super::*;
+
+fn section(name: &str, place: Place, text: &str) -> PromptSection {
+    PromptSection::new(name, place, text)
+}
+
+#[test]
+fn static_sections_come_first_whatever_order_they_are_given_in() {
+    let prompt = SystemPrompt::of_sections(&[
+        section("memory", Place::SemiStatic, "Use tabs.\n"),
+        section("base", Place::Static, "Be brief."),
+        section("date", Place::Dynamic, "It is Monday."),
+        section("empty", Place::Static, " \n"),
+        section("rules", Place::Static, "Never push.\n\n"),
+    ]);
+    assert_eq!(prompt.as_str(), "Be brief.\n\nNever push.\n\nUse tabs.");
+    assert_eq!(prompt.parts().collect::<Vec<_>>(), ["Be brief.\n\nNever push.\n\n", "Use tabs."]);
+}
+
+#[test]
+fn the_parts_are_the_whole_text_and_none_is_blank() {
+    let texts = ["", " ", "né", "日本\n"];
+    for first in texts {
+        for second in texts {
+            let prompt = SystemPrompt::of_sections(&[
+                section("a", Place::Static, first),
+                section("b", Place::SemiStatic, second),
+            ]);
+            assert!(prompt.parts().all(|part| !part.trim().is_empty()), "{prompt:?}");
+            let whole: String = prompt.parts().collect();
+            assert_eq!(whole, prompt.as_str().trim(), "{first:?} {second:?}");
+        }
+    }
+    assert!(SystemPrompt::default().is_blank());
+    assert_eq!(SystemPrompt::default().parts().count(), 0);
+}
+
+#[test]
+fn a_plain_text_is_one_part() {
+    let prompt = SystemPrompt::from("Be brief.");
+    assert_eq!(prompt.parts().collect::<Vec<_>>(), ["Be brief."]);
+}

@@ -1,0 +1,229 @@
+//! Seeing that a model goes round in a circle.
+//!
+//! Owns what counts as one: the same call with the same result, a few calls in turn, a call that fails the same way
+//! with trivially different arguments, different calls that fail the same way, an edit and its undoing. A fold over
+//! the results of a loop: the newest few are kept as fingerprints.
+//! Invariant: a call whose output changes is no circle. Watching something until it is done is work.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::state::NOTE_PREFIX;
+use crate::content::{Content, ToolCall};
+use crate::event::LoopPattern;
+
+/// Results that are looked back on: six rounds of the longest circle.
+const KEPT: usize = 24;
+/// The longest circle of calls that is seen.
+const LONGEST_CYCLE: usize = 4;
+/// Rounds that look alike without being the same are believed one later.
+const DOUBT: u32 = 1;
+
+/// The newest results of a loop, and the circle that they show.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Repetition {
+    seen: VecDeque<Seen>,
+    pub(super) sighting: Sighting,
+}
+
+/// A circle, and how often it was gone round.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Sighting {
+    pub(super) pattern: LoopPattern,
+    pub(super) count: u32,
+}
+
+/// The fingerprint of a call and its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    turn: u32,
+    /// Call and result.
+    whole: u32,
+    /// The call, without its numbers and white space.
+    call: u32,
+    /// How it failed, without numbers and white space; 0 when it did not.
+    error: u32,
+    /// What it made of a file: which one, what it replaced (0: unknown), what by; all 0 when it is no edit.
+    edit: (u32, u32, u32),
+}
+
+impl Seen {
+    /// Of a result, as recorded or about to be.
+    pub(super) fn of(turn: u32, call: &ToolCall, content: &[Content], is_error: bool) -> Self {
+        let mut whole = DefaultHasher::new();
+        call.name.hash(&mut whole);
+        hash_value(&call.arguments, &mut whole, exact);
+        is_error.hash(&mut whole);
+        let mut error = DefaultHasher::new();
+        for block in content {
+            match block {
+                Content::Text { text } if text.starts_with(NOTE_PREFIX) => {}
+                Content::Text { text } => {
+                    text.hash(&mut whole);
+                    loose(text, &mut error);
+                }
+                Content::Image { data, .. } => data.hash(&mut whole),
+                _ => {}
+            }
+        }
+        let mut alike = DefaultHasher::new();
+        call.name.hash(&mut alike);
+        hash_value(&call.arguments, &mut alike, loose);
+        Self {
+            turn,
+            whole: short(&whole),
+            call: short(&alike),
+            error: if is_error { short(&error).max(1) } else { 0 },
+            edit: if is_error { (0, 0, 0) } else { edit(&call.arguments) },
+        }
+    }
+}
+
+impl Repetition {
+    /// What there is to see once this result is recorded.
+    pub(super) fn after(&self, next: Seen) -> Sighting {
+        let back = || std::iter::once(&next).chain(self.seen.iter().rev());
+        let same = back().take_while(|seen| seen.whole == next.whole).count();
+        let mut found = Sighting { pattern: LoopPattern::Same, count: counted(same) };
+        let mut consider = |pattern, count: u32| {
+            if count > found.count {
+                found = Sighting { pattern, count };
+            }
+        };
+        for period in 2..=LONGEST_CYCLE {
+            consider(LoopPattern::Cycle, rounds(&back, period));
+        }
+        if next.error != 0 {
+            // Calls of one reply do not know of each other's failure.
+            let failures = || back().take_while(|seen| seen.error == next.error);
+            let alike = turns(failures().take_while(|seen| seen.call == next.call));
+            consider(LoopPattern::NearlySame, alike.saturating_sub(DOUBT));
+            consider(LoopPattern::SameError, turns(failures()).saturating_sub(DOUBT));
+        }
+        if next.edit.0 != 0 {
+            consider(LoopPattern::BackAndForth, undone(back().filter(|seen| seen.edit.0 == next.edit.0)));
+        }
+        found
+    }
+
+    /// Takes in the next result.
+    pub(super) fn push(&mut self, next: Seen) {
+        self.sighting = self.after(next);
+        if self.seen.len() == KEPT {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(next);
+    }
+}
+
+/// How often the newest `period` results came in a row, if they are not all the same.
+fn rounds<'a, I: Iterator<Item = &'a Seen>>(back: &impl Fn() -> I, period: usize) -> u32 {
+    let first = back().next().map(|seen| seen.whole);
+    let varied = back().take(period).any(|seen| Some(seen.whole) != first);
+    if !varied || back().count() < period * 2 {
+        return 0;
+    }
+    let again = back().zip(back().skip(period)).take_while(|(one, other)| one.whole == other.whole).count();
+    if again < period { 0 } else { counted((again + period) / period) }
+}
+
+/// How many turns results are from, which come newest first.
+fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
+    let (mut count, mut last) = (0, None);
+    for seen in results {
+        if last != Some(seen.turn) {
+            (count, last) = (count + 1, Some(seen.turn));
+        }
+    }
+    count
+}
+
+/// How often edits of one file, newest first, undid the one before.
+fn undone<'a>(edits: impl Iterator<Item = &'a Seen>) -> u32 {
+    let edits: Vec<(u32, u32)> = edits.map(|seen| (seen.edit.1, seen.edit.2)).collect();
+    let undoes = |window: &&[(u32, u32)]| match window {
+        // The newest made what was there before the one before it: known from the text replaced, or two edits ago.
+        [(from, to), (before, after), ..] if *from != 0 && *before != 0 => from == after && to == before,
+        [(_, to), (_, after), (_, older)] => to == older && to != after,
+        _ => false,
+    };
+    let mut count = 0;
+    let mut rest = edits.as_slice();
+    while undoes(&rest.get(..rest.len().min(3)).unwrap_or_default()) {
+        count += 1;
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    count
+}
+
+fn counted(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Half of a hash is a hash.
+fn short(hasher: &DefaultHasher) -> u32 {
+    hasher.finish() as u32
+}
+
+/// What an edit makes of which file, by the names that editing tools give their arguments.
+fn edit(arguments: &Value) -> (u32, u32, u32) {
+    let text = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_str());
+    let hashed = |text: &str| {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        short(&hasher).max(1)
+    };
+    let path = text(&["path", "file_path", "file", "filename"]);
+    let new = text(&["new_string", "new_str", "new_text", "replacement", "content"]);
+    let old = text(&["old_string", "old_str", "old_text", "search"]);
+    match (path, new) {
+        (Some(path), Some(new)) => (hashed(path), old.map(hashed).unwrap_or_default(), hashed(new)),
+        _ => (0, 0, 0),
+    }
+}
+
+fn exact(text: &str, hasher: &mut DefaultHasher) {
+    text.hash(hasher);
+}
+
+/// Digits in a row count as one, white space not at all.
+fn loose(text: &str, hasher: &mut DefaultHasher) {
+    let mut in_number = false;
+    for letter in text.chars() {
+        match letter {
+            letter if letter.is_whitespace() => in_number = false,
+            '0'..='9' if in_number => {}
+            '0'..='9' => {
+                in_number = true;
+                '0'.hash(hasher);
+            }
+            letter => {
+                in_number = false;
+                letter.hash(hasher);
+            }
+        }
+    }
+    0xFF_u8.hash(hasher);
+}
+
+fn hash_value(value: &Value, hasher: &mut DefaultHasher, text: fn(&str, &mut DefaultHasher)) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(flag) => flag.hash(hasher),
+        Value::Number(number) => text(&number.to_string(), hasher),
+        Value::String(words) => text(words, hasher),
+        Value::Array(items) => items.iter().for_each(|item| hash_value(item, hasher, text)),
+        Value::Object(fields) => fields.iter().for_each(|(name, item)| {
+            name.hash(hasher);
+            hash_value(item, hasher, text);
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "repetition_tests.rs"]
+mod tests;

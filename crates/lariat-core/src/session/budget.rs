@@ -1,0 +1,57 @@
+//! What a session remembers of its budgets: which levels were warned of, and what was added.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{BudgetLimits, BudgetScope, DayStart, WRAP_UP_AT};
+use crate::event::{AgentEvent, EventRecord, LimitKind};
+use crate::time::Timestamp;
+
+/// A session's budgets, as recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionBudget {
+    warned: Vec<Warned>,
+    more: BudgetLimits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Warned {
+    scope: BudgetScope,
+    limit: LimitKind,
+    level: u8,
+    at: Timestamp,
+}
+
+impl SessionBudget {
+    pub(super) fn apply(&mut self, record: &EventRecord) {
+        match &record.event {
+            AgentEvent::BudgetWarning { limit, scope, level, .. }
+                if *scope != BudgetScope::Run && *level < WRAP_UP_AT =>
+            {
+                self.warned.retain(|warned| (warned.scope, warned.limit) != (*scope, *limit));
+                let (scope, limit, level, at) = (*scope, *limit, *level, record.timestamp);
+                self.warned.push(Warned { scope, limit, level, at });
+            }
+            AgentEvent::BudgetExtended { scope, limits, .. } => {
+                self.warned.retain(|warned| warned.scope != *scope);
+                if *scope == BudgetScope::Session {
+                    self.more = self.more.plus(limits);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What was added to the session's caps.
+    pub const fn more(&self) -> &BudgetLimits {
+        &self.more
+    }
+
+    /// The highest level that was warned of and still counts: what was spent on another day does not.
+    pub fn level(&self, scope: BudgetScope, limit: LimitKind, now: Timestamp, days: DayStart) -> u8 {
+        let counts = |warned: &&Warned| {
+            let today = scope != BudgetScope::Day || days.day(warned.at) == days.day(now);
+            (warned.scope, warned.limit) == (scope, limit) && today
+        };
+        self.warned.iter().find(counts).map_or(0, |warned| warned.level)
+    }
+}

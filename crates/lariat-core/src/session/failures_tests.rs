@@ -1,0 +1,51 @@
+use serde_json::json;
+
+use super::*;
+use crate::content::Content;
+use crate::time::Timestamp;
+
+fn tried(failures: &mut Failures, tool: &str, command: &str, error: Option<&str>) {
+    let call = ToolCall {
+        id: "c".into(),
+        name: tool.to_owned(),
+        arguments: json!({"command": command}),
+        signature: None,
+    };
+    let result = ToolResultMessage {
+        tool_call_id: "c".into(),
+        tool_name: tool.to_owned(),
+        content: vec![Content::text(error.unwrap_or("fine"))],
+        is_error: error.is_some(),
+        timestamp: Timestamp::default(),
+    };
+    failures.apply(&result, Some(&call));
+}
+
+#[test]
+fn the_same_attempt_is_counted_and_its_last_words_are_kept() {
+    let mut failures = Failures::default();
+    tried(&mut failures, "bash", "make", Some("\n  no rule\nmore"));
+    tried(&mut failures, "bash", "make", Some("no compiler"));
+    tried(&mut failures, "bash", "make test", Some("no rule"));
+    let told: Vec<_> = failures.list().iter().map(|one| (&*one.target, &*one.error, one.count)).collect();
+    assert_eq!(told, [("make", "no compiler", 2), ("make test", "no rule", 1)]);
+}
+
+#[test]
+fn what_works_at_last_is_forgotten() {
+    let mut failures = Failures::default();
+    tried(&mut failures, "bash", "make", Some("no rule"));
+    tried(&mut failures, "bash", "make", None);
+    assert!(failures.is_empty());
+}
+
+#[test]
+fn only_so_many_attempts_are_remembered_each_in_a_few_words() {
+    let mut failures = Failures::default();
+    for n in 0..50 {
+        tried(&mut failures, "bash", &format!("try {n}"), Some(&"é".repeat(5_000)));
+    }
+    assert_eq!(failures.list().len(), MOST);
+    assert!(failures.list().iter().all(|one| one.error.chars().count() <= WORDS + 1));
+    assert_eq!(failures.list().last().map(|one| &*one.target), Some("try 49"));
+}

@@ -1,0 +1,23 @@
+//! What is spent per day, as long as the process lives.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use lariat_core::BoxFuture;
+use lariat_core::budget::{Day, SpendingLog, SpendingLogError, Spent};
+
+/// A log of spending in memory. For tests, and for programs that keep it elsewhere.
+#[derive(Debug, Default)]
+pub struct MemorySpending(Mutex<BTreeMap<Day, Spent>>);
+
+impl SpendingLog for MemorySpending {
+    fn add(&self, day: Day, spent: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(day).or_default() += spent;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>> {
+        let total = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&day).copied();
+        Box::pin(std::future::ready(Ok(total.unwrap_or_default())))
+    }
+}

@@ -1,0 +1,151 @@
+//! Paying for calls: what is reserved before each, and settled after it.
+//!
+//! Owns the reservations of one run. They are settled once, or given back when the run is over or its future dropped.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt;
+use lariat_core::BoxFuture;
+use lariat_core::budget::{Admission, BudgetLimits, BudgetRequest, BudgetScope, Spent};
+use lariat_core::content::ToolCall;
+use lariat_core::id::ToolCallId;
+use lariat_core::run::{Input, OpId};
+use lariat_core::tool::{ToolError, ToolResult};
+use lariat_core::usage::Usage;
+use serde_json::Value;
+
+use super::{Done, Driver, JobKey};
+use crate::budget::{Hold, estimate};
+
+/// What a reservation is for.
+#[derive(Clone, PartialEq, Eq)]
+enum Paid {
+    Model(OpId),
+    Tool(ToolCallId),
+}
+
+/// What a run has reserved, and what is being written down.
+#[derive(Default)]
+pub(super) struct Paying {
+    holds: Arc<Mutex<Vec<(Paid, Hold)>>>,
+    settling: Vec<BoxFuture<'static, ()>>,
+}
+
+impl Paying {
+    fn take(&self, paid: &Paid) -> Option<Hold> {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = holds.iter().position(|(other, _)| other == paid)?;
+        Some(holds.swap_remove(at).1)
+    }
+
+    /// Goes on with writing down what was spent.
+    pub(super) fn poll(&mut self, context: &mut std::task::Context<'_>) {
+        self.settling.retain_mut(|settling| settling.as_mut().poll(context).is_pending());
+    }
+
+    /// Waits until everything is written down.
+    pub(super) async fn finish(self) {
+        for settling in self.settling {
+            settling.await;
+        }
+    }
+}
+
+impl Driver {
+    fn paying(&mut self) -> &mut Paying {
+        self.paying.get_or_insert_default()
+    }
+
+    /// Asks the shared budgets for a model call.
+    pub(super) fn admit(&mut self, op: OpId, tokens: u64, candidate: usize) {
+        let (ports, holds) = (Arc::clone(&self.ports), Arc::clone(&self.paying().holds));
+        let job = Box::pin(async move {
+            let request = &ports.request;
+            let fallback = candidate.checked_sub(1).and_then(|at| request.fallbacks.get(at));
+            let model = fallback.unwrap_or(&request.model_config);
+            let now = ports.clock.now();
+            let admitted = ports.budget.admit(estimate(tokens, request.max_tokens, model), now).await;
+            let refused = match admitted {
+                Ok(hold) => {
+                    holds.lock().unwrap_or_else(PoisonError::into_inner).push((Paid::Model(op), hold));
+                    None
+                }
+                Err(standing) => Some(standing),
+            };
+            let standings = ports.budget.standings(now);
+            Input::Admitted { op, admission: Admission { standings, refused } }.into()
+        });
+        self.start_job(Some(JobKey::Op(op)), job);
+    }
+
+    /// Asks the shared budgets for a tool call.
+    pub(super) fn admit_tool(&mut self, call: &Arc<ToolCall>, args: Option<Arc<Value>>) {
+        let (ports, holds) = (Arc::clone(&self.ports), Arc::clone(&self.paying().holds));
+        let call = call.id.clone();
+        let job = Box::pin(async move {
+            let refused = match ports.budget.admit(Spent::tool_call(), ports.clock.now()).await {
+                Ok(hold) => {
+                    let paid = Paid::Tool(call.clone());
+                    holds.lock().unwrap_or_else(PoisonError::into_inner).push((paid, hold));
+                    None
+                }
+                Err(standing) => Some(standing),
+            };
+            Input::ToolAdmitted { call, args, refused }.into()
+        });
+        self.start_job(None, job);
+    }
+
+    /// A model call came to this; `None` when it was not made.
+    pub(super) fn settle(&mut self, op: OpId, usage: Option<Usage>) {
+        let now = self.ports.clock.now();
+        let Some(hold) = self.paying().take(&Paid::Model(op)) else { return };
+        let Some(usage) = usage else { return };
+        let mut spent = Spent::reply(&usage);
+        spent.duration = hold.took(now);
+        let settling = hold.settle(spent);
+        self.paying().settling.extend(settling);
+    }
+
+    /// A tool call ended.
+    pub(super) fn settle_tool(&mut self, call: &ToolCallId, result: &Result<ToolResult, ToolError>) {
+        let now = self.ports.clock.now();
+        let Some(hold) = self.paying.as_ref().and_then(|paying| paying.take(&Paid::Tool(call.clone())))
+        else {
+            return;
+        };
+        let mut spent = Spent::tool_call();
+        // The time of a sub-agent is counted by its own calls.
+        if result.as_ref().is_ok_and(|result| result.child_loop_id.is_none()) {
+            spent.duration = hold.took(now);
+        }
+        let settling = hold.settle(spent);
+        self.paying().settling.extend(settling);
+    }
+
+    /// Nobody waits for this admission any more.
+    pub(super) fn give_up(&mut self, op: OpId) {
+        if let Some(paying) = &self.paying {
+            drop(paying.take(&Paid::Model(op)));
+        }
+    }
+
+    /// Asks a person whether more may be spent. Without one who is asked, the answer comes through the handle.
+    pub(super) fn ask_for_more(&mut self, request: Arc<BudgetRequest>) {
+        let Some(approver) = self.ports.approver.clone() else { return };
+        let key = JobKey::Request(request.id);
+        let job = Box::pin(async move {
+            // One that panics has not allowed anything.
+            let asking = std::panic::AssertUnwindSafe(async { approver.extend_budget(&request).await });
+            let more: Option<BudgetLimits> = asking.catch_unwind().await.unwrap_or_default();
+            let by = "approver".to_owned();
+            Done::from(Input::BudgetAnswered { request: request.id, more, by })
+        });
+        self.start_job(Some(key), job);
+    }
+
+    /// Gives a shared budget more room.
+    pub(super) fn extend_shared(&self, scope: BudgetScope, limits: &BudgetLimits) {
+        self.ports.budget.extend(scope, limits);
+    }
+}

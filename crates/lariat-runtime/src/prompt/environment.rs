@@ -1,0 +1,42 @@
+//! Facts about where the agent works: system, directory, shell, date.
+
+use lariat_core::BoxFuture;
+use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::time::Timestamp;
+
+use super::Teller;
+
+/// Where an agent works. Told at the beginning, and when the day or a fact changes.
+#[derive(Debug, Default)]
+pub struct Environment {
+    facts: Vec<(String, String)>,
+    teller: Teller,
+}
+
+impl Environment {
+    /// Knows the date only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a fact: `system` `Linux`, `directory` `/work`, `shell` `bash`.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.facts.push((name.into(), value.into()));
+        self
+    }
+
+    fn text(&self, now: Timestamp) -> String {
+        let facts = self.facts.iter().map(|(name, value)| format!("{name}: {value}\n"));
+        let date = now.to_string();
+        let date = date.split_once('T').map_or(&*date, |(day, _)| day);
+        facts.chain([format!("date: {date}\n")]).collect()
+    }
+}
+
+impl ContextSource for Environment {
+    fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
+        let note = self.teller.tell("environment", &self.text(query.now), &query.told);
+        Box::pin(std::future::ready(note.into_iter().collect()))
+    }
+}

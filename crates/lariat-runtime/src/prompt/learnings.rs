@@ -1,0 +1,85 @@
+//! Learnings of earlier sessions that this one may need: at most five, by the words they share with the task.
+//!
+//! Owns the choice and the words. Each names the session it is from and its id, so that a person can look it up and have
+//! it forgotten ([`Agent::unlearn`](crate::Agent::unlearn)).
+
+use std::collections::BTreeSet;
+
+use lariat_core::BoxFuture;
+use lariat_core::event::Learning;
+use lariat_core::id::SessionId;
+use lariat_core::model::Place;
+
+use super::{Section, SectionQuery, SectionSource};
+
+/// Learnings that are told (seed 003).
+const MOST: usize = 5;
+/// Characters of one learning.
+const LONGEST: usize = 400;
+/// Words shorter than this say little about what a text is about.
+const SHORTEST_WORD: usize = 4;
+
+/// Something that was learned, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LearnedIn {
+    /// The session.
+    pub session_id: SessionId,
+    /// What.
+    pub learning: Learning,
+}
+
+/// Knows what earlier sessions learned: a store.
+pub trait Learnings: Send + Sync {
+    /// What is known and was not forgotten, newest first. A store that fails knows nothing.
+    fn learnings(&self) -> BoxFuture<'_, Vec<LearnedIn>>;
+}
+
+/// The section of learnings.
+pub struct LearningsSection<L>(pub L);
+
+impl<L: Learnings> SectionSource for LearningsSection<L> {
+    fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
+        Box::pin(async move {
+            let known = self.0.learnings().await;
+            let lines: String = relevant(&known, &query.prompt).into_iter().map(line).collect();
+            if lines.is_empty() {
+                return Vec::new();
+            }
+            let text = format!(
+                "# Learned in earlier sessions\nMay be out of date; check before you rely on it.\n{lines}"
+            );
+            vec![Section::new("learnings", Place::SemiStatic, text).with_max_tokens(1_000)]
+        })
+    }
+}
+
+/// Those that share the most words with the task; of equals, the newer first.
+fn relevant<'a>(known: &'a [LearnedIn], prompt: &str) -> Vec<&'a LearnedIn> {
+    let asked = words(prompt);
+    let score = |learned: &LearnedIn| {
+        let learning = &learned.learning;
+        let texts = std::iter::once(&learning.text).chain(&learning.evidence).chain(&learning.tags);
+        let told: BTreeSet<String> = texts.flat_map(|text| words(text)).collect();
+        told.intersection(&asked).count()
+    };
+    let mut scored: Vec<_> = known.iter().map(|learned| (score(learned), learned)).collect();
+    scored.retain(|(score, _)| *score > 0);
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().take(MOST).map(|(_, learned)| learned).collect()
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    let words =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST_WORD);
+    words.map(str::to_lowercase).collect()
+}
+
+fn line(learned: &LearnedIn) -> String {
+    let text: String = learned.learning.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text: String = text.chars().take(LONGEST).collect();
+    format!("- {text} (learning {} of session {})\n", learned.learning.learning_id, learned.session_id)
+}
+
+#[cfg(test)]
+#[path = "learnings_tests.rs"]
+mod tests;

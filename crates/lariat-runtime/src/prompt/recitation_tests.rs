@@ -1,0 +1,154 @@
+use std::sync::Arc;
+
+use lariat_core::content::{Content, ToolCall};
+use lariat_core::event::{AgentEvent, Goal, GoalStatus, Recorded};
+use lariat_core::message::{
+    AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
+};
+use lariat_core::time::Timestamp;
+use lariat_core::transcript::Transcript;
+use lariat_core::usage::Usage;
+use serde_json::json;
+
+use super::*;
+
+/// A conversation with what its session remembers.
+#[derive(Default)]
+struct Talk {
+    messages: Vec<SharedMessage>,
+    memory: SessionMemory,
+    recitation: Recitation,
+    calls: usize,
+}
+
+impl Talk {
+    fn begun() -> Self {
+        let mut talk = Self::default();
+        talk.push("Mend the tests.".into());
+        talk
+    }
+
+    fn push(&mut self, mut message: AgentMessage) {
+        let n = self.messages.len() as u128 + 1;
+        message.assign_id(|| lariat_core::id::MessageId::new(uuid::Uuid::from_u128(n)));
+        let message = Arc::new(message);
+        let event = AgentEvent::MessageEnd { message: Recorded::Full(Arc::clone(&message)) };
+        self.memory.apply(&recorded(event));
+        self.messages.push(message);
+    }
+
+    /// A reply that calls a tool, and its result.
+    fn turn(&mut self, tool: &str, result: &str) {
+        self.calls += 1;
+        let id = format!("c{}", self.calls);
+        let call =
+            ToolCall { id: (&*id).into(), name: tool.to_owned(), arguments: json!({}), signature: None };
+        let reply = AssistantMessage {
+            content: vec![Content::ToolCall(Arc::new(call))],
+            stop_reason: StopReason::ToolUse,
+            model: "m".into(),
+            requested_model: None,
+            provider: "p".into(),
+            usage: Usage::default(),
+            timestamp: Timestamp::default(),
+            error_message: None,
+        };
+        let result = ToolResultMessage {
+            tool_call_id: (&*id).into(),
+            tool_name: tool.to_owned(),
+            content: vec![Content::text(result)],
+            is_error: false,
+            timestamp: Timestamp::default(),
+        };
+        let message =
+            |message| AgentMessage::Llm(LlmMessage { id: Default::default(), turn_id: None, message });
+        self.push(message(Message::Assistant(reply)));
+        self.push(message(Message::ToolResult(result)));
+    }
+
+    /// What is told now, and put into the conversation.
+    fn told(&mut self) -> Vec<String> {
+        let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
+        let window = transcript.window();
+        let told = Told::of(&window);
+        let query =
+            NotesQuery::new(window, told, 0, Timestamp::default()).with_memory(Box::new(self.memory.clone()));
+        let notes = futures_util::FutureExt::now_or_never(self.recitation.notes(query)).unwrap();
+        let notes: Vec<String> = notes
+            .into_iter()
+            .map(|note| {
+                self.push(AgentMessage::note(note.section, note.text.clone()));
+                note.text
+            })
+            .collect();
+        notes
+    }
+}
+
+#[test]
+fn a_list_that_the_model_has_just_written_is_not_recited() {
+    let mut talk = Talk::begun();
+    talk.turn("todo", "[>] read\n[ ] mend\n");
+    assert!(talk.told().is_empty());
+}
+
+#[test]
+fn a_list_that_is_forty_turns_old_is_recited_and_again_after_forty_more() {
+    let mut talk = Talk::begun();
+    talk.turn("todo", "[>] read\n[ ] mend\n");
+    let mut told = Vec::new();
+    for turn in 0..100 {
+        talk.turn("read_file", "text");
+        told.extend(talk.told().into_iter().map(|text| (turn, text)));
+    }
+    let turns: Vec<i32> = told.iter().map(|(turn, _)| *turn).collect();
+    assert_eq!(turns, [40, 81]);
+    assert!(told[0].1.contains("[ ] mend"), "{}", told[0].1);
+}
+
+#[test]
+fn a_list_that_left_the_window_is_recited_at_once() {
+    let mut talk = Talk::begun();
+    talk.turn("todo", "[>] read\n[ ] mend\n");
+    talk.messages.truncate(1);
+    let told = talk.told();
+    assert!(told.len() == 1 && told[0].contains("[ ] mend"), "{told:?}");
+}
+
+#[test]
+fn a_list_that_is_done_is_not_recited() {
+    let mut talk = Talk::begun();
+    talk.turn("todo", "[x] read\n[x] mend\n");
+    talk.messages.truncate(1);
+    assert!(talk.told().is_empty());
+}
+
+#[test]
+fn goals_are_told_when_they_change_and_taken_back_when_reached() {
+    let mut talk = Talk::begun();
+    let goal = |status: &str| -> AgentEvent {
+        let goal: Goal =
+            serde_json::from_value(json!({"goal_id": "g", "text": "All tests pass.", "status": status}))
+                .unwrap();
+        AgentEvent::GoalChanged(Box::new(goal))
+    };
+    talk.memory.apply(&recorded(goal("active")));
+    assert_eq!(talk.memory.goals().first().map(|goal| goal.status), Some(GoalStatus::Active));
+    assert!(talk.told()[0].contains("All tests pass."));
+    assert!(talk.told().is_empty());
+    talk.memory.apply(&recorded(goal("done")));
+    assert!(talk.told()[0].contains("does not apply any more"));
+    assert!(talk.told().is_empty());
+}
+
+/// An event in its envelope.
+fn recorded(event: AgentEvent) -> lariat_core::event::EventRecord {
+    lariat_core::event::EventRecord {
+        v: lariat_core::event::FORMAT_VERSION,
+        seq: 0,
+        id: Default::default(),
+        timestamp: Default::default(),
+        loop_id: None,
+        event,
+    }
+}

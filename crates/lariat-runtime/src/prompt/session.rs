@@ -1,0 +1,62 @@
+//! The system prompt of one session: what is sent, and what would be if it began now.
+
+use std::sync::{Arc, OnceLock};
+
+use lariat_core::context::{Note, Told};
+use lariat_core::model::{PromptSection, SystemPrompt};
+
+use super::Teller;
+
+/// Where the prompt of a session is once it is known. Shared by the session's context, its runs and whoever asks.
+pub(crate) type PromptSlot = Arc<OnceLock<SessionPrompt>>;
+
+/// The system prompt of a session.
+#[derive(Debug)]
+pub(crate) struct SessionPrompt {
+    /// As journaled, and sent with every request.
+    sent: Arc<[PromptSection]>,
+    system: SystemPrompt,
+    /// As the sources tell it to this process.
+    current: Vec<PromptSection>,
+    teller: Teller,
+}
+
+impl SessionPrompt {
+    pub(crate) fn new(sent: Arc<[PromptSection]>, current: Vec<PromptSection>) -> Self {
+        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: Teller::default() }
+    }
+
+    pub(crate) const fn system(&self) -> &SystemPrompt {
+        &self.system
+    }
+
+    pub(crate) fn sections(&self) -> &[PromptSection] {
+        &self.sent
+    }
+
+    /// What the model must be told because the system prompt says something else.
+    pub(crate) fn drift(&self, told: &Told) -> Vec<Note> {
+        let find = |sections: &[PromptSection], name: &str| {
+            let found = sections.iter().find(|section| section.name == name);
+            found.map_or_else(|| Arc::from(""), |section| Arc::clone(&section.text))
+        };
+        let mut names: Vec<&str> = self.sent.iter().map(|section| &*section.name).collect();
+        names.extend(self.current.iter().map(|section| &*section.name));
+        let mut seen: Vec<&str> = Vec::new();
+        names.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(name);
+                true
+            }
+        });
+        let note = |name: &&str| {
+            let (sent, now) = (find(&self.sent, name), find(&self.current, name));
+            self.teller.tell_since(name, Some(&sent), &now, told)
+        };
+        names.iter().filter_map(note).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

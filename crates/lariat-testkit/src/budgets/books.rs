@@ -1,0 +1,83 @@
+//! What was really used, kept beside the pools.
+//!
+//! Owns the rule that is proven: no call begins under a cap that is used up, and none ends after a cap was crossed. So
+//! at most the one call in flight goes beyond it.
+
+use lariat_core::budget::{BudgetLimits, Spent};
+use lariat_core::event::LimitKind;
+use lariat_core::id::SessionId;
+use lariat_core::usage::Usage;
+use lariat_runtime::budget::BudgetPool;
+
+/// The books of a tree.
+#[derive(Default)]
+pub(super) struct Books {
+    pub(super) pages: Vec<Page>,
+    pub(super) sessions: Vec<SessionId>,
+    pub(super) breaches: Vec<String>,
+    /// What all runs share as the budget of the day.
+    pub(super) daily: BudgetLimits,
+}
+
+/// One pool.
+pub(super) struct Page {
+    pub(super) pool: BudgetPool,
+    pub(super) parent: Option<usize>,
+    pub(super) limits: BudgetLimits,
+    pub(super) kept: Spent,
+}
+
+impl Books {
+    /// Opens a page for a pool.
+    pub(super) fn open(&mut self, pool: BudgetPool, parent: Option<usize>, limits: BudgetLimits) -> usize {
+        self.pages.push(Page { pool, parent, limits, kept: Spent::default() });
+        self.pages.len() - 1
+    }
+
+    fn above(&self, page: usize) -> Vec<usize> {
+        std::iter::successors(Some(page), |at| self.pages.get(*at)?.parent).collect()
+    }
+
+    /// A model call begins.
+    pub(super) fn call_begins(&mut self, page: usize) {
+        self.note(page, "a call begins", [LimitKind::Tokens, LimitKind::Cost, LimitKind::Turns], |kept| {
+            kept.turns += 1;
+        });
+    }
+
+    /// A model call ends.
+    pub(super) fn call_ends(&mut self, page: usize, usage: &Usage) {
+        let spent = Spent::usage(usage);
+        self.note(page, "a call ends", [LimitKind::Tokens, LimitKind::Cost], |kept| *kept += spent);
+    }
+
+    /// A tool runs.
+    pub(super) fn tool_runs(&mut self, page: usize) {
+        self.note(page, "a tool runs", [LimitKind::ToolCalls], |kept| kept.tool_calls += 1);
+    }
+
+    /// Something happens that may not happen once one of these is used up.
+    fn note<const N: usize>(
+        &mut self,
+        page: usize,
+        what: &str,
+        kinds: [LimitKind; N],
+        change: impl Fn(&mut Spent),
+    ) {
+        for at in self.above(page) {
+            let Some(page) = self.pages.get_mut(at) else { continue };
+            let daily = self.daily;
+            for kind in kinds {
+                let caps = [page.limits.cap(kind), daily.cap(kind).filter(|_| at == 0)];
+                for cap in caps.into_iter().flatten() {
+                    let used = page.kept.amount(kind);
+                    if used >= cap {
+                        self.breaches
+                            .push(format!("{what} under pool {at} with {used} of {cap} {kind:?} used"));
+                    }
+                }
+            }
+            change(&mut page.kept);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The proof of budgets: random trees of runs and children under one pool, on the real driver.
+//!
+//! Owns the trees and the books that are kept beside them. The books know only what the model delivered and which tools
+//! ran; pools, journals and ledgers are held against them.
+//! Invariant: the same seed gives the same tree, the same order of polls and the same books.
+
+mod books;
+mod tree;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_core::budget::BudgetScope;
+use lariat_core::event::{AgentEvent, Event, LimitKind, RunOutcome};
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::session::SessionFold;
+use lariat_core::store::SessionStore;
+use lariat_core::usage::Usage;
+
+use crate::executor::{Executor, block_on};
+use crate::random::Seeded;
+use tree::World;
+
+/// Steps after which a tree counts as endless.
+const STEPS: u64 = 400_000;
+/// Events of a session that are read at once; no tree has more.
+const EVENTS: usize = 100_000;
+
+/// What happened in a tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Runs, children included.
+    pub runs: u64,
+    /// Model calls that were made.
+    pub model_calls: u64,
+    /// Tool calls that were made.
+    pub tool_calls: u64,
+    /// Runs that a budget ended.
+    pub stopped: u64,
+    /// Warnings.
+    pub warnings: u64,
+    /// Caps that the one call in flight went beyond.
+    pub crossed: u64,
+}
+
+impl std::ops::AddAssign for Report {
+    fn add_assign(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+        self.stopped += other.stopped;
+        self.warnings += other.warnings;
+        self.crossed += other.crossed;
+    }
+}
+
+/// What a tree showed that must not be.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Replays it.
+    pub seed: u64,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.what)
+    }
+}
+
+/// Runs the tree of a seed and checks it.
+///
+/// # Errors
+/// What it showed that must not be.
+pub fn prove(seed: u64) -> Result<Report, Failure> {
+    let failed = |what: String| Failure { seed, what };
+    let random = Seeded::new(seed);
+    let world = World::new(&random);
+    let mut executor = Executor::new(world.clock.clone(), random.fork("order"));
+    for run in tree::roots(&world) {
+        executor.spawn(run);
+    }
+    executor.run(STEPS).map_err(|halt| failed(halt.to_string()))?;
+    check(&world).map_err(failed)
+}
+
+fn check(world: &Arc<World>) -> Result<Report, String> {
+    let books = world.books();
+    if let Some(breach) = books.breaches.first() {
+        return Err(breach.clone());
+    }
+    let mut report = Report { runs: books.sessions.len() as u64, ..Report::default() };
+    for (at, page) in books.pages.iter().enumerate() {
+        let (spent, kept) = (page.pool.spent(), &page.kept);
+        if !page.pool.is_idle() {
+            return Err(format!("something stays reserved in pool {at}"));
+        }
+        let told = (spent.tokens, spent.cost, spent.tool_calls);
+        if told != (kept.tokens, kept.cost, kept.tool_calls) {
+            return Err(format!("pool {at} says {told:?}, but {kept:?} was used"));
+        }
+        let over = |kind| page.limits.cap(kind).is_some_and(|cap| kept.amount(kind) > cap);
+        if over(LimitKind::Turns) || over(LimitKind::ToolCalls) {
+            return Err(format!("pool {at} with {:?} had {kept:?}", page.limits));
+        }
+        report.crossed +=
+            [LimitKind::Tokens, LimitKind::Cost].into_iter().filter(|kind| over(*kind)).count() as u64;
+    }
+    let mut total = Usage::default();
+    let mut tool_calls = 0;
+    for session in &books.sessions {
+        let events = read(world, session)?;
+        let ledger = SessionFold::of(&events).memory().ledger().clone();
+        let mut sum = Usage::default();
+        ledger.sources().for_each(|(_, entry)| sum += entry.usage);
+        if sum != *ledger.usage() {
+            return Err(format!(
+                "the ledger of {session} has {sum:?} in its parts and {:?} in total",
+                ledger.usage()
+            ));
+        }
+        total += sum;
+        tool_calls += ledger.spent().tool_calls;
+        events_are_right(&events, &mut report)?;
+    }
+    let Some(root) = books.pages.first() else { return Err("there is no pool".to_owned()) };
+    let counted = (total.total(), total.cost, tool_calls);
+    if counted != (root.kept.tokens, root.kept.cost, root.kept.tool_calls) {
+        return Err(format!("the ledgers say {counted:?}, but {:?} was used", root.kept));
+    }
+    if let Some(day) = world.logged()? {
+        let logged = (day.tokens, day.cost, day.tool_calls);
+        if logged != counted {
+            return Err(format!("the log of the day says {logged:?}, but {counted:?} was used"));
+        }
+    }
+    (report.model_calls, report.tool_calls) = (root.kept.turns, tool_calls);
+    Ok(report)
+}
+
+fn read(world: &World, session: &SessionId) -> Result<Vec<Event>, String> {
+    let reading = block_on(&world.clock, world.store.read(session, 0, EVENTS));
+    reading.map_err(|halt| halt.to_string())?.map_err(|error| error.to_string())
+}
+
+/// Every level is warned of once, and what a budget ended says so.
+fn events_are_right(events: &[Event], report: &mut Report) -> Result<(), String> {
+    let mut warned: HashSet<(Option<LoopId>, BudgetScope, LimitKind, u8)> = HashSet::new();
+    for event in events {
+        match &event.event {
+            AgentEvent::BudgetWarning { scope, limit, level, .. } => {
+                report.warnings += 1;
+                // The model is told to finish once per run, of the rest a session is warned once.
+                let whose = event.loop_id.clone().filter(|_| *level >= 95 || *scope == BudgetScope::Run);
+                if !warned.insert((whose, *scope, *limit, *level)) {
+                    return Err(format!("warned twice of {level} % of {limit:?} for {scope:?}"));
+                }
+            }
+            AgentEvent::AgentEnd { outcome: RunOutcome::LimitReached { .. }, .. } => report.stopped += 1,
+            AgentEvent::AgentEnd { outcome: RunOutcome::Failed { error }, .. } => {
+                return Err(format!("a run failed: {error}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_hundred_trees_keep_their_budgets() {
+        let mut crossed = 0;
+        for seed in 0..100 {
+            crossed += super::prove(seed).unwrap_or_else(|failure| panic!("{failure}")).crossed;
+        }
+        assert!(crossed > 0, "some trees come to the end of their budget");
+    }
+}
