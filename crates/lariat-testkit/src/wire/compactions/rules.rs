@@ -141,7 +141,10 @@ impl Laid<'_> {
         let (events, _) = self.scene.journal(self.edits);
         let after = self.after();
         let mut gone: Vec<SharedMessage> = self.before();
-        gone.retain(|message| after.get(&message.id()) != Some(message) && message.as_llm().is_some());
+        // What stands for a lost beginning was never recorded.
+        gone.retain(|message| {
+            after.get(&message.id()) != Some(message) && message.as_llm().is_some() && !message.id().is_nil()
+        });
         let range = self.transcript.window().iter().find_map(|message| range_in(message));
         let whole = range.map(|range| recalled(&events, &range)).transpose()?;
         for (at, message) in gone.iter().enumerate() {

@@ -10,7 +10,7 @@ use lariat_core::event::{
     MessageRef, Recorded, RunOutcome,
 };
 use lariat_core::id::{EventId, LoopId, MessageId};
-use lariat_core::message::{AgentMessage, Message, SharedMessage};
+use lariat_core::message::{AgentMessage, Message, Origin, SharedMessage};
 use lariat_core::session::SessionFold;
 use lariat_core::time::{Minter, Stamp, Timestamp};
 use lariat_core::transcript::Transcript;
@@ -42,7 +42,11 @@ impl Scene {
         let mut messages: Vec<SharedMessage> = Vec::new();
         for part in 0..parts {
             let part = histories.transcript(seed.wrapping_mul(8).wrapping_add(part as u64));
-            messages.extend(part.window().iter().cloned());
+            // A summary of what this journal does not have would name what cannot be recalled.
+            let summary = |message: &&SharedMessage| {
+                message.as_user().is_some_and(|user| user.origin == Origin::Summary)
+            };
+            messages.extend(part.window().iter().filter(|message| !summary(message)).cloned());
             if dice.chance(20) {
                 messages
                     .push(Arc::new(AgentMessage::note("date", "It is Monday. ".repeat(dice.index(40) + 1))));
