@@ -108,7 +108,7 @@ impl Recall {
     pub fn text(self) -> Result<Option<String>, String> {
         match (&self.last, self.found.as_slice()) {
             (Some(_), _) if matches!(self.inside, Inside::NotYet | Inside::Now) => Ok(None),
-            (Some(_), found) => Ok(Some(found.iter().map(|message| told(message)).collect())),
+            (Some(_), found) => Ok(Some(found.iter().map(told).collect())),
             (None, []) => Ok(None),
             (None, [message]) => Ok(Some(recalled_text(message))),
             (None, many) => {
