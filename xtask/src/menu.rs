@@ -27,6 +27,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
     ),
     ("servers", "run our clients against llama.cpp and LiteLLM (installs them under target/)"),
+    (
+        "compactions [ARGS]",
+        "compact random conversations in every way; `--count N`, `--start N`, `--planted`",
+    ),
     ("histories [ARGS]", "build requests of random histories: no service may reject one; `--count N`"),
     (
         "crash [ARGS]",
@@ -147,6 +151,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sdk" => bare(name, rest, Command::Sdk)?,
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => bare(name, rest, Command::Servers)?,
+        "compactions" => Command::Wire("compactions", rest.to_vec()),
         "histories" => Command::Wire("histories", rest.to_vec()),
         "crash" => Command::Store("crash", rest.to_vec()),
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),

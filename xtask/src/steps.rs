@@ -21,6 +21,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("budgets", "budgets --trees 2000"),
     ("sse", "wire sse --streams 3 --random 20"),
     ("histories", "wire histories --count 2000"),
+    ("compactions", "wire compactions --count 2000 --planted"),
     ("faults", "wire faults"),
     ("crash-sqlite", "store crash --store sqlite --points 12 --random 20"),
     ("crash-jsonl", "store crash --store jsonl --points 12 --random 20"),

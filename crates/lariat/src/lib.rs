@@ -455,10 +455,10 @@ pub use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 pub use lariat_core::content::{Content, ToolCall};
-pub use lariat_core::context::CompactionStrategy;
+pub use lariat_core::context::{CompactionStrategy, TieredCompaction};
 pub use lariat_core::event::{
-    AgentEvent, ContinuationKind, Event, EventRecord, LimitKind, QueueKind, RunOutcome, StreamDelta,
-    TurnTrigger,
+    AgentEvent, ContextFull, ContinuationKind, Event, EventRecord, LimitKind, QueueKind, RunOutcome,
+    StreamDelta, TurnTrigger,
 };
 pub use lariat_core::hooks::{
     FilterResult, HookAnswer, Hooks, InputFilter, Moment, MomentKind, SessionHooks,
@@ -488,7 +488,7 @@ pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
-    EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision, PlannedChange, Preview,
+    CompactionReport, EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision, PlannedChange, Preview,
     RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
 

@@ -22,6 +22,13 @@ pub struct Accepted {
     pub tokens_after: u64,
 }
 
+impl Accepted {
+    /// An overlay that may be laid.
+    pub const fn new(transcript: Transcript, tokens_before: u64, tokens_after: u64) -> Self {
+        Self { transcript, tokens_before, tokens_after }
+    }
+}
+
 impl Compacted {
     /// What laying it would come to.
     ///

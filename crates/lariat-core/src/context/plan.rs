@@ -86,7 +86,17 @@ impl<'a> CompactionPlan<'a> {
     pub fn take_middle(&mut self) {
         self.summary = super::estimate_tokens(&summary::text(self.query, None, &[]));
         let mut excess = self.tokens().saturating_sub(self.goal);
-        for step in steps(&self.messages) {
+        let steps = steps(&self.messages);
+        // Whether a model can be called depends on the last step that it sees, so that one stays.
+        let seen = |step: &Range<usize>| {
+            self.messages
+                .get(step.clone())
+                .unwrap_or_default()
+                .iter()
+                .any(|message| message.as_llm().is_some())
+        };
+        let end = steps.iter().rposition(seen).unwrap_or_default();
+        for step in steps.into_iter().take(end) {
             if excess == 0 {
                 return;
             }

@@ -181,3 +181,16 @@ fn the_oldest_go_first_and_no_more_than_needed() {
     assert_eq!(cleared.as_slice(), &outputs[..cleared.len()]);
     assert!((9..15).contains(&cleared.len()), "{}", cleared.len());
 }
+
+#[test]
+fn the_last_step_stays_even_if_nothing_recent_must() {
+    let mut transcript = talk(20, 3);
+    let note = AgentMessage::note("date", "It is Monday. ".repeat(50));
+    let Message::User(note) = note.as_llm().unwrap().clone() else { unreachable!() };
+    transcript.push_user(named(900, Message::User(note))).unwrap();
+    let mut config = ContextConfig::with_window(400);
+    (config.system_prompt_tokens, config.keep_first, config.keep_recent) = (0, 0, 0);
+    let query = query(&transcript, CompactionCause::Overflow, &config);
+    let after = transcript.overlaid(&compact_messages(&query)).unwrap();
+    assert_eq!(after.last().unwrap().id(), MessageId::new(Uuid::from_u128(900)));
+}

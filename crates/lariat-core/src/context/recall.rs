@@ -28,6 +28,8 @@ pub struct Recall {
 enum Inside {
     NotYet,
     Now,
+    /// The last was there; results of the same reply may follow, as they were recorded in the order they came.
+    Closing,
     NoMore,
 }
 
@@ -86,11 +88,16 @@ impl Recall {
         if is_first && self.inside == Inside::NotYet {
             self.inside = Inside::Now;
         }
-        if self.inside == Inside::Now {
-            self.found.push(Arc::clone(message));
-            if message.id().is_named(last) {
-                self.inside = Inside::NoMore;
+        match self.inside {
+            Inside::Now => {
+                self.found.push(Arc::clone(message));
+                if message.id().is_named(last) {
+                    self.inside = Inside::Closing;
+                }
             }
+            Inside::Closing if message.as_tool_result().is_some() => self.found.push(Arc::clone(message)),
+            Inside::Closing => self.inside = Inside::NoMore,
+            _ => {}
         }
     }
 
@@ -100,8 +107,8 @@ impl Recall {
     /// In words, when the name means more than one message.
     pub fn text(self) -> Result<Option<String>, String> {
         match (&self.last, self.found.as_slice()) {
-            (Some(_), _) if self.inside != Inside::NoMore => Ok(None),
-            (Some(_), found) => Ok(Some(found.iter().map(|message| told(message)).collect())),
+            (Some(_), _) if matches!(self.inside, Inside::NotYet | Inside::Now) => Ok(None),
+            (Some(_), found) => Ok(Some(found.iter().map(told).collect())),
             (None, []) => Ok(None),
             (None, [message]) => Ok(Some(recalled_text(message))),
             (None, many) => {

@@ -32,6 +32,9 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
         }
     }
     text.push_str(&query.work.rendered(share));
+    // What was never recorded (the opening of a conversation that has lost its beginning) cannot be recalled.
+    let middle: Vec<&SharedMessage> =
+        middle.iter().copied().filter(|message| !message.id().is_nil()).collect();
     if let (Some(first), Some(last)) = (middle.first(), middle.last()) {
         let known = earlier.iter().find_map(|text| range_of(text)).map(|(first, _)| first.to_owned());
         let first = known.filter(|_| is_summary(middle.first())).unwrap_or_else(|| first.id().short());

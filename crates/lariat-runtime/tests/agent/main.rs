@@ -10,6 +10,7 @@
 )]
 
 mod budgets;
+mod compaction;
 mod control;
 mod gate;
 mod kit;

@@ -397,23 +397,28 @@ async fn hooks_that_panic_have_blocked_what_they_may_block_and_nothing_else() {
     }
 }
 
-/// Leaves the last message only.
-struct AllButLast;
+/// Leaves the words of people only.
+struct WordsOnly;
 
-impl CompactionStrategy for AllButLast {
+impl CompactionStrategy for WordsOnly {
     fn compact<'a>(&'a self, query: CompactionQuery, _: CancellationToken) -> BoxFuture<'a, Compacted> {
-        let ids: Vec<_> = query.window.iter().map(|message| message.id()).collect();
-        let edits = vec![CompactionEdit::Drop { first: ids[0], last: ids[ids.len() - 2] }];
+        let going = query
+            .window
+            .iter()
+            .filter(|message| message.as_user().is_none_or(|user| !user.origin.is_person()));
+        let drop = |id| CompactionEdit::Drop { first: id, last: id };
+        let edits = going.map(|message| drop(message.id())).collect();
         Box::pin(std::future::ready(Compacted { edits, ..Compacted::default() }))
     }
 }
 
 /// A long conversation in a small window.
 fn crowded(world: &World, gate: Arc<Gate>) -> Agent {
-    let context = ContextConfig::with_window(1_000);
-    let agent = world.agent().shared_policy(gate).context(Some(context)).compaction(AllButLast);
+    let mut context = ContextConfig::with_window(1_000);
+    (context.keep_first, context.keep_recent, context.system_prompt_tokens) = (0, 1, 0);
+    let agent = world.agent().shared_policy(gate).context(Some(context)).compaction(WordsOnly);
     let agent = agent.build().unwrap();
-    let talk: Vec<AgentMessage> = (0..4).map(|_| AgentMessage::user("word ".repeat(200))).collect();
+    let talk: Vec<AgentMessage> = (0..4).map(|_| AgentMessage::note("n", "word ".repeat(250))).collect();
     agent.restore_messages(&serde_json::to_string(&talk).unwrap()).unwrap();
     agent
 }

@@ -1,8 +1,10 @@
 //! Proofs of the model crate: its protocols against the renderings of the scripted server.
 //!
-//! [`corpus`] makes streams, [`splits`] feeds them cut in every way; [`histories`] builds requests of random histories. Called by `cargo xtask sse` and its siblings, and in
+//! [`corpus`] makes streams, [`splits`] feeds them cut in every way; [`histories`] builds requests of random histories,
+//! [`compactions`] compacts them. Called by `cargo xtask sse` and its siblings, and in
 //! small by tests. Knows both sides: the server's [`Wire`] and the client's [`Protocol`].
 
+pub mod compactions;
 pub mod corpus;
 pub mod faults;
 pub mod fuzz;

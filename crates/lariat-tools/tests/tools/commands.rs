@@ -234,3 +234,32 @@ fn alive(marker: &str) -> bool {
         line.is_ok_and(|line| line.starts_with(marker))
     })
 }
+
+/// A session in which one message was said.
+struct Said;
+
+impl lariat_core::tool::Earlier for Said {
+    fn text<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> lariat_core::BoxFuture<'a, Result<Option<String>, lariat_core::tool::ToolError>> {
+        let text = (name == "m0123456789ab").then(|| "one\ntwo\nthree".to_owned());
+        Box::pin(std::future::ready(Ok(text)))
+    }
+}
+
+#[tokio::test]
+async fn what_was_left_out_of_the_conversation_is_recalled_like_an_output() {
+    let ground = Ground::new();
+    let recall = async |arguments| {
+        let mut context = context("recall", CancellationToken::new());
+        context.earlier = Some(std::sync::Arc::new(Said));
+        ground.tool("recall").execute(arguments, context).await
+    };
+    let lines = recall(json!({ "id": "m0123456789ab", "offset": 2, "limit": 1 })).await.unwrap();
+    assert_eq!(text(&lines), "two\n[More follow. Go on with `offset` 3.]\n");
+    let found = recall(json!({ "id": "m0123456789ab", "pattern": "^t" })).await.unwrap();
+    assert_eq!(text(&found), "2: two\n3: three\n[That was the end of the output.]\n");
+    let unknown = recall(json!({ "id": "mba9876543210" })).await.unwrap_err();
+    assert!(unknown.to_string().contains("no message has that id"), "{unknown}");
+}

@@ -66,9 +66,21 @@ impl Default for Histories {
 }
 
 impl Histories {
+    /// The history of a seed.
+    pub fn transcript(&self, seed: u64) -> Transcript {
+        story::transcript(&self.replies, &mut Seeded::new(seed))
+    }
+
+    /// What is wrong with the request that a protocol makes of a conversation, as it is asked of a random model.
+    pub fn rejection(&self, wire: Wire, window: Window, seed: u64) -> Option<Rejection> {
+        let config = asked::config(wire, window, &mut Seeded::new(seed).fork(wire.name()));
+        let (problem, body) = fresh(wire, &config).err()?;
+        Some(Rejection { seed, wire, model: config.model_config.id.clone(), problem, body })
+    }
+
     /// Builds the history of a seed for every protocol; what was rejected, at most once per protocol.
     pub fn check(&self, seed: u64) -> (Tally, Vec<Rejection>) {
-        let transcript = story::transcript(&self.replies, &mut Seeded::new(seed));
+        let transcript = self.transcript(seed);
         let mut tally = Tally { messages: transcript.len() as u64, ..Tally::default() };
         let mut rejections = Vec::new();
         for wire in Wire::ALL {
@@ -91,19 +103,27 @@ impl Histories {
 
 /// Requests that were built and bytes that were checked; or what is wrong, and with which body.
 fn ask(wire: Wire, config: &StreamConfig, dice: &mut Seeded) -> Result<(u64, u64), (String, String)> {
-    let refused = |error: lariat_core::model::ProviderError| (error.to_string(), String::new());
-    let fresh = protocol(wire).request(config).map_err(refused)?;
-    let body = serde_json::from_slice(&fresh.body).map_err(|error| (error.to_string(), shown(&fresh)))?;
-    let problems = validate::body(wire, &config.model_config.id, &body);
-    if let Some(problem) = problems.first() {
-        return Err((problem.to_string(), format!("{body:#}")));
-    }
+    let fresh = fresh(wire, config)?;
     let (built, grown) = grow(wire, config, dice).map_err(refused)?;
     if grown.body != fresh.body {
         let both = format!("at once:  {}\nappended: {}", shown(&fresh), shown(&grown));
         return Err(("the body depends on how it was built".to_owned(), both));
     }
     Ok((built + 1, fresh.body.len() as u64))
+}
+
+fn refused(error: lariat_core::model::ProviderError) -> (String, String) {
+    (error.to_string(), String::new())
+}
+
+/// The request, if its service takes it; or what is wrong, and with which body.
+fn fresh(wire: Wire, config: &StreamConfig) -> Result<Outgoing, (String, String)> {
+    let fresh = protocol(wire).request(config).map_err(refused)?;
+    let body = serde_json::from_slice(&fresh.body).map_err(|error| (error.to_string(), shown(&fresh)))?;
+    match validate::body(wire, &config.model_config.id, &body).first() {
+        Some(problem) => Err((problem.to_string(), format!("{body:#}"))),
+        None => Ok(fresh),
+    }
 }
 
 fn shown(outgoing: &Outgoing) -> String {

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use lariat_core::archive::SessionArchive;
 use lariat_core::config::ContextConfig;
+use lariat_core::context::TieredCompaction;
 use lariat_core::id::SessionId;
 use lariat_core::permission::AllowAll;
 use lariat_core::store::{Append, Durability, SessionStore};
@@ -115,6 +116,7 @@ fn builder(store: Arc<dyn SessionStore>, session: &SessionId) -> AgentBuilder {
         .repetition(None)
         .limits(None)
         .context(Some(ContextConfig::with_window(WINDOW)))
+        .compaction(TieredCompaction)
 }
 
 /// With a model that calls tools in each turn of a loop but the last.

@@ -1,0 +1,231 @@
+//! Making room: with a model and without, by itself and when asked for, taken back, and read again.
+
+use std::sync::Arc;
+
+use lariat_core::config::ContextConfig;
+use lariat_core::content::Content;
+use lariat_core::context::TieredCompaction;
+use lariat_core::event::{AgentEvent, CompactionEdit, RunOutcome};
+use lariat_core::message::{AgentMessage, AssistantMessage, Message, SharedMessage, StopReason};
+use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
+use lariat_core::time::Timestamp;
+use lariat_core::usage::Usage;
+use lariat_runtime::drive::JournalConfig;
+use lariat_runtime::{Agent, AgentBuilder, AgentError};
+use lariat_testkit::{Act, Reply, ScriptedModel};
+use serde_json::json;
+
+use crate::kit::{World, kind, kinds, told};
+
+fn small(window: usize) -> Option<ContextConfig> {
+    let mut context = ContextConfig::with_window(window);
+    context.system_prompt_tokens = 0;
+    (context.keep_first, context.keep_recent) = (0, 2);
+    context.tool_output_max_lines = 5;
+    Some(context)
+}
+
+fn cheap() -> ModelConfig {
+    let mut model = ModelConfig::default();
+    model.id = "cheap".to_owned();
+    model
+}
+
+fn reply(text: String) -> AgentMessage {
+    Message::Assistant(AssistantMessage {
+        content: vec![Content::text(text)],
+        stop_reason: StopReason::Stop,
+        model: "m".into(),
+        provider: "p".into(),
+        requested_model: None,
+        usage: Usage::default(),
+        timestamp: Timestamp::default(),
+        error_message: None,
+    })
+    .into()
+}
+
+/// Questions with answers of about 500 tokens.
+fn talk(turns: usize) -> String {
+    let turn =
+        |n: usize| [AgentMessage::user(format!("question {n}")), reply(format!("answer {n} ").repeat(200))];
+    serde_json::to_string(&(0..turns).flat_map(turn).collect::<Vec<_>>()).unwrap()
+}
+
+fn talked(agent: AgentBuilder, turns: usize) -> Agent {
+    let agent = agent.build().unwrap();
+    agent.restore_messages(&talk(turns)).unwrap();
+    agent
+}
+
+fn texts(messages: &[SharedMessage]) -> Vec<String> {
+    messages.iter().map(|message| crate::kit::said(message)).collect()
+}
+
+/// Answers of the model that summarises, and `fine` for everybody else.
+fn summarising(answer: impl Fn(usize) -> Reply + Send + 'static) -> ScriptedModel {
+    ScriptedModel::from_fn(
+        move |n, request: &StreamConfig| {
+            if request.model_config.id == "cheap" { answer(n) } else { Reply::text("fine") }
+        },
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_turns_are_summarised_by_the_cheaper_model_and_what_a_person_said_stays() {
+    let world = World::with_model(summarising(|_| Reply::text("## Parser\n- it was mended")));
+    let agent = talked(world.agent().context(small(4_000)).compaction_model(cheap()), 6);
+    let report = agent.compact(Some("the parser")).await.unwrap();
+    assert!(report.tokens_after * 2 <= report.tokens_before, "{report:?}");
+    let asked = &world.model.recorded()[0];
+    assert_eq!((&*asked.model_config.id, asked.tools.len()), ("cheap", 0));
+    let words = &told(asked)[0];
+    assert!(words.contains("above all: the parser") && words.contains("answer 0"), "{words}");
+    let seen = texts(&agent.messages());
+    for n in 0..6 {
+        assert!(seen.contains(&format!("user: question {n}")), "{seen:#?}");
+    }
+    assert!(seen.iter().any(|said| said.contains("it was mended") && said.contains("`recall`")), "{seen:#?}");
+    let journal = world.journal(&agent.session_id()).await;
+    let recorded = journal.iter().find_map(|event| match &event.event {
+        AgentEvent::Compaction { usage, edits, .. } => Some((*usage, Arc::clone(edits))),
+        _ => None,
+    });
+    let (usage, edits) = recorded.unwrap();
+    assert!(usage.total() > 0 && edits == report.edits);
+    agent.run("go on").await.unwrap();
+    assert!(world.told(1).iter().any(|said| said.contains("it was mended")));
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_fails_or_says_nothing_leaves_room_all_the_same() {
+    let answers: [fn() -> Reply; 3] = [
+        || Reply::text(" "),
+        || Reply::error(ProviderError::Api("x".into())),
+        || Reply::text("x ".repeat(90_000)),
+    ];
+    for answer in answers {
+        let world = World::with_model(summarising(move |_| answer()));
+        let agent = talked(world.agent().context(small(4_000)).compaction_model(cheap()), 6);
+        let report = agent.compact(None).await.unwrap();
+        assert!(report.edits.iter().any(|edit| matches!(edit, CompactionEdit::Summarise { .. })));
+        assert!(texts(&agent.messages()).iter().any(|said| said.contains("left out to save context")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_preview_asks_nobody_and_records_nothing() {
+    let world = World::new([]);
+    let agent = talked(world.agent().context(small(4_000)), 6);
+    agent.run("hello").await.unwrap();
+    let before = world.journal(&agent.session_id()).await.len();
+    let (requests, seen) = (world.model.requests(), texts(&agent.messages()));
+    let report = agent.preview_compaction(None).await.unwrap();
+    assert!(report.tokens_after < report.tokens_before && !report.gone.is_empty());
+    assert_eq!(world.model.requests(), requests);
+    assert_eq!(world.journal(&agent.session_id()).await.len(), before);
+    assert_eq!(texts(&agent.messages()), seen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undone_compaction_is_as_if_it_had_never_been_for_this_agent_and_the_next() {
+    let world = World::new([Reply::text("one"), Reply::text("two")]);
+    let every = JournalConfig { snapshot_every: 1, ..JournalConfig::default() };
+    let build = || world.agent().context(small(4_000)).compaction(TieredCompaction).journal(every);
+    let agent = talked(build(), 6);
+    let before = texts(&agent.messages());
+    agent.compact(None).await.unwrap();
+    assert_ne!(texts(&agent.messages()), before);
+    agent.run("more").await.unwrap();
+    assert!(agent.undo_compaction().await.unwrap());
+    let mut expected = before;
+    expected.extend(["user: more".to_owned(), "assistant: one".to_owned()]);
+    assert_eq!(texts(&agent.messages()), expected);
+    assert!(!agent.undo_compaction().await.unwrap(), "there is no other");
+    let session = agent.session_id();
+    drop(agent);
+    let resumed = build().session_id(session).build().unwrap();
+    assert_eq!(resumed.recover().await.unwrap().map(|output| output.text), None);
+    assert_eq!(texts(&resumed.messages()), expected, "no snapshot says otherwise");
+    resumed.run("and more").await.unwrap();
+    assert!(world.told(1).len() > 4);
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_cleared_is_recalled_exactly_by_the_id_that_stands_in_its_place() {
+    let output: String = (0..312).map(|n| format!("line {n} of the output\n")).collect();
+    // Without usage, so that the estimate of the conversation stands.
+    let script = |n: usize, request: &StreamConfig| next(n, request).with_usage(Usage::default());
+    fn next(n: usize, request: &StreamConfig) -> Reply {
+        match n {
+            0 => Reply::tool_call("c0", "look", json!({})),
+            1..=3 => Reply::tool_call(format!("c{n}"), "peek", json!({})),
+            4 => {
+                let notes = told(request);
+                let note = notes.iter().find(|said| said.contains("Output cleared")).unwrap().clone();
+                let id = note.split("the id `").nth(1).unwrap().split('`').next().unwrap().to_owned();
+                Reply::tool_call("c4", "recall", json!({"id": id}))
+            }
+            _ => Reply::text("done"),
+        }
+    }
+    let world = World::with_model(ScriptedModel::from_fn(script));
+    let said = output.clone();
+    let look = world.tool("look", move || Act::text(said.clone()));
+    let agent =
+        world.agent().context(small(2_000)).tool(look).tool(world.tool("peek", || Act::text("nothing")));
+    let agent = agent.compaction(TieredCompaction).build().unwrap();
+    assert_eq!(agent.run("look").await.unwrap().text, "done");
+    let last = world.told(5).last().unwrap().clone();
+    assert_eq!(last, format!("tool: {output}[That was the end.]\n"));
+    let journal = kinds(&world.journal(&agent.session_id()).await);
+    assert!(journal.iter().any(|kind| kind == "CompactionWarning"), "{journal:?}");
+    world.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pinned_message_stays_until_it_is_unpinned() {
+    let world = World::new([]);
+    let agent = talked(world.agent().context(small(4_000)).compaction(TieredCompaction), 6);
+    let pinned = agent.messages()[1].id();
+    agent.pin(pinned).await.unwrap();
+    agent.compact(None).await.unwrap();
+    assert!(agent.messages().iter().any(|message| message.id() == pinned));
+    agent.undo_compaction().await.unwrap();
+    agent.unpin(pinned).await.unwrap();
+    agent.compact(None).await.unwrap();
+    assert!(agent.messages().iter().all(|message| message.id() != pinned));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_hangs_holds_up_neither_the_run_nor_its_end() {
+    let world = World::with_model(summarising(|_| Reply::stall_forever()));
+    let agent = talked(world.agent().context(small(3_200)).compaction_model(cheap()), 6);
+    assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed);
+    let journal = world.journal(&agent.session_id()).await;
+    assert!(journal.iter().any(|event| kind(event) == "CompactionWarning"));
+    assert!(!journal.iter().any(|event| kind(event) == "Compaction"));
+    assert!(world.model.recorded().iter().any(|request| request.model_config.id == "cheap"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_does_not_fit_names_what_is_too_big() {
+    let overflow = || Reply::error(ProviderError::ContextOverflow("too long".into()));
+    let world = World::new([overflow(), overflow(), overflow(), overflow()]);
+    let agent = world.agent().context(small(100_000)).build().unwrap();
+    let output = agent.run("paste ".repeat(5_000)).await.unwrap();
+    let RunOutcome::ContextFull(full) = output.outcome else { panic!("{:?}", output.outcome) };
+    assert_eq!(full.largest[0].message_id, agent.messages()[0].id());
+    assert!(full.largest[0].tokens > 7_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_window_nothing_is_compacted_even_if_it_is_asked_for() {
+    let world = World::new([]);
+    let agent = talked(world.agent(), 6);
+    for refused in [agent.compact(None).await, agent.preview_compaction(None).await] {
+        assert!(matches!(refused, Err(AgentError::NotCompacted(why)) if why.contains("switched off")));
+    }
+}

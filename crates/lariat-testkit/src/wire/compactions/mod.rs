@@ -1,0 +1,150 @@
+//! Random conversations, compacted in every way, before every protocol's validator.
+//!
+//! What is laid must be valid for every service, smaller by a fifth, and leave what must stay; taken back, the
+//! conversation is what it was; what went is recalled exactly. What is refused must be refused for want of room, not
+//! because a strategy touched what it must not (`rules`). Mistakes that are made on purpose must be noticed (`mistake`).
+//! Invariant: everything is a function of the seed.
+
+mod mistake;
+mod rules;
+mod scene;
+mod strategy;
+
+use std::fmt;
+
+use lariat_core::context::Accepted;
+
+pub use mistake::Mistake;
+pub use strategy::Strategy;
+
+use self::rules::Laid;
+use self::scene::Scene;
+use super::histories::Histories;
+use crate::Seeded;
+
+/// Something that must not be.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Seed of the conversation.
+    pub seed: u64,
+    /// How room was made.
+    pub strategy: Strategy,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, strategy, what } = self;
+        write!(formatter, "seed {seed}, {strategy:?}: {what}")
+    }
+}
+
+/// What conversations came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Messages before.
+    pub messages: u64,
+    /// Overlays that were laid.
+    pub laid: u64,
+    /// Overlays that were refused, for want of room.
+    pub refused: u64,
+    /// Requests that were checked.
+    pub requests: u64,
+    /// Messages that were recalled.
+    pub recalled: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.laid += other.laid;
+        self.refused += other.refused;
+        self.requests += other.requests;
+        self.recalled += other.recalled;
+    }
+}
+
+/// Makes conversations and compacts them. Made once: it decodes the replies that conversations are made of.
+#[derive(Debug, Default)]
+pub struct Compactions {
+    histories: Histories,
+}
+
+impl Compactions {
+    /// Compacts the conversation of a seed in every way; what is wrong with it. With a mistake, makes that mistake.
+    pub fn check(&self, seed: u64, mistake: Option<Mistake>) -> (Tally, Vec<Problem>) {
+        let scene = Scene::new(&self.histories, seed);
+        let mut tally = Tally { messages: scene.transcript.len() as u64, ..Tally::default() };
+        let mut problems = Vec::new();
+        for strategy in Strategy::ALL {
+            let mut dice = Seeded::new(seed).fork(strategy.name());
+            if let Err(what) = self.compact(&scene, strategy, mistake, &mut dice, &mut tally) {
+                problems.push(Problem { seed, strategy, what });
+            }
+        }
+        (tally, problems)
+    }
+
+    fn compact(
+        &self,
+        scene: &Scene,
+        strategy: Strategy,
+        mistake: Option<Mistake>,
+        dice: &mut Seeded,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let query = scene.query(strategy.cause(), dice);
+        let mut compacted = strategy.propose(&query, dice);
+        scene.name(&mut compacted, dice);
+        if let Some(mistake) = mistake {
+            mistake.propose(scene, &mut compacted);
+        }
+        let judged = match mistake.filter(|mistake| mistake.skips_judgement()) {
+            Some(mistake) => mistake.lay(scene, &compacted),
+            None => compacted.judged(&scene.transcript, &query.config, &query.pins),
+        };
+        let Accepted { transcript, .. } = match judged {
+            Ok(accepted) => accepted,
+            Err(reason) => {
+                tally.refused += 1;
+                return rules::refusal(&reason);
+            }
+        };
+        tally.laid += 1;
+        let laid = Laid { scene, query: &query, edits: &compacted.edits, transcript: &transcript };
+        laid.is_smaller()?;
+        laid.keeps_what_must_stay()?;
+        laid.keeps_replies_and_results()?;
+        tally.requests += laid.is_valid_everywhere(&self.histories)?;
+        laid.is_undone_exactly(mistake)?;
+        tally.recalled += laid.is_recalled_exactly(mistake)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Compactions, Mistake};
+
+    #[test]
+    fn no_compaction_of_a_random_conversation_breaks_a_rule() {
+        let compactions = Compactions::default();
+        let mut laid = 0;
+        for seed in 0..60 {
+            let (tally, problems) = compactions.check(seed, None);
+            assert!(problems.is_empty(), "{}", problems[0]);
+            laid += tally.laid;
+        }
+        assert!(laid > 100, "{laid} were laid");
+    }
+
+    #[test]
+    fn every_mistake_is_noticed() {
+        let compactions = Compactions::default();
+        for mistake in Mistake::ALL {
+            let noticed = (0..60).any(|seed| !compactions.check(seed, Some(mistake)).1.is_empty());
+            assert!(noticed, "{mistake:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What must hold of every compaction. Looks at the conversation itself, not at the code that decided.
+
+use std::collections::HashMap;
+
+use lariat_core::content::Content;
+use lariat_core::context::{CompactionQuery, Recall, message_tokens};
+use lariat_core::event::{AgentEvent, CompactionEdit, Event, EventRecord};
+use lariat_core::id::MessageId;
+use lariat_core::message::{AgentMessage, Message, Origin, SharedMessage};
+use lariat_core::transcript::Transcript;
+
+use super::mistake::Mistake;
+use super::scene::{Scene, conversation};
+use crate::server::Wire;
+use crate::wire::histories::Histories;
+
+/// An overlay that was laid.
+pub(super) struct Laid<'a> {
+    pub(super) scene: &'a Scene,
+    pub(super) query: &'a CompactionQuery,
+    pub(super) edits: &'a [CompactionEdit],
+    pub(super) transcript: &'a Transcript,
+}
+
+/// Strategies propose nothing that would be refused, unless it saves too little.
+pub(super) fn refusal(reason: &str) -> Result<(), String> {
+    let fair = reason.starts_with("it would shrink only") || reason.starts_with("there is nothing left");
+    if fair { Ok(()) } else { Err(format!("a proposal was refused: {reason}")) }
+}
+
+impl Laid<'_> {
+    fn before(&self) -> Vec<SharedMessage> {
+        self.scene.transcript.window().iter().cloned().collect()
+    }
+
+    fn after(&self) -> HashMap<MessageId, SharedMessage> {
+        self.transcript.window().iter().map(|message| (message.id(), message.clone())).collect()
+    }
+
+    pub(super) fn is_smaller(&self) -> Result<(), String> {
+        let system = self.query.config.system_prompt_tokens as u64;
+        let tokens = |transcript: &Transcript| {
+            system + transcript.window().iter().map(|message| message_tokens(message)).sum::<u64>()
+        };
+        let (before, after) = (tokens(&self.scene.transcript), tokens(self.transcript));
+        let fits = after * 5 <= before * 4;
+        if fits { Ok(()) } else { Err(format!("it went from {before} to {after} tokens only")) }
+    }
+
+    pub(super) fn keeps_what_must_stay(&self) -> Result<(), String> {
+        let (before, config) = (self.before(), &self.query.config);
+        let tail = before.len().saturating_sub(config.keep_recent);
+        let stays = |at: usize, message: &AgentMessage| {
+            let origin = message.as_user().map(|user| &user.origin);
+            origin == Some(&Origin::Person)
+                || self.query.pins.contains(&message.id())
+                || at >= tail
+                || at < config.keep_first && origin != Some(&Origin::Summary)
+        };
+        let must =
+            before.iter().enumerate().filter(|(at, message)| stays(*at, message)).map(|(_, message)| message);
+        let left = self.transcript.window();
+        let mut rest: Vec<&SharedMessage> = left.iter().collect();
+        rest.reverse();
+        for message in must {
+            // In the same order, each as it was.
+            loop {
+                match rest.pop() {
+                    Some(kept) if kept == message => break,
+                    Some(_) => {}
+                    None => return Err(format!("{} had to stay as it is: {message:?}", message.id())),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A reply that is left is the very same, thinking and signatures included, and so are its results, unless cleared.
+    pub(super) fn keeps_replies_and_results(&self) -> Result<(), String> {
+        let before: HashMap<MessageId, SharedMessage> =
+            self.before().into_iter().map(|message| (message.id(), message)).collect();
+        for message in self.transcript.window().iter() {
+            let same = before.get(&message.id()).is_some_and(|old| old == message);
+            let cleared = self.edits.iter().any(
+                |edit| matches!(edit, CompactionEdit::ClearToolOutput { message: id } if *id == message.id()),
+            );
+            match message.as_llm() {
+                Some(Message::Assistant(_)) if !same => {
+                    return Err(format!("reply {} was changed: {message:?}", message.id()));
+                }
+                Some(Message::ToolResult(_)) if !same && !cleared => {
+                    return Err(format!("result {} was changed: {message:?}", message.id()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_valid_everywhere(&self, histories: &Histories) -> Result<u64, String> {
+        let mut transcript = self.transcript.clone();
+        if transcript.request().is_err() {
+            transcript
+                .push_user(std::sync::Arc::new(AgentMessage::user("Go on.")))
+                .map_err(|why| why.to_string())?;
+        }
+        for wire in Wire::ALL {
+            if let Some(rejection) = histories.rejection(wire, transcript.window(), self.scene.seed) {
+                return Err(format!("rejected: {rejection}"));
+            }
+        }
+        Ok(Wire::ALL.len() as u64)
+    }
+
+    /// With the compaction the journal tells what was laid; without it again what there was, later messages included.
+    pub(super) fn is_undone_exactly(&self, mistake: Option<Mistake>) -> Result<(), String> {
+        let (mut events, id) = self.scene.journal(self.edits);
+        let told = conversation(&events);
+        let laid: Vec<SharedMessage> = self.transcript.window().iter().cloned().collect();
+        if told != laid && mistake.is_none() {
+            return Err("the journal tells another conversation than was laid".to_owned());
+        }
+        events.extend_from_slice(self.scene.later());
+        let last = events.last().map(|event| EventRecord::clone(event));
+        let undone = last.map(|last| EventRecord {
+            loop_id: None,
+            event: AgentEvent::CompactionUndone { compaction: id },
+            ..last
+        });
+        events.extend(undone.map(Event::new));
+        let mut told = conversation(&events);
+        if mistake == Some(Mistake::UndoForgets) {
+            told.pop();
+        }
+        let plain = conversation(&self.scene.plain_journal());
+        if told == plain { Ok(()) } else { Err("what was undone is not what there was".to_owned()) }
+    }
+
+    /// Everything that went can be read again, by its own name and as part of what the summary names.
+    pub(super) fn is_recalled_exactly(&self, mistake: Option<Mistake>) -> Result<u64, String> {
+        let (events, _) = self.scene.journal(self.edits);
+        let after = self.after();
+        let mut gone: Vec<SharedMessage> = self.before();
+        // What stands for a lost beginning was never recorded.
+        gone.retain(|message| {
+            after.get(&message.id()) != Some(message) && message.as_llm().is_some() && !message.id().is_nil()
+        });
+        let range = self.transcript.window().iter().find_map(|message| range_in(message));
+        let whole = range.map(|range| recalled(&events, &range)).transpose()?;
+        for (at, message) in gone.iter().enumerate() {
+            let asked = match mistake {
+                Some(Mistake::RecallsWrong) => gone.get(at + 1).unwrap_or(message),
+                _ => message,
+            };
+            let text = recalled(&events, &asked.id().short())?;
+            let expected = text_of(message);
+            if text != expected {
+                return Err(format!("{} came back as {text:?}, not as {expected:?}", message.id()));
+            }
+            let summarised = !after.contains_key(&message.id());
+            if summarised && !whole.as_ref().is_some_and(|whole| whole.contains(&expected)) {
+                return Err(format!("{} is not in what the summary names", message.id()));
+            }
+        }
+        Ok(gone.len() as u64)
+    }
+}
+
+fn recalled(events: &[Event], name: &str) -> Result<String, String> {
+    let mut recall = Recall::new(name).ok_or_else(|| format!("`{name}` is no name"))?;
+    events.iter().for_each(|event| recall.take(&event.event));
+    recall.text()?.ok_or_else(|| format!("`{name}` is not found"))
+}
+
+/// The range that a summary of this compaction names.
+fn range_in(message: &AgentMessage) -> Option<String> {
+    let user = message.as_user().filter(|user| user.origin == Origin::Summary)?;
+    let text = user.content.iter().find_map(Content::as_text)?;
+    Some(text.rsplit_once("the id `")?.1.split_once('`')?.0.to_owned())
+}
+
+/// What a message says, put together otherwise than the code under test does.
+fn text_of(message: &AgentMessage) -> String {
+    let mut parts = Vec::new();
+    for block in message.as_llm().map(Message::content).unwrap_or_default() {
+        match block {
+            Content::Text { text } => parts.push(text.to_owned()),
+            Content::Image { mime_type, .. } => parts.push(format!("[{mime_type}]")),
+            Content::ToolCall(call) => parts.push(format!("[call of {}: {}]", call.name, call.arguments)),
+            _ => {}
+        }
+    }
+    parts.join("\n")
+}

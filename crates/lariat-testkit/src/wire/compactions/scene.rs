@@ -1,0 +1,215 @@
+//! A random conversation with its journal, and how room is asked for in it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use lariat_core::config::ContextConfig;
+use lariat_core::context::{Compacted, CompactionQuery, message_tokens};
+use lariat_core::event::{
+    AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, EventRecord, FORMAT_VERSION, LoopStart,
+    MessageRef, Recorded, RunOutcome,
+};
+use lariat_core::id::{EventId, LoopId, MessageId};
+use lariat_core::message::{AgentMessage, Message, Origin, SharedMessage};
+use lariat_core::session::SessionFold;
+use lariat_core::time::{Minter, Stamp, Timestamp};
+use lariat_core::transcript::Transcript;
+use lariat_core::usage::Usage;
+use serde_json::json;
+
+use crate::Seeded;
+use crate::wire::histories::Histories;
+
+const LOOP: &str = "s.c.0";
+const LATER_LOOP: &str = "s.c.1";
+
+/// A conversation and what it was told by.
+pub(super) struct Scene {
+    pub(super) seed: u64,
+    pub(super) transcript: Transcript,
+    config: ContextConfig,
+    pins: Arc<BTreeSet<MessageId>>,
+    events: Vec<Event>,
+    /// What comes after the compaction.
+    later: Vec<Event>,
+}
+
+impl Scene {
+    pub(super) fn new(histories: &Histories, seed: u64) -> Self {
+        let mut dice = Seeded::new(seed).fork("scene");
+        let mut minter = minter(&mut dice);
+        let parts = 1 + dice.index(5);
+        let mut messages: Vec<SharedMessage> = Vec::new();
+        for part in 0..parts {
+            let part = histories.transcript(seed.wrapping_mul(8).wrapping_add(part as u64));
+            // A summary of what this journal does not have would name what cannot be recalled.
+            let summary = |message: &&SharedMessage| {
+                message.as_user().is_some_and(|user| user.origin == Origin::Summary)
+            };
+            messages.extend(part.window().iter().filter(|message| !summary(message)).cloned());
+            if dice.chance(20) {
+                messages
+                    .push(Arc::new(AgentMessage::note("date", "It is Monday. ".repeat(dice.index(40) + 1))));
+            }
+        }
+        let messages = unique(messages, &mut minter);
+        let mut writer = Writer { minter, events: Vec::new() };
+        writer.tell(LOOP, None, &messages);
+        // The conversation is what a session makes of its journal.
+        let fold = SessionFold::of(&writer.events);
+        let (transcript, _) = fold.conversation(fold.tip());
+        let ids: Vec<MessageId> = transcript.window().iter().map(|message| message.id()).collect();
+        let pins = (0..dice.index(4)).filter_map(|_| dice.pick(&ids).copied()).collect();
+        let later =
+            vec![Arc::new(AgentMessage::user("And then?")), Arc::new(AgentMessage::note("n", "Later."))];
+        let later = unique(later, &mut writer.minter);
+        let told = writer.events.len();
+        writer.tell(LATER_LOOP, fold.tip(), &later);
+        let later = writer.events.split_off(told);
+        let total: u64 = transcript.window().iter().map(|message| message_tokens(message)).sum();
+        let mut config =
+            ContextConfig::with_window(1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3)));
+        config.system_prompt_tokens = dice.index(100);
+        config.keep_first = dice.index(3);
+        config.keep_recent = dice.index(6);
+        config.tool_output_max_lines = dice.index(20);
+        Self { seed, transcript, config, pins: Arc::new(pins), events: writer.events, later }
+    }
+
+    pub(super) fn query(&self, cause: CompactionCause, dice: &mut Seeded) -> CompactionQuery {
+        let window = self.transcript.window();
+        let fold = SessionFold::of(&self.events);
+        let tokens: u64 = window.iter().map(|message| message_tokens(message)).sum();
+        // What services report is not what is estimated.
+        let tokens = tokens * (50 + dice.below(100)) / 100;
+        CompactionQuery::new(window, cause, self.config.clone(), tokens)
+            .with_pins(Arc::clone(&self.pins))
+            .with_work(Arc::clone(fold.memory().work()))
+    }
+
+    /// Gives summaries their ids, as the machine does.
+    pub(super) fn name(&self, compacted: &mut Compacted, dice: &mut Seeded) {
+        let mut minter = minter(dice);
+        compacted.name_summaries(Timestamp::from_millis(1), || MessageId::new(minter.uuid()));
+    }
+
+    /// The journal with a compaction between the two loops, or at the end of the first.
+    pub(super) fn journal(&self, edits: &[CompactionEdit]) -> (Vec<Event>, EventId) {
+        let mut minter = minter(&mut Seeded::new(self.seed).fork("compaction"));
+        let id = EventId::new(minter.uuid());
+        let inside = self.seed.is_multiple_of(2);
+        let event = AgentEvent::Compaction {
+            cause: CompactionCause::Threshold,
+            edits: Arc::new(edits.to_vec()),
+            tokens_before: 2,
+            tokens_after: 1,
+            usage: Usage::default(),
+        };
+        let compaction = Arc::new(EventRecord {
+            v: FORMAT_VERSION,
+            seq: 0,
+            id,
+            timestamp: Timestamp::from_millis(1),
+            loop_id: inside.then(|| LoopId::from(LOOP)),
+            event,
+        });
+        let mut events = self.events.clone();
+        let at = if inside { events.len().saturating_sub(1) } else { events.len() };
+        events.insert(at, compaction);
+        (events, id)
+    }
+
+    /// What comes after the compaction.
+    pub(super) fn later(&self) -> &[Event] {
+        &self.later
+    }
+
+    /// The journal as if there had been no compaction.
+    pub(super) fn plain_journal(&self) -> Vec<Event> {
+        self.events.iter().chain(&self.later).cloned().collect()
+    }
+}
+
+pub(super) fn conversation(events: &[Event]) -> Vec<SharedMessage> {
+    let fold = SessionFold::of(events);
+    fold.conversation(fold.tip()).0.window().iter().cloned().collect()
+}
+
+fn minter(dice: &mut Seeded) -> Minter {
+    let mut minter = Minter::default();
+    minter.stamp(Stamp { now: Timestamp::from_millis(1_770_000_000_000), entropy: dice.bits() });
+    minter
+}
+
+/// The same messages, each with an id of its own.
+fn unique(messages: Vec<SharedMessage>, minter: &mut Minter) -> Vec<SharedMessage> {
+    let mut seen = HashSet::new();
+    let named = |message: SharedMessage| {
+        if !message.id().is_nil() && seen.insert(message.id()) {
+            return message;
+        }
+        let mut again = AgentMessage::clone(&message);
+        let id = MessageId::new(minter.uuid());
+        match &mut again {
+            AgentMessage::Llm(llm) => llm.id = id,
+            AgentMessage::Extension(extension) => extension.id = id,
+        }
+        seen.insert(id);
+        Arc::new(again)
+    };
+    messages.into_iter().map(named).collect()
+}
+
+/// Writes a journal.
+struct Writer {
+    minter: Minter,
+    events: Vec<Event>,
+}
+
+impl Writer {
+    /// A loop in which these messages were said.
+    fn tell(&mut self, loop_id: &str, base: Option<MessageId>, messages: &[SharedMessage]) {
+        let mut start = LoopStart::new("agent".into(), "s".into(), LoopId::from(loop_id));
+        start.base = base;
+        self.write(loop_id, AgentEvent::AgentStart(Box::new(start)));
+        for message in messages {
+            if let Some(Message::ToolResult(result)) = message.as_llm() {
+                let (tool_call_id, tool_name) = (result.tool_call_id.clone(), result.tool_name.clone());
+                let start = AgentEvent::ToolExecutionStart {
+                    tool_call_id: tool_call_id.clone(),
+                    tool_name: tool_name.clone(),
+                    args: ArgsRef::Unresolved,
+                };
+                self.write(loop_id, start);
+                let end = AgentEvent::ToolExecutionEnd {
+                    tool_call_id,
+                    tool_name,
+                    message: MessageRef::unresolved(message.id()),
+                    details: json!({"exit_code": 0}),
+                    is_error: result.is_error,
+                    child_loop_id: None,
+                };
+                self.write(loop_id, end);
+            }
+            self.write(loop_id, AgentEvent::MessageEnd { message: Recorded::Full(Arc::clone(message)) });
+        }
+        let end = AgentEvent::AgentEnd {
+            messages: Vec::new(),
+            usage: Usage::default(),
+            outcome: RunOutcome::Completed,
+            rejection: None,
+        };
+        self.write(loop_id, end);
+    }
+
+    fn write(&mut self, loop_id: &str, event: AgentEvent) {
+        self.events.push(Arc::new(EventRecord {
+            v: FORMAT_VERSION,
+            seq: self.events.len() as u64,
+            id: EventId::new(self.minter.uuid()),
+            timestamp: Timestamp::from_millis(1),
+            loop_id: Some(LoopId::from(loop_id)),
+            event,
+        }));
+    }
+}
