@@ -120,6 +120,8 @@ fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::command("sse", wire::command_line("sse", &words("--streams 3 --random 20"))),
         Step::command("histories", wire::command_line("histories", &words("--count 2000"))),
         Step::command("faults", wire::command_line("faults", &[])),
+        Step::command("prefix", wire::command_line("prefix", &words("--runs 1"))),
+        Step::command("prefix-planted", wire::command_line("prefix", &words("--planted --turns 60"))),
         Step::command(
             "crash-sqlite",
             proof::one_of("store", "crash", &words("--store sqlite --points 12 --random 20")),

@@ -22,6 +22,8 @@ fn proofs_come_last_and_only_when_wanted() {
             "sse",
             "histories",
             "faults",
+            "prefix",
+            "prefix-planted",
             "crash-sqlite",
             "crash-jsonl",
             "crash-postgres",

@@ -417,9 +417,13 @@
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
+#[cfg(feature = "sqlite")]
+mod learned;
 #[cfg(all(feature = "tools", target_os = "linux"))]
 pub mod local;
 
+#[cfg(feature = "tools")]
+pub use lariat_connect as connect;
 pub use lariat_core as core;
 /// Who may do what: permission rules, shell analysis, trust, hooks, redaction.
 pub use lariat_guard as guard;
@@ -434,6 +438,8 @@ pub use lariat_store as stores;
 /// The built-in tools.
 #[cfg(feature = "tools")]
 pub use lariat_tools as tools;
+#[cfg(feature = "sqlite")]
+pub use learned::StoredLearnings;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
 pub use serde_json;
@@ -499,6 +505,11 @@ pub struct Permissions;
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/hooks.md")]
 pub struct HookReference;
+
+/// The code in the guide to what a model is told, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/context.md")]
+pub struct Context;
 
 /// The code in the guide to the tools, as tests.
 #[cfg(all(doctest, feature = "tools"))]

@@ -7,8 +7,9 @@ use lariat_core::model::{PromptSection, SystemPrompt};
 
 use super::Teller;
 
-/// Where the prompt of a session is once it is known. Shared by the session's context, its runs and whoever asks.
-pub(crate) type PromptSlot = Arc<OnceLock<SessionPrompt>>;
+/// Where the prompt of a session is once it is known. Shared by the session's context, its runs and whoever asks. In a box:
+/// every agent has one, and most have no sections.
+pub(crate) type PromptSlot = Arc<OnceLock<Box<SessionPrompt>>>;
 
 /// The system prompt of a session.
 #[derive(Debug)]

@@ -9,6 +9,8 @@
 )]
 
 mod everything_said;
+mod memory;
 mod opening;
 mod place;
+mod requests;
 mod secrets;

@@ -8,6 +8,7 @@
 
 mod faults;
 mod histories;
+mod prefix;
 mod seeds;
 mod sse;
 mod talk;
@@ -20,6 +21,7 @@ const USAGE: &str = "\
 usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent under every fault, at every position
        wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
        wire histories [--count N] [--start N]  put N random histories before every protocol's validator
+       wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the requests of long runs with each other
        wire seeds DIRECTORY                    write the inputs that fuzzing starts from
        wire talk API URL MODEL SERVICE         run a tool loop against a server";
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Some((&"faults", options)) => faults::run(options),
         Some((&"sse", options)) => sse::run(options),
         Some((&"histories", options)) => histories::run(options),
+        Some((&"prefix", options)) => prefix::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"talk", options)) => talk::run(options),
         _ => Err("which proof?".to_owned()),
