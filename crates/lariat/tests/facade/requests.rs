@@ -1,10 +1,12 @@
 //! The exact request in every situation that changes what a model is told, over two protocols.
 //!
-//! A change of any of them shows up in review as a change of a file in `tests/snapshots/requests`. To accept changes:
+//! A change of any of them shows up in review as a change of a file in `tests/facade/snapshots/requests`. To accept changes:
 //! `INSTA_UPDATE=always cargo nextest run -p lariat requests`.
 
 mod kit;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat::core::event::{Goal, Learning};
@@ -12,7 +14,7 @@ use lariat::guard::Trust;
 use lariat::local::{Instructions, skills, skills_section};
 use lariat::runtime::prompt::{Environment, LearnedIn, Learnings, LearningsSection, Place as Where, Section};
 use lariat::serde_json::{self, json};
-use lariat::{BoxFuture, ContextConfig};
+use lariat::{AgentEvent, BoxFuture, ContextConfig, Usage};
 use lariat_testkit::Reply;
 
 use kit::{Bench, run, snap, tool};
@@ -343,7 +345,7 @@ async fn steering_comes_after_the_results_and_before_the_notes() {
         let call = Reply::tool_call("c1", "read_file", json!({"path": "web/a.ts"}));
         bench.place.write("project/web/CLAUDE.md", "In here, use spaces.\n");
         let agent = bench.remembering(Trust::Trusted, [call, ok()]).build().unwrap();
-        agent.steer("Only the first file.");
+        bench.steering.set((agent.clone(), "Only the first file.")).ok().unwrap();
         agent.run("Look at it.").await.unwrap();
     })
     .await;
@@ -405,10 +407,17 @@ async fn after_compaction_the_system_prompt_is_the_same_and_notes_are_told_again
         let mut context = ContextConfig::with_window(600);
         context.system_prompt_tokens = 10;
         (context.keep_first, context.keep_recent) = (0, 2);
-        let long = || Reply::text("x".repeat(600));
-        let agent = bench.agent([long(), long(), long(), long(), ok()]).context_source(environment());
-        let agent = agent.context(Some(context)).limits(None);
+        let full = ok().with_usage(Usage::new(560, 20));
+        let agent = bench.agent([ok(), ok(), full, ok(), ok()]).context_source(environment());
+        let compacted = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&compacted);
+        let agent = agent.context(Some(context)).on_event(move |event| {
+            if matches!(event, AgentEvent::Compaction { .. }) {
+                seen.store(true, Ordering::Relaxed);
+            }
+        });
         run(agent, &["One.", "Two.", "Three.", "Four.", "Five."]).await;
+        assert!(compacted.load(Ordering::Relaxed));
     })
     .await;
 }

@@ -1,9 +1,8 @@
 //! What the snapshots are made with: an agent whose requests are written down as the wire has them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use lariat::core::tool::ToolDefinition;
 use lariat::guard::Trust;
 use lariat::host::files::Workspace;
 use lariat::local::MemoryFiles;
@@ -27,6 +26,8 @@ pub(super) struct Bench {
     pub(super) policy: Arc<Switch>,
     pub(super) store: Arc<MemoryStore>,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// What is said while the first request is answered, and to whom.
+    pub(super) steering: Arc<OnceLock<(Agent, &'static str)>>,
 }
 
 /// Plays a situation over two protocols and keeps the last request of each.
@@ -41,6 +42,7 @@ pub(super) async fn snap(name: &str, act: impl AsyncFn(&Bench)) {
             policy: Arc::default(),
             store: Arc::default(),
             sent: Arc::default(),
+            steering: Arc::default(),
         };
         act(&bench).await;
         let body: Value = lariat::serde_json::from_slice(&bench.last()).unwrap();
@@ -68,6 +70,7 @@ impl Bench {
                 api: self.api,
                 model: ScriptedModel::new(replies).with_provider_id(provider),
                 sent: Arc::clone(&self.sent),
+                steering: Arc::clone(&self.steering),
             })
             .model_config(model)
             .clock(self.clock.shared())
@@ -115,6 +118,7 @@ struct Wired {
     api: ApiProtocol,
     model: ScriptedModel,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
+    steering: Arc<OnceLock<(Agent, &'static str)>>,
 }
 
 impl StreamProvider for Wired {
@@ -125,6 +129,9 @@ impl StreamProvider for Wired {
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
         let outgoing = self.api.implementation().request(&request).expect("a request that a service takes");
         self.sent.lock().unwrap().push(outgoing.body.to_vec());
+        if let Some((agent, words)) = self.steering.get().filter(|_| self.model.requests() == 0) {
+            agent.steer(*words);
+        }
         self.model.stream(request, cancel)
     }
 }
@@ -224,5 +231,4 @@ fn a_request_is_shown_letter_by_letter() {
     let mut text = String::new();
     readable(&json!({"a": ["x\ny", 1, {}], "b": {"c": null}}), 0, &mut text);
     assert_eq!(text, "a:\n  - |\n    x\n    y\n  - 1\n  - {}\nb:\n  c: null\n");
-    let _ = ToolDefinition::of(&Echo("x"));
 }
