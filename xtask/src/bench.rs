@@ -10,10 +10,13 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["gate", "machine", "model", PEERS, "runs", "store", "tools"];
+const NAMES: &[&str] = &["gate", "machine", "model", PEERS, "runs", "store", "tools", "turn"];
 
 /// The one that reads the stream of `model` with other people's crates.
 const PEERS: &str = "peers";
+
+/// Those that need the HTTP stack.
+const HTTP: &[&str] = &["model", "turn"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bench {
@@ -35,9 +38,8 @@ impl Bench {
 
     /// What must be built before.
     fn preparation(&self) -> Option<CommandLine> {
-        let build = CommandLine::cargo(
-            "build --release --locked -p lariat-testkit --features store,tools --bin bench",
-        );
+        let build =
+            CommandLine::cargo("build --release --locked -p lariat-testkit --features bench --bin bench");
         (self.name == PEERS).then_some(build)
     }
 
@@ -62,9 +64,11 @@ impl Bench {
         CommandLine::cargo("run --profile")
             .with_arguments([if is_short { "short" } else { "release" }])
             .with_arguments(["--locked", "-p", "lariat-testkit"])
-            // The HTTP stack takes minutes to build; only one of them needs it.
-            .with_arguments((is_short && self.name != "model").then_some("--no-default-features"))
-            .with_arguments("--features store,tools".split(' '))
+            // The HTTP stack takes minutes to build; few of them need it.
+            .with_arguments(
+                (is_short && !HTTP.contains(&self.name.as_str())).then_some("--no-default-features"),
+            )
+            .with_arguments("--features bench".split(' '))
             .with_arguments(["--bin", "bench", "--", &self.name])
             .with_arguments(&self.arguments)
     }
@@ -84,7 +88,7 @@ mod tests {
     fn a_bench_runs_in_the_release_profile_and_a_short_one_in_its_own() {
         let line =
             |words: &[&str]| parse(words).unwrap().command_line(&Workspace::fake("target")).to_string();
-        let rest = "--features store,tools --bin bench -- machine";
+        let rest = "--features bench --bin bench -- machine";
         let kit = "--locked -p lariat-testkit";
         assert_eq!(line(&["machine"]), format!("cargo run --profile release {kit} {rest}"));
         assert_eq!(
@@ -107,7 +111,7 @@ mod tests {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
             assert!(
-                error.contains("`gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools`"),
+                error.contains("`gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools`, `turn`"),
                 "{error}"
             );
         }

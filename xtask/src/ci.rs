@@ -1,6 +1,6 @@
-//! Everything a change must pass, in the order that finds a fault soonest.
+//! Runs everything a change must pass, and reports.
 //!
-//! Owns the list of steps and the report. What a step checks is its own module's.
+//! Owns the run and the report; the steps are data of a sibling module.
 //! Invariant: the first step that fails ends the run with exit code 1, and the report shows which steps never
 //! ran.
 
@@ -9,21 +9,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
-use crate::deny::Scope;
+use crate::disk::{gigabytes, usage};
+use crate::steps::{Runner, steps};
 use crate::workspace::Workspace;
-use crate::{bench::Bench, core_deps, deny, docs, docs_links, layers, proof, sdk, servers, simulate, wire};
 
-/// Seeds of the short proof: enough to meet every planted bug, little enough to wait for.
-const SHORT_SEEDS: &str = "20000";
-
-/// The crates that the planted bugs are compiled into.
-const PLANTED_CRATES: &str = "-p lariat-core -p lariat-runtime -p lariat-testkit";
-
-/// The vendors' own credential chains are behind features that nothing else in the workspace enables.
-const CLIPPY_FEATURES: &str = "clippy -p lariat-model --lib --locked --features aws,google -- -D warnings";
-
-/// The machine's own tests must catch its planted mistakes, too.
-const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
+/// What a run from an empty target directory should need at most on two cores. More is told, not punished: the machine may be slow, and
+/// the directory may hold other builds.
+const ENOUGH_TIME: Duration = Duration::from_secs(60 * 60);
+/// The same for the target directory, in bytes.
+const ENOUGH_SPACE: u64 = 8_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proofs {
@@ -31,28 +25,21 @@ pub(crate) enum Proofs {
     Skip,
 }
 
-struct Step {
-    name: &'static str,
-    action: Action,
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) action: Action,
 }
 
-enum Action {
+pub(crate) enum Action {
     Command(CommandLine),
     Check(fn(&Workspace) -> Result<()>),
 }
 
+/// What became of a step; the size is the target directory's after it, in bytes.
 enum Outcome {
-    Passed(Duration),
-    Failed(Duration),
+    Passed(Duration, u64),
+    Failed(Duration, u64),
     NotRun,
-}
-
-/// What runs the unit and integration tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Runner {
-    Nextest,
-    /// The fallback: stops at the first failing binary and has no time limits.
-    CargoTest,
 }
 
 pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
@@ -68,11 +55,12 @@ pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
         let start = Instant::now();
         let result = step.action.perform(workspace);
         let took = start.elapsed();
-        println!("<== {}: {}", step.name, seconds(took));
+        let size = usage(workspace.root().join(workspace.target()));
+        println!("<== {}: {}, target: {}", step.name, seconds(took), gigabytes(size));
         match result {
-            Ok(()) => report.push((step.name, Outcome::Passed(took))),
+            Ok(()) => report.push((step.name, Outcome::Passed(took, size))),
             Err(error) => {
-                report.push((step.name, Outcome::Failed(took)));
+                report.push((step.name, Outcome::Failed(took, size)));
                 failure = Some((step, error));
             }
         }
@@ -84,137 +72,12 @@ pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
     }
 }
 
-fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<Step>> {
-    let clippy = CommandLine::cargo("clippy --workspace --all-targets --locked -- -D warnings");
-    let clippy_planted = CommandLine::cargo("clippy")
-        .with_arguments(PLANTED_CRATES.split(' '))
-        .with_arguments("--all-targets --locked --features lariat-testkit/planted -- -D warnings".split(' '));
-    let mut steps = vec![
-        Step::command("fmt", CommandLine::cargo("fmt --all --check")),
-        Step::check("layers", layers::run),
-        Step::check("core-deps", core_deps::run),
-        Step::check("docs-links", docs_links::run),
-        Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
-        Step::command("clippy", clippy),
-        Step::command("clippy-planted", clippy_planted),
-        Step::command("clippy-features", CommandLine::cargo(CLIPPY_FEATURES)),
-        Step::command("clippy-proofs", proof::clippy()),
-        Step::command("docs", docs::command_line()),
-        Step::command("test", runner.command_line()),
-        Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
-        Step::command("doc-test", CommandLine::cargo("test --doc --workspace --locked")),
-        Step::command("example", CommandLine::cargo("run --quiet --locked -p lariat --example embed")),
-    ];
-    if proofs == Proofs::Run {
-        steps.extend(short_proofs(workspace)?);
-    }
-    Ok(steps)
-}
-
-fn short_proofs(workspace: &Workspace) -> Result<Vec<Step>> {
-    let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
-    let seeds = words(&format!("--seeds {SHORT_SEEDS}"));
-    Ok(vec![
-        Step::command("simulate", simulate::command_line(workspace, &seeds)),
-        Step::command("simulate-planted", simulate::command_line(workspace, &words("--planted"))),
-        Step::command("sse", wire::command_line("sse", &words("--streams 3 --random 20"))),
-        Step::command("histories", wire::command_line("histories", &words("--count 2000"))),
-        Step::command("faults", wire::command_line("faults", &[])),
-        Step::command("prefix", wire::command_line("prefix", &words("--runs 1"))),
-        Step::command("prefix-planted", wire::command_line("prefix", &words("--planted --turns 60"))),
-        Step::command(
-            "crash-sqlite",
-            proof::one_of("store", "crash", &words("--store sqlite --points 12 --random 20")),
-        ),
-        Step::command(
-            "crash-jsonl",
-            proof::one_of("store", "crash", &words("--store jsonl --points 12 --random 20")),
-        ),
-        Step::command(
-            "crash-postgres",
-            proof::one_of("store", "crash", &words("--store postgres --points 6 --random 20")),
-        ),
-        Step::command("crash-planted", proof::one_of("store", "crash", &words("--store sqlite --planted"))),
-        Step::command(
-            "disk-faults-sqlite",
-            proof::one_of("store", "disk-faults", &words("--store sqlite --points 6")),
-        ),
-        Step::command(
-            "disk-faults-jsonl",
-            proof::one_of("store", "disk-faults", &words("--store jsonl --points 6")),
-        ),
-        Step::command(
-            "disk-faults-planted",
-            proof::one_of("store", "disk-faults", &words("--store sqlite --planted")),
-        ),
-        Step::command(
-            "power-loss-sqlite",
-            proof::one_of("store", "power-loss", &words("--store sqlite --images 300")),
-        ),
-        Step::command(
-            "power-loss-jsonl",
-            proof::one_of("store", "power-loss", &words("--store jsonl --images 300")),
-        ),
-        Step::command("power-loss-planted", proof::one_of("store", "power-loss", &words("--planted"))),
-        Step::command(
-            "writers-sqlite",
-            proof::one_of("store", "writers", &words("--store sqlite --rounds 60")),
-        ),
-        Step::command(
-            "writers-jsonl",
-            proof::one_of("store", "writers", &words("--store jsonl --rounds 60")),
-        ),
-        Step::command(
-            "writers-planted",
-            proof::one_of("store", "writers", &words("--store sqlite --rounds 60 --planted")),
-        ),
-        Step::command("escape", proof::alone("escape", &words("--operations 50000"))),
-        Step::command("escape-planted", proof::alone("escape", &words("--planted"))),
-        Step::command("sandbox", proof::one_of("host", "sandbox", &[])),
-        Step::command("sandbox-planted", proof::one_of("host", "sandbox", &words("--planted"))),
-        Step::command("processes", proof::one_of("host", "processes", &words("--runs 60"))),
-        Step::command("processes-planted", proof::one_of("host", "processes", &words("--planted"))),
-        Step::command("undo", proof::alone("undo", &words("--sequences 60"))),
-        Step::command("undo-planted", proof::alone("undo", &words("--planted"))),
-        Step::command("shell-diff", proof::shell(&words("--count 2000"))),
-        Step::command("shell-diff-planted", proof::shell(&words("--planted"))),
-        Step::command("injections", proof::with_own_mistakes("injections", &words("--count 300"))),
-        Step::command("injections-planted", proof::with_own_mistakes("injections", &words("--planted"))),
-        Step::command("hostile-repos", proof::with_own_mistakes("repos", &[])),
-        Step::command("hostile-repos-planted", proof::with_own_mistakes("repos", &words("--planted"))),
-        Step::check("sdk", sdk::run),
-        Step::check("servers", servers::run),
-        Step::command("bench-machine", Bench::parse(&words("machine --short"))?.command_line(workspace)),
-        Step::command("bench-gate", Bench::parse(&words("gate --short"))?.command_line(workspace)),
-        Step::command("bench-runs", Bench::parse(&words("runs --short"))?.command_line(workspace)),
-        Step::command("bench-store", Bench::parse(&words("store --short"))?.command_line(workspace)),
-        Step::command("bench-tools", Bench::parse(&words("tools --short"))?.command_line(workspace)),
-    ])
-}
-
-impl Runner {
-    fn installed(workspace: &Workspace) -> Self {
-        if CommandLine::cargo("nextest --version").succeeds_quietly(workspace) {
-            Self::Nextest
-        } else {
-            Self::CargoTest
-        }
-    }
-
-    fn command_line(self) -> CommandLine {
-        match self {
-            Self::Nextest => CommandLine::cargo("nextest run --workspace --locked --profile ci"),
-            Self::CargoTest => CommandLine::cargo("test --workspace --locked --lib --bins --tests"),
-        }
-    }
-}
-
 impl Step {
-    fn command(name: &'static str, line: CommandLine) -> Self {
+    pub(crate) fn command(name: &'static str, line: CommandLine) -> Self {
         Self { name, action: Action::Command(line) }
     }
 
-    fn check(name: &'static str, check: fn(&Workspace) -> Result<()>) -> Self {
+    pub(crate) fn check(name: &'static str, check: fn(&Workspace) -> Result<()>) -> Self {
         Self { name, action: Action::Check(check) }
     }
 }
@@ -240,19 +103,33 @@ impl std::fmt::Display for Action {
 fn table(report: &[(&str, Outcome)]) -> String {
     let width = report.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut text = String::new();
-    let mut total = Duration::ZERO;
+    let (mut total, mut largest) = (Duration::ZERO, 0);
+    let mut row = |name: &str, word: &str, took: &str, size: &str| {
+        text.push_str(format!("{name:width$}  {word:7}  {took:>9}  {size:>8}").trim_end());
+        text.push('\n');
+    };
     for (name, outcome) in report {
-        let (word, took) = match outcome {
-            Outcome::Passed(took) => ("ok", Some(*took)),
-            Outcome::Failed(took) => ("FAILED", Some(*took)),
+        let (word, measured) = match outcome {
+            Outcome::Passed(took, size) => ("ok", Some((*took, *size))),
+            Outcome::Failed(took, size) => ("FAILED", Some((*took, *size))),
             Outcome::NotRun => ("not run", None),
         };
-        total += took.unwrap_or_default();
-        let took = took.map(seconds).unwrap_or_default();
-        text.push_str(format!("{name:width$}  {word:7}  {took:>9}").trim_end());
-        text.push('\n');
+        let (took, size) = measured.unwrap_or_default();
+        total += took;
+        largest = largest.max(size);
+        let (took, size) = measured.map(|_| (seconds(took), gigabytes(size))).unwrap_or_default();
+        row(name, word, &took, &size);
     }
-    text.push_str(&format!("{:width$}  {:7}  {:>9}\n", "total", "", seconds(total)));
+    row("total", "", &seconds(total), &gigabytes(largest));
+    if total > ENOUGH_TIME {
+        text.push_str(&format!("slow: it should take at most {} minutes\n", ENOUGH_TIME.as_secs() / 60));
+    }
+    if largest > ENOUGH_SPACE {
+        text.push_str(&format!(
+            "large: from empty, the target directory should stay below {}\n",
+            gigabytes(ENOUGH_SPACE)
+        ));
+    }
     text
 }
 

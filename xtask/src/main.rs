@@ -9,13 +9,14 @@
 )]
 
 mod bench;
+mod build;
 mod catalogue;
 mod ci;
 mod command_line;
 mod core_deps;
 mod corrupt;
 mod deny;
-mod docs;
+mod disk;
 mod docs_links;
 mod fuzz;
 mod layers;
@@ -27,6 +28,7 @@ mod sdk;
 mod servers;
 mod service;
 mod simulate;
+mod steps;
 mod wire;
 mod workspace;
 
@@ -60,7 +62,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Layers => layers::run(&workspace)?,
         Command::CoreDeps => core_deps::run(&workspace)?,
         Command::Deny(scope) => deny::run(&workspace, scope)?,
-        Command::Docs => return docs::command_line().pass_through(&workspace),
+        Command::Docs => return build::docs().pass_through(&workspace),
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Simulate(arguments) => {
             return simulate::command_line(&workspace, &arguments).pass_through(&workspace);
@@ -88,6 +90,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,
+        Command::Tokens(arguments) => return proof::tokens(&arguments).pass_through(&workspace),
         Command::Fuzz(fuzz) => fuzz.run(&workspace)?,
         Command::Bench(bench) => return bench.pass_through(&workspace),
     }

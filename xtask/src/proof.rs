@@ -8,8 +8,6 @@ use crate::command_line::CommandLine;
 /// What the binaries need; nothing else in the workspace enables it.
 const FEATURES: &str = "store,host,tools,repos,injections";
 const WITH_MISTAKES: &str = "store,host,tools,repos,injections,planted";
-/// All that clippy looks at.
-const ALL: &str = "store,host,tools,repos,injections,guard,planted";
 
 /// A proof that is a binary of its own.
 pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
@@ -40,10 +38,10 @@ pub(crate) fn shell(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
-/// All of them, with their mistakes.
-pub(crate) fn clippy() -> CommandLine {
-    CommandLine::cargo("clippy --locked -p lariat-testkit --no-default-features --features")
-        .with_arguments([ALL, "--bins", "--", "-D", "warnings"])
+/// The proof of the token accounting, with the tokenizers that stand for the services' own.
+pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
+    CommandLine::cargo("run --locked -p lariat-testkit --features tokens --bin tokens --")
+        .with_arguments(arguments)
 }
 
 #[cfg(test)]

@@ -18,9 +18,15 @@ const SCRIPTS: &str = "crates/lariat-testkit/sdk";
 const NAMES: [&str; 5] =
     ["anthropic_messages", "openai_chat", "openai_responses", "google_genai", "bedrock_converse"];
 
+/// Builds the server and drives it.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    let python = python::environment(workspace, "sdk", &format!("{SCRIPTS}/requirements.txt"))?;
     CommandLine::cargo(BUILD).run(workspace)?;
+    prove(workspace)
+}
+
+/// Drives the server that is built.
+pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
+    let python = python::environment(workspace, "sdk", &format!("{SCRIPTS}/requirements.txt"))?;
     let program = format!("{}/debug/scripted_server", workspace.target());
     let server = Service::announced(&mut Command::new(workspace.root().join(program)))?;
     let mut results = Vec::new();

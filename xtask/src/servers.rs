@@ -27,8 +27,14 @@ const LITELLM_MODELS: [(&str, &[&str]); 4] = [
 const PROTOCOLS: [(&str, &str); 3] =
     [("openai-chat", "/v1"), ("openai-responses", "/v1"), ("anthropic-messages", "")];
 
+/// Builds our programs and talks.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     CommandLine::cargo(BUILD).run(workspace)?;
+    prove(workspace)
+}
+
+/// Talks with the programs that are built.
+pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     let mut results = Vec::new();
     llama(workspace, &mut results)?;
     litellm(workspace, &mut results)?;

@@ -90,6 +90,20 @@ impl Workspace {
         Ok(found)
     }
 
+    /// The names in a directory that end in `end`, without it, sorted.
+    pub(crate) fn names(&self, directory: &str, end: &str) -> Result<Vec<String>> {
+        let entries = std::fs::read_dir(self.root.join(directory))
+            .with_context(|| format!("cannot list {directory}"))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            names.extend(
+                entry?.file_name().to_str().and_then(|name| name.strip_suffix(end)).map(str::to_owned),
+            );
+        }
+        names.sort();
+        Ok(names)
+    }
+
     fn relative(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         inside.to_string_lossy().replace('\\', "/")

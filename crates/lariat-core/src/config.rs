@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::Cost;
 
-/// Tuning of the context window. `None` in a run's configuration switches compaction off.
+/// Tuning of the context window. `None` in a run's configuration switches compaction off, after an overflow too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -23,8 +23,25 @@ pub struct ContextConfig {
     pub keep_first: usize,
     /// Lines of a tool output that survive the first tier.
     pub tool_output_max_lines: usize,
-    /// Share of the budget at which compaction runs by itself, in percent (seed 000: 90).
+    /// Share of the window at which room is prepared beside the run, and people are warned, in percent (seed 003: 80).
+    pub warn_at_percent: u8,
+    /// Share of the window at which what was prepared is applied, in percent (seed 000: 90).
     pub compact_at_percent: u8,
+    /// Share of the window at which the run waits until room is made, in percent. More than 100 is never.
+    pub emergency_at_percent: u8,
+}
+
+/// How full the window is, as compaction sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fullness {
+    /// There is room.
+    Free,
+    /// Room is prepared.
+    Warn,
+    /// Room is made as soon as it is prepared.
+    Compact,
+    /// Room is made before anything else is done.
+    Emergency,
 }
 
 impl Default for ContextConfig {
@@ -35,7 +52,9 @@ impl Default for ContextConfig {
             keep_recent: 10,
             keep_first: 2,
             tool_output_max_lines: 50,
+            warn_at_percent: 80,
             compact_at_percent: 90,
+            emergency_at_percent: 98,
         }
     }
 }
@@ -51,9 +70,26 @@ impl ContextConfig {
         self.max_context_tokens.saturating_sub(self.system_prompt_tokens)
     }
 
-    /// Tokens of the whole request at which compaction runs by itself.
+    /// Tokens of the whole request at which what was prepared is applied.
     pub const fn threshold(&self) -> u64 {
-        (self.max_context_tokens as u64).saturating_mul(self.compact_at_percent as u64) / 100
+        self.share(self.compact_at_percent)
+    }
+
+    /// How full the window is with a request of this many tokens. The highest threshold that is reached counts.
+    pub const fn fullness(&self, tokens: u64) -> Fullness {
+        if tokens >= self.share(self.emergency_at_percent) {
+            Fullness::Emergency
+        } else if tokens >= self.threshold() {
+            Fullness::Compact
+        } else if tokens >= self.share(self.warn_at_percent) {
+            Fullness::Warn
+        } else {
+            Fullness::Free
+        }
+    }
+
+    const fn share(&self, percent: u8) -> u64 {
+        (self.max_context_tokens as u64).saturating_mul(percent as u64) / 100
     }
 }
 

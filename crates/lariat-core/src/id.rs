@@ -121,6 +121,23 @@ uuid_id! {
     RequestId
 }
 
+/// Hexadecimal digits of a short message id: 48 random bits, so two of one session are never alike in practice.
+const SHORT_DIGITS: usize = 12;
+
+impl MessageId {
+    /// The name a model knows a message by: `m` and the last twelve digits of its id.
+    pub fn short(&self) -> String {
+        let digits = self.0.simple().to_string();
+        format!("m{}", digits.get(digits.len() - SHORT_DIGITS..).unwrap_or(&digits))
+    }
+
+    /// Whether somebody means this message: by its short name or by its whole id.
+    pub fn is_named(&self, name: &str) -> bool {
+        let name = name.trim();
+        self.short() == name || self.to_string() == name
+    }
+}
+
 impl LoopId {
     /// Builds `{session_id}.{config_id}.{n}`.
     pub fn compose(session: &SessionId, config_id: &str, n: u64) -> Self {

@@ -114,6 +114,7 @@ const fn is_the_machines(event: &AgentEvent) -> bool {
             AgentEvent::Checkpoint { .. }
                 | AgentEvent::SessionDescribed(_)
                 | AgentEvent::Rewound { .. }
+                | AgentEvent::CompactionUndone { .. }
                 | AgentEvent::Learned(_)
                 | AgentEvent::Unlearned { .. }
                 | AgentEvent::PromptAssembled { .. }

@@ -173,6 +173,18 @@ pub struct ToolContext {
     pub on_update: Option<ToolUpdateFn>,
     /// For status text.
     pub on_progress: Option<ProgressFn>,
+    /// What was said and done earlier in the session.
+    pub earlier: Option<Arc<dyn Earlier>>,
+}
+
+/// What was said and done earlier in a session, also where the model does not see it any more.
+pub trait Earlier: Send + Sync {
+    /// The text of a message by its name (`m…`), or of all messages from one to another (`m…..m…`). `None` when there
+    /// is no such message.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the name means more than one.
+    fn text<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, ToolError>>;
 }
 
 impl ToolContext {
@@ -193,6 +205,7 @@ impl ToolContext {
             cancel,
             on_update: None,
             on_progress: None,
+            earlier: None,
         }
     }
 

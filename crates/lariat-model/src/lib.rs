@@ -11,6 +11,8 @@ pub mod catalogue;
 pub mod http;
 pub mod protocol;
 pub mod registry;
+#[cfg(feature = "tokenizer")]
+pub mod tokenizer;
 pub mod wire;
 
 pub use protocol::{ApiProtocol, Protocol};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
 
@@ -83,6 +84,16 @@ impl StreamProvider for ProviderRegistry {
             known.join(", ")
         );
         Box::pin(futures_util::stream::iter([Err(ProviderError::Other(words.into()))]))
+    }
+
+    fn count_tokens<'a>(
+        &'a self,
+        request: StreamConfig,
+    ) -> BoxFuture<'a, Result<Option<u64>, ProviderError>> {
+        match self.get(&request.model_config.api) {
+            Some(provider) => provider.count_tokens(request),
+            None => Box::pin(std::future::ready(Ok(None))),
+        }
     }
 }
 

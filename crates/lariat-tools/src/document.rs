@@ -58,7 +58,7 @@ impl Document {
         let written = bench.workspace().write(&self.path, &bytes, &expected).map_err(failed)?;
         bench.memory().remember(&self.path, written.known.clone());
         let before = Some((&self.text, &self.known));
-        Ok(details(&self.path, before, Some((text, &written.known))))
+        Ok(details(&self.path, MODIFIED, before, Some((text, &written.known))))
     }
 }
 
@@ -70,15 +70,29 @@ pub(crate) fn encode(path: &str, text: &Text) -> Result<Vec<u8>, ToolError> {
     })
 }
 
-/// What a front end shows of a change.
-pub(crate) fn details(path: &str, before: Option<(&Text, &Known)>, after: Option<(&Text, &Known)>) -> Value {
+/// A file that was not there before, as `change` in a result's details says it.
+pub(crate) const ADDED: &str = "added";
+/// A file with another content.
+pub(crate) const MODIFIED: &str = "modified";
+/// A file that is not there any more.
+pub(crate) const DELETED: &str = "deleted";
+
+/// What a front end shows of a change. A file that was written as it was is not changed.
+pub(crate) fn details(
+    path: &str,
+    change: &str,
+    before: Option<(&Text, &Known)>,
+    after: Option<(&Text, &Known)>,
+) -> Value {
     let old = before.map_or("", |(text, _)| text.as_str());
     let new = after.map_or("", |(text, _)| text.as_str());
     let hash = |side: Option<(&Text, &Known)>| {
         side.and_then(|(_, known)| known.hash).map(|hash| hash.to_hex().to_string())
     };
+    let same = hash(before).is_some() && hash(before) == hash(after);
     json!({
         "path": path,
+        "change": (!same).then_some(change),
         "bytes": after.map_or(0, |(_, known)| known.stamp.size()),
         "hash_before": hash(before),
         "hash_after": hash(after),

@@ -1,6 +1,7 @@
-//! `recall`: an earlier output that was cut.
+//! `recall`: an earlier output that was cut, and what compaction left out of the conversation.
 //!
-//! Owns the two ways into it: by line, and by what lines must match.
+//! Owns the two ways into both: by line, and by what lines must match. Outputs have ids of their own (`o3`); messages are
+//! found by the session.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -43,9 +44,13 @@ impl BenchTool for Recall {
     type Arguments = Arguments;
     const NAME: &'static str = "recall";
     const LABEL: &'static str = "Recall";
-    const DESCRIPTION: &'static str = "Reads an earlier output that was cut, by the id that was given with it: a range of its lines, or with `pattern` the lines that match, with their numbers.";
+    const DESCRIPTION: &'static str = "Reads an earlier output that was cut or cleared, or messages that were left out, by the id that was given with it: a range of its lines, or with `pattern` the lines that match, with their numbers.";
     const FIELDS: &'static [Field] = &[
-        Field::required("id", Kind::Text, "The id of the output, such as `o3`."),
+        Field::required(
+            "id",
+            Kind::Text,
+            "The id, such as `o3`, `m0123456789ab` or `m0123456789ab..mba9876543210`.",
+        ),
         Field::optional("offset", Kind::Number(1, i64::MAX), "The line to begin with; 1 if left out."),
         Field::optional("limit", Kind::Number(1, 5_000), "Lines to show; 500 if left out."),
         Field::optional("pattern", Kind::Text, "A regular expression: only lines that match."),
@@ -58,17 +63,28 @@ impl BenchTool for Recall {
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let output = bench.outputs().find(&arguments.id).ok_or_else(|| unknown(bench, &arguments.id))?;
+            let output = find(bench, &arguments.id, &context).await?;
             blocking(&context, move |cancel| recall(&output, &arguments, cancel)).await
         })
     }
+}
+
+async fn find(bench: &Workbench, id: &str, context: &ToolContext) -> Result<Output, ToolError> {
+    if let Some(output) = bench.outputs().find(id) {
+        return Ok(output);
+    }
+    let earlier = match &context.earlier {
+        Some(earlier) => earlier.text(id).await?,
+        None => None,
+    };
+    earlier.map(|text| Output::Memory(text.into_bytes().into())).ok_or_else(|| unknown(bench, id))
 }
 
 fn unknown(bench: &Workbench, id: &str) -> ToolError {
     let ids = bench.outputs().ids();
     let known = if ids.is_empty() { "none is".to_owned() } else { format!("`{}` are", ids.join("`, `")) };
     ToolError::Failed(format!(
-        "There is no output `{id}`: {known} kept. Old outputs are forgotten; repeat the call that made it."
+        "There is no output `{id}`: {known} kept, and no message has that id. Old outputs are forgotten; repeat the call that made it."
     ))
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{EDIT_LIMIT, counted, details, encode, told};
+use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, told};
 use crate::file_tool::{FileTool, failed};
 
 /// The tool.
@@ -56,11 +56,11 @@ impl FileTool for WriteFile {
         let written = bench.workspace().write(path, &bytes, &expected).map_err(failed)?;
         bench.memory().remember(path, written.known.clone());
         let lines = counted(text.as_str().lines().count(), "line");
-        let verb = if old.is_some() { "Replaced" } else { "Created" };
+        let (verb, change) = if old.is_some() { ("Replaced", MODIFIED) } else { ("Created", ADDED) };
         let before = old.as_ref().and_then(|(text, known)| Some((text.as_ref()?, known)));
         told(
             format!("{verb} `{path}`: {lines}, {}.", counted(bytes.len(), "byte")),
-            details(path, before, Some((&text, &written.known))),
+            details(path, change, before, Some((&text, &written.known))),
         )
     }
 }

@@ -17,6 +17,9 @@
 //! 8. [Talk to a real model](#talk-to-a-real-model)
 //! 9. [Where things are](#where-things-are)
 //!
+//! Each of the [guides](guide) is one program of less than forty lines, with what it prints: embed an agent, write a tool, ask for
+//! an answer of a type, write a provider, write a store, intercept with hooks.
+//!
 //! # Embed an agent
 //!
 //! An agent needs a model; everything else has a default. It runs on tokio.
@@ -417,10 +420,13 @@
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
+pub mod guide;
 #[cfg(feature = "sqlite")]
 mod learned;
 #[cfg(all(feature = "tools", target_os = "linux"))]
 pub mod local;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 
 #[cfg(feature = "tools")]
 pub use lariat_connect as connect;
@@ -440,6 +446,10 @@ pub use lariat_store as stores;
 pub use lariat_tools as tools;
 #[cfg(feature = "sqlite")]
 pub use learned::StoredLearnings;
+/// What describes the types of answers and arguments to a model. A program that derives `JsonSchema` depends on it, too.
+#[cfg(feature = "typed")]
+#[doc(no_inline)]
+pub use schemars;
 /// The JSON of tool arguments and results.
 #[doc(no_inline)]
 pub use serde_json;
@@ -480,11 +490,15 @@ pub use lariat_core::usage::{Cost, Usage};
 #[cfg(feature = "models")]
 pub use lariat_model::ProviderRegistry;
 pub use lariat_runtime::observe::{Closed, Subscription};
+pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
 pub use lariat_runtime::{
-    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, EventSender,
-    Gate, MemoryStore, Plan, PlanDecision, PlannedChange, Preview, RunStream, agent_loop,
-    agent_loop_continue, agent_loop_recover,
+    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
+    EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision, PlannedChange, Preview,
+    RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
+
+#[cfg(feature = "typed")]
+pub use lariat_runtime::{FunctionTool, Typed, TypedError};
 
 /// The code in the README, as tests.
 #[cfg(doctest)]
@@ -515,3 +529,8 @@ pub struct Context;
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/tools.md")]
 pub struct Tools;
+
+/// The code in the guide to traces, as tests.
+#[cfg(all(doctest, feature = "tools", feature = "otlp"))]
+#[doc = include_str!("../../../docs/observability.md")]
+pub struct Observability;

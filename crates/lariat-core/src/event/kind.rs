@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::about::{Description, Goal, Learning};
+use super::full::ContextFull;
 use super::reference::{ArgsRef, MessageRef, Recorded};
-use crate::id::{AgentId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
+use crate::id::{AgentId, EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::model::PromptSection;
 use crate::permission::{PermissionDecision, PermissionRequest};
@@ -228,6 +229,27 @@ pub enum AgentEvent {
         #[serde(default)]
         usage: Usage,
     },
+    /// The window is filling up; room is being prepared. Once, until room is made.
+    CompactionWarning {
+        /// Estimated tokens of the next request.
+        tokens: u64,
+        /// Tokens that fit.
+        window: u64,
+    },
+    /// A compaction was taken back: the conversation is as it would be without it.
+    CompactionUndone {
+        /// The event that recorded it.
+        compaction: EventId,
+    },
+    /// A message is to stay as it is, whatever is compacted; or need not any more.
+    MessagePinned {
+        /// Which.
+        message_id: MessageId,
+        /// Whether it is to stay.
+        pinned: bool,
+    },
+    /// The conversation does not fit the window, and no room can be made. The run ends by it.
+    ContextFull(Box<ContextFull>),
     /// Compaction was tried and did not help.
     CompactionRefused {
         /// Why it was tried.
@@ -381,6 +403,10 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "PlanChangeQueued",
     "PlanDecided",
     "Compaction",
+    "CompactionWarning",
+    "CompactionUndone",
+    "MessagePinned",
+    "ContextFull",
     "CompactionRefused",
     "Checkpoint",
     "SessionDescribed",
@@ -585,6 +611,8 @@ pub enum RunOutcome {
     },
     /// The model kept repeating one call with one result.
     Repetition,
+    /// The conversation does not fit the window, and no room could be made or compaction is switched off.
+    ContextFull(Box<ContextFull>),
     /// The model call failed for good.
     Failed {
         /// What failed.
@@ -643,9 +671,11 @@ pub enum StreamDelta {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CompactionCause {
-    /// The window is nearly full.
+    /// The window fills up: room is prepared beside the run.
     Threshold,
-    /// The provider said the request was too large.
+    /// The window is all but full: the run waits. No model is asked.
+    Emergency,
+    /// The provider said the request was too large: the run waits. No model is asked.
     Overflow,
     /// A person asked for it.
     Manual,
@@ -677,6 +707,13 @@ pub enum CompactionEdit {
         /// Last message of the range.
         last: MessageId,
     },
+}
+
+impl CompactionCause {
+    /// True when the run waits, so that nothing slow may be done.
+    pub const fn is_urgent(self) -> bool {
+        matches!(self, Self::Emergency | Self::Overflow)
+    }
 }
 
 impl RunOutcome {

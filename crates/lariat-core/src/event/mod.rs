@@ -6,14 +6,17 @@
 //! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
 
 mod about;
+mod full;
 mod kind;
 mod record;
 mod reference;
 mod resolve;
+mod seed;
 #[cfg(test)]
 mod tests;
 
 pub use about::{Description, Goal, GoalStatus, Learning};
+pub use full::{ContextFull, LargeMessage};
 pub use kind::{
     AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot, LoopStart,
     QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
@@ -21,6 +24,7 @@ pub use kind::{
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};
 pub use resolve::Resolver;
+pub use seed::{SEED_NAMES, SeedTold, seed_name};
 
 /// An event as it is shared between journal and observers.
 pub type Event = std::sync::Arc<EventRecord>;

@@ -24,6 +24,7 @@ pub use request::{
 };
 pub use stream::StreamEvent;
 
+use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 
 /// A reply as it arrives. Ends after `Done` or an error; an end without either counts as a broken connection.
@@ -37,4 +38,13 @@ pub trait StreamProvider: Send + Sync {
 
     /// Starts a request. Dropping the stream or cancelling the token ends it.
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream;
+
+    /// Asks the service how many tokens a request would take. `None` where it cannot be asked.
+    fn count_tokens<'a>(
+        &'a self,
+        request: StreamConfig,
+    ) -> BoxFuture<'a, Result<Option<u64>, ProviderError>> {
+        let _ = request;
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }

@@ -26,6 +26,9 @@ impl Names {
         {
             self.refusals.push((then.clone(), now.clone()));
         }
+        if let (AgentEvent::ContextFull(then), AgentEvent::ContextFull(now)) = (recorded, replayed) {
+            self.refusals.push((then.reason.clone(), now.reason.clone()));
+        }
         let (recorded, replayed) = (serde_json::to_value(recorded), serde_json::to_value(replayed));
         matches!((recorded, replayed), (Ok(recorded), Ok(replayed)) if self.equal(&recorded, &replayed))
     }

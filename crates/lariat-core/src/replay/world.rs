@@ -20,6 +20,7 @@ use crate::run::{
     DENIED, Effect, Filtered, Input, ModelSignal, NOTE_PREFIX, OpId, SKIPPED_BY_HOOK, hook_context,
 };
 use crate::tool::{ToolError, ToolResult};
+use crate::usage::Usage;
 
 /// Questions that wait.
 #[derive(Default)]
@@ -30,6 +31,8 @@ pub(super) struct World {
     notes: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
+    /// Room that is prepared while the run goes on.
+    ahead: Option<OpId>,
     deadline: Option<OpId>,
     gate: Vec<Arc<ToolCall>>,
     asked: Vec<(ToolCallId, RequestId)>,
@@ -44,6 +47,9 @@ impl World {
             Effect::Tell { op, .. } => self.told = Some(op),
             Effect::Consult { op, .. } => self.notes = Some(op),
             Effect::CallModel { op, .. } => self.model = Some(op),
+            Effect::Compact { op, query } if query.cause == CompactionCause::Threshold => {
+                self.ahead = Some(op)
+            }
             Effect::Compact { op, .. } => self.compaction = Some(op),
             // The first timer is the one for the whole run; the others watch over what is answered at once here.
             Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
@@ -52,6 +58,7 @@ impl World {
                 self.notes.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
+                self.ahead.take_if(|asked| *asked == op);
             }
             Effect::Authorize { call } => self.gate.push(call),
             Effect::Ask { request } => self.asked.push((request.tool_call_id.clone(), request.id)),
@@ -69,7 +76,7 @@ impl World {
             (self.told.is_some(), "the hooks of the session"),
             (self.notes.is_some(), "what the model should be told"),
             (self.model.is_some(), "the model"),
-            (self.compaction.is_some(), "a compaction"),
+            (self.compaction.is_some() || self.ahead.is_some(), "a compaction"),
         ];
         waits.extend(one.into_iter().filter(|(waits, _)| *waits).map(|(_, what)| what.to_owned()));
         waits.extend(self.gate.iter().map(|call| format!("the gate, about {}", call.id)));
@@ -85,7 +92,10 @@ impl World {
     /// The inputs that bring about what was recorded next; `None` when nothing that is asked for does.
     pub(super) fn answer(&mut self, rest: &[Event], names: &Names) -> Option<Vec<Input>> {
         let next = &rest.first()?.event;
-        if let Some(input) = self.unasked(next) {
+        if let Some(input) = self.prepared(rest, names) {
+            return Some(vec![input]);
+        }
+        if let Some(input) = self.unasked(next, names) {
             return Some(vec![input]);
         }
         if self.hook {
@@ -137,11 +147,13 @@ impl World {
                 let signal = ModelSignal::Failed(ProviderError::ContextOverflow("as recorded".into()));
                 Some(vec![Input::Model { op: self.model.take()?, signal }])
             }
+            AgentEvent::ContextFull(_) => {
+                let signal = ModelSignal::Failed(ProviderError::ContextOverflow("as recorded".into()));
+                Some(vec![Input::Model { op: self.model.take()?, signal }])
+            }
             AgentEvent::Compaction { edits, usage, .. } => {
-                let edits = edits.iter().map(|edit| translated(edit, names)).collect();
                 let op = self.compaction.take()?;
-                let compacted = Compacted { edits, usage: *usage, refused: None };
-                Some(vec![Input::Compacted { op, compacted }])
+                Some(vec![Input::Compacted { op, compacted: laid(edits, *usage, names) }])
             }
             AgentEvent::CompactionRefused { usage, .. } => {
                 let op = self.compaction.take()?;
@@ -154,9 +166,49 @@ impl World {
         }
     }
 
+    /// Room that was prepared is given at the last moment before it was used, or refused: nothing says when it was ready.
+    fn prepared(&mut self, rest: &[Event], names: &Names) -> Option<Input> {
+        let op = self.ahead?;
+        let life = || rest.iter().map(|record| &record.event);
+        let of_room = |event: &&AgentEvent| {
+            matches!(
+                event,
+                AgentEvent::Compaction { cause: CompactionCause::Threshold, .. }
+                    | AgentEvent::CompactionRefused { cause: CompactionCause::Threshold, .. }
+                    | AgentEvent::LoopRecovered { .. }
+            )
+        };
+        let at = life().position(|event| of_room(&event))?;
+        let is_reply = |event: &&AgentEvent| match event {
+            AgentEvent::MessageEnd { message } => {
+                message.shared().is_some_and(|message| message.as_assistant().is_some())
+            }
+            _ => false,
+        };
+        let replies = life().take(at).filter(is_reply).count();
+        let due = replies == 0 || replies == 1 && life().next().as_ref().is_some_and(is_reply);
+        let compacted = match life().nth(at)? {
+            AgentEvent::Compaction { edits, usage, .. } if due => laid(edits, *usage, names),
+            AgentEvent::CompactionRefused { reason, usage, .. } if due && was_ready(reason) => {
+                let (first, last) = Default::default();
+                let edits = vec![CompactionEdit::Drop { first, last }];
+                Compacted { edits, usage: *usage, refused: None }
+            }
+            AgentEvent::CompactionRefused { usage, .. } if at == 0 => {
+                Compacted { usage: *usage, ..Compacted::default() }
+            }
+            _ => return None,
+        };
+        self.ahead = None;
+        Some(Input::Compacted { op, compacted })
+    }
+
     /// What comes without being asked for.
-    fn unasked(&self, next: &AgentEvent) -> Option<Input> {
+    fn unasked(&self, next: &AgentEvent, names: &Names) -> Option<Input> {
         match next {
+            AgentEvent::MessagePinned { message_id, pinned } => {
+                Some(Input::Pin { message: names.replayed(*message_id), pinned: *pinned })
+            }
             AgentEvent::MessageQueued { queue, message } => {
                 Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
             }
@@ -218,6 +270,18 @@ impl World {
         };
         Some(vec![Input::ToolFinished { call, result }])
     }
+}
+
+/// Whether room was refused when it was to be used, by the words of it; other room was refused when it was proposed.
+fn was_ready(reason: &str) -> bool {
+    let words = ["it would shrink only", "it was not needed", "message ", "the overlay would"];
+    words.iter().any(|words| reason.starts_with(words))
+}
+
+/// An overlay with the replay's ids.
+fn laid(edits: &[CompactionEdit], usage: Usage, names: &Names) -> Compacted {
+    let edits = edits.iter().map(|edit| translated(edit, names)).collect();
+    Compacted { edits, usage, refused: None }
 }
 
 /// An edit with the replay's ids.

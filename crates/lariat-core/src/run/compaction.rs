@@ -1,77 +1,183 @@
 //! Making room: when it is tried, and what is accepted.
 //!
-//! Owns the thresholds' meaning, the refusal of overlays that do not help, and how often it is tried.
+//! Owns the thresholds' meaning. At the first, people are warned and room is prepared beside the run; at the second,
+//! what was prepared is applied between two model calls; at the third, and after an overflow, the run waits. Whatever a
+//! strategy proposes is judged here: what must stay as it is stays, the conversation stays valid, and it shrinks by a
+//! fifth or nothing happens. What was prepared is in memory only: after a crash it is prepared again.
 
 use std::sync::Arc;
 
 use super::effect::OpId;
+use super::flow::Step;
+use super::reply::ModelCall;
 use super::{Activity, Effect, Run};
-use crate::context::{Compacted, ContextTracker};
-use crate::event::{AgentEvent, CompactionCause};
+use crate::config::{ContextConfig, Fullness};
+use crate::context::{Accepted, Compacted, CompactionQuery, ContextTracker, message_tokens};
+use crate::event::{AgentEvent, CompactionCause, ContextFull, LargeMessage};
+use crate::id::MessageId;
+use crate::model::ProviderError;
 use crate::planted::{Planted, planted};
+use crate::usage::Usage;
 
 /// Compactions that did not help, after which it is not tried again until one does.
 const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
 /// Overflows in one turn that are answered by compaction and a retry.
-const OVERFLOW_RETRIES: u32 = 1;
+const OVERFLOW_RETRIES: u32 = 2;
+/// Messages that are named when the conversation does not fit.
+const NAMED_AS_LARGE: usize = 5;
+
+/// Room that is prepared beside the run.
+#[derive(Debug)]
+pub(super) enum Ahead {
+    Preparing(OpId),
+    Ready(Compacted),
+}
 
 impl Run {
-    pub(super) fn wants_room(&self) -> bool {
-        let Some(context) = &self.config.context else { return false };
-        !self.entry.threshold_tried
-            && self.state.refused_compactions < REFUSALS_BEFORE_GIVING_UP
-            && self.state.tracker.used() > context.threshold()
+    /// Sees to it that there is room for the next request. `None` when the model can be called.
+    pub(super) fn seek_room(&mut self) -> Option<Step> {
+        let context = self.config.context.as_ref()?;
+        let (tokens, window) = (self.tokens(), context.max_context_tokens as u64);
+        let fullness = context.fullness(tokens);
+        if fullness == Fullness::Free {
+            return None;
+        }
+        if !self.state.warned {
+            self.record(AgentEvent::CompactionWarning { tokens, window });
+        }
+        if fullness >= Fullness::Compact && self.use_prepared() {
+            return Some(Step::Taken);
+        }
+        if self.state.refused_compactions >= REFUSALS_BEFORE_GIVING_UP {
+            return None;
+        }
+        if fullness == Fullness::Emergency && !std::mem::replace(&mut self.entry.waited, true) {
+            self.abandon_prepared();
+            self.wait_for_room(CompactionCause::Emergency);
+            return Some(Step::Waiting);
+        }
+        if self.ahead.is_none() && !self.entry.waited && !std::mem::replace(&mut self.entry.prepared, true) {
+            let op = self.ask_for_room(CompactionCause::Threshold);
+            self.ahead = Some(Box::new(Ahead::Preparing(op)));
+        }
+        None
     }
 
-    pub(super) fn may_compact_overflow(&self) -> bool {
+    /// Tokens of the next request, as far as anybody knows.
+    fn tokens(&self) -> u64 {
+        self.context_tokens().unwrap_or_default()
+    }
+
+    /// The provider says that the request is too large.
+    pub(super) fn on_overflow(&mut self, call: Box<ModelCall>, error: &ProviderError) {
         let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
-        self.config.context.is_some() && overflows < OVERFLOW_RETRIES
+        if self.config.context.is_some() && overflows < OVERFLOW_RETRIES {
+            self.abandon_prepared();
+            self.wait_for_room(CompactionCause::Overflow);
+        } else {
+            self.fail_full(Some(call), error.to_string());
+        }
     }
 
-    pub(super) fn compact(&mut self, cause: CompactionCause) {
-        let op = self.op();
-        let window = self.state.transcript.window();
+    fn wait_for_room(&mut self, cause: CompactionCause) {
+        let op = self.ask_for_room(cause);
         self.activity = Activity::Compacting { op, cause };
-        self.out.push_back(Effect::Compact { op, window, cause, tokens: self.state.tracker.used() });
+    }
+
+    fn ask_for_room(&mut self, cause: CompactionCause) -> OpId {
+        let op = self.op();
+        let (window, tokens) = (self.state.transcript.window(), self.tokens());
+        let config = self.config.context.clone().unwrap_or_default();
+        let query = CompactionQuery::new(window, cause, config, tokens)
+            .with_pins(Arc::clone(self.memory.pins()))
+            .with_work(Arc::clone(self.memory.work()));
+        self.out.push_back(Effect::Compact { op, query: Box::new(query) });
+        op
     }
 
     pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
-        let Activity::Compacting { op: waiting, cause } = self.activity else { return };
-        if waiting != op {
+        if matches!(self.ahead.as_deref(), Some(Ahead::Preparing(waiting)) if *waiting == op) {
+            let hopeless = compacted.edits.is_empty() || compacted.refused.is_some();
+            self.ahead = Some(Box::new(Ahead::Ready(compacted)));
+            if hopeless {
+                self.use_prepared();
+            }
             return;
         }
-        self.activity = Activity::None;
-        let context = self.config.context.as_ref();
-        let before = ContextTracker::of(&self.state.transcript.window(), context).used();
-        let overlaid = self.state.transcript.overlaid(&compacted.edits);
-        let after = overlaid.map(|transcript| ContextTracker::of(&transcript.window(), context).used());
-        let refusal = match after {
-            _ if compacted.refused.is_some() => compacted.refused,
-            Err(why) => Some(why.to_string()),
-            Ok(_) if compacted.edits.is_empty() => Some("there is nothing left to compact".to_owned()),
-            // A fifth: less would bring the next compaction within a turn or two.
-            Ok(after) if after.saturating_mul(5) > before.saturating_mul(4) => {
-                Some(format!("it would shrink only from {before} to {after} tokens"))
-            }
-            Ok(after) => {
-                let edits = Arc::new(compacted.edits);
-                self.record(AgentEvent::Compaction {
-                    cause,
-                    edits: Arc::clone(&edits),
-                    tokens_before: before,
-                    tokens_after: after,
-                    usage: compacted.usage,
-                });
-                self.tell_compacted(cause, &edits);
-                None
-            }
-        };
-        if let Some(reason) = refusal {
-            let usage = compacted.usage;
-            self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
-            if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
-                self.fail_reply(None, format!("the conversation does not fit the context window: {reason}"));
+        let Activity::Compacting { op: waiting, cause } = self.activity else { return };
+        if waiting == op {
+            self.activity = Activity::None;
+            self.settle(cause, compacted);
+        }
+    }
+
+    /// Applies what was prepared, or refuses it. False when nothing was.
+    pub(super) fn use_prepared(&mut self) -> bool {
+        let Some(ahead) = self.ahead.take() else { return false };
+        match *ahead {
+            Ahead::Ready(compacted) => self.settle(CompactionCause::Threshold, compacted),
+            Ahead::Preparing(_) => {
+                self.ahead = Some(ahead);
+                return false;
             }
         }
+        true
+    }
+
+    /// Lets go of what is being prepared. What it cost is recorded where it is known.
+    pub(super) fn abandon_prepared(&mut self) {
+        match self.ahead.take().map(|ahead| *ahead) {
+            Some(Ahead::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
+            Some(Ahead::Ready(Compacted { usage, .. })) if usage != Usage::default() => {
+                let (cause, reason) = (CompactionCause::Threshold, "it was not needed any more".to_owned());
+                self.record(AgentEvent::CompactionRefused { cause, reason, usage });
+            }
+            _ => {}
+        }
+    }
+
+    /// Lays an overlay, or records why not.
+    fn settle(&mut self, cause: CompactionCause, mut compacted: Compacted) {
+        compacted.name_summaries(self.now, || MessageId::new(self.minter.uuid()));
+        let usage = compacted.usage;
+        let off = ContextConfig::default();
+        let context = self.config.context.as_ref().unwrap_or(&off);
+        match compacted.judged(&self.state.transcript, context, self.memory.pins()) {
+            Ok(Accepted { tokens_before, tokens_after, .. }) => {
+                let edits = Arc::new(compacted.edits);
+                let laid = Arc::clone(&edits);
+                self.record(AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage });
+                self.tell_compacted(cause, &laid);
+            }
+            Err(reason) => {
+                self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
+                if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
+                    self.fail_full(None, reason);
+                }
+            }
+        }
+    }
+
+    /// Ends the turn because the conversation does not fit.
+    fn fail_full(&mut self, call: Option<Box<ModelCall>>, reason: String) {
+        let window = self.state.transcript.window();
+        let tokens = match &self.config.context {
+            Some(_) => self.tokens(),
+            None => ContextTracker::of(&window, None).used(),
+        };
+        let mut largest: Vec<LargeMessage> = window
+            .iter()
+            .map(|message| {
+                let tool = message.as_tool_result().map(|result| result.tool_name.clone());
+                LargeMessage::new(message.id(), tool, message_tokens(message))
+            })
+            .collect();
+        largest.sort_by_key(|large| std::cmp::Reverse(large.tokens));
+        largest.truncate(NAMED_AS_LARGE);
+        let fits = self.config.context.as_ref().map(|context| context.max_context_tokens as u64);
+        let full = ContextFull::new(tokens, fits, reason, largest);
+        let error = format!("the conversation does not fit the context window: {}", full.reason);
+        self.record(AgentEvent::ContextFull(Box::new(full)));
+        self.fail_reply(call, error);
     }
 }

@@ -1,14 +1,16 @@
 //! What a run is configured with. Shared by reference between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
+use crate::context::{CharacterClasses, ContextTracker, ImageTokens, TokenCounter};
 use crate::event::TurnTrigger;
 use crate::hooks::{HookInterest, MomentKind};
-use crate::tool::{AgentTool, ToolEffects};
+use crate::tool::{AgentTool, ToolDefinition, ToolEffects};
 
 /// Time without an event of a model stream after which it counts as broken. Longer than the limits of our own
 /// providers, which can tell a connection that is dead from a model that thinks: this one is for those that cannot.
@@ -24,6 +26,12 @@ pub struct RunConfig {
     pub retry: RetryConfig,
     /// The window; `None` switches compaction off.
     pub context: Option<ContextConfig>,
+    /// Counts the tokens of what is new in the conversation.
+    pub counter: Arc<dyn TokenCounter>,
+    /// How the service counts images.
+    pub images: ImageTokens,
+    /// Tokens of the system prompt and the tools, counted by `counter`; `None` takes the window's reserve.
+    pub besides: Option<u64>,
     /// How tool calls of one reply are executed.
     pub tool_execution: ToolExecutionStrategy,
     /// The tools the model may call, by name.
@@ -60,6 +68,9 @@ impl Default for RunConfig {
             limits: None,
             retry: RetryConfig::default(),
             context: None,
+            counter: Arc::new(CharacterClasses),
+            images: ImageTokens::default(),
+            besides: None,
             tool_execution: ToolExecutionStrategy::default(),
             tools: BTreeMap::new(),
             steering_mode: QueueMode::default(),
@@ -75,6 +86,30 @@ impl Default for RunConfig {
             model: String::new(),
             fallbacks: Vec::new(),
         }
+    }
+}
+
+/// Tokens of a tool's definition besides its texts.
+const TOOL_TOKENS: u64 = 8;
+
+impl RunConfig {
+    /// Counts what every request holds besides the conversation.
+    pub fn count_besides(&mut self, system_prompt: &str, tools: &[ToolDefinition]) {
+        let count = |text: &str| self.counter.count(text);
+        let tool = |tool: &ToolDefinition| {
+            TOOL_TOKENS + count(&tool.name) + count(&tool.description) + count(&tool.parameters.to_string())
+        };
+        self.besides = Some(count(system_prompt) + tools.iter().map(tool).sum::<u64>());
+    }
+
+    /// A tracker for an empty conversation, if anybody wants to know how full the window is.
+    pub fn tracker(&self) -> Option<ContextTracker> {
+        let context = self.context.as_ref()?;
+        let tracker = ContextTracker::new(Arc::clone(&self.counter), self.images, self.model.as_str());
+        Some(match self.besides {
+            Some(tokens) => tracker.besides(tokens),
+            None => tracker.reserving(context.system_prompt_tokens as u64),
+        })
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::content::ToolCall;
-use crate::context::Told;
-use crate::event::{CompactionCause, EventRecord, RunOutcome};
+use crate::context::{CompactionQuery, Told};
+use crate::event::{EventRecord, RunOutcome};
 use crate::hooks::Moment;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::AgentMessage;
@@ -71,16 +71,12 @@ pub enum Effect {
         /// The turn.
         turn_index: u32,
     },
-    /// Propose an overlay; answered with `Compacted`.
+    /// Propose an overlay; answered with `Compacted`. The run goes on meanwhile unless the cause is urgent.
     Compact {
         /// Names the attempt.
         op: OpId,
-        /// The conversation.
-        window: Window,
-        /// Why.
-        cause: CompactionCause,
-        /// Estimated tokens now.
-        tokens: u64,
+        /// What a strategy has to work with.
+        query: Box<CompactionQuery>,
     },
     /// A model call, timer, compaction, judging or question to hooks is not needed any more.
     Abandon {

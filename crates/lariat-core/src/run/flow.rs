@@ -104,6 +104,10 @@ impl Run {
     /// No turn is open: end, or begin the next one.
     fn between_turns(&mut self) -> Step {
         if let Some(outcome) = self.due_end() {
+            // It was paid for, and the next prompt finds room. What hooks would say of it belongs into a turn.
+            if outcome == RunOutcome::Completed && !self.tells_compacted() && self.use_prepared() {
+                return Step::Taken;
+            }
             if outcome == RunOutcome::Completed && self.asks_before_stop() {
                 self.tell_stop();
                 return Step::Waiting;
@@ -148,7 +152,10 @@ impl Run {
         }
         let queued = !state.steering.is_empty() || !state.follow_up.is_empty();
         match &state.last {
-            LastTurn::Failed(error) => Some(RunOutcome::Failed { error: error.clone() }),
+            LastTurn::Failed(error) => Some(match &state.full {
+                Some(full) => RunOutcome::ContextFull(full.clone()),
+                None => RunOutcome::Failed { error: error.clone() },
+            }),
             LastTurn::WantsMore => None,
             LastTurn::Settled if queued => None,
             LastTurn::Settled => Some(RunOutcome::Completed),
@@ -162,7 +169,8 @@ impl Run {
     fn begin_turn(&mut self) {
         let turn_index = self.state.turns;
         self.entry.turn_hook_passed = false;
-        self.entry.threshold_tried = false;
+        self.entry.prepared = false;
+        self.entry.waited = false;
         self.entry.consulted = false;
         self.entry.may_stop = false;
         self.flights.clear();
@@ -254,6 +262,7 @@ impl Run {
         }
         let usage = self.state.usage;
         let ending = Ending { outcome: outcome.clone(), usage, turns: self.state.turns };
+        self.abandon_prepared();
         let failed = matches!(outcome, RunOutcome::Failed { .. });
         if planted(Planted::NoAgentEndOnAbort) && outcome == RunOutcome::Aborted {
             self.state.ended = Some(outcome);

@@ -3,7 +3,7 @@
 use crate::context::{Compacted, Note};
 use crate::event::QueueKind;
 use crate::hooks::HookAnswer;
-use crate::id::{RequestId, ToolCallId};
+use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionDecision, Verdict};
@@ -89,6 +89,13 @@ pub enum Input {
         queue: QueueKind,
         /// What.
         message: AgentMessage,
+    },
+    /// A message is to stay as it is, whatever is compacted; or need not any more.
+    Pin {
+        /// Which.
+        message: MessageId,
+        /// Whether it is to stay.
+        pinned: bool,
     },
     /// The run should end now.
     Cancel,

@@ -46,6 +46,7 @@ use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
 use calls::Flight;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
+use compaction::Ahead;
 use reply::ModelCall;
 use state::LoopState;
 pub(crate) use state::NOTE_PREFIX;
@@ -63,6 +64,8 @@ pub struct Run {
     activity: Activity,
     flights: Vec<Flight>,
     entry: Entry,
+    /// Room that is prepared beside the run.
+    ahead: Option<Box<Ahead>>,
     deadline: Option<OpId>,
     /// Which model is asked: 0 for the configured one, then the fallbacks.
     candidate: usize,
@@ -108,7 +111,10 @@ struct Entry {
     prompts: Vec<AgentMessage>,
     filtered: bool,
     turn_hook_passed: bool,
-    threshold_tried: bool,
+    /// Room was prepared, this turn.
+    prepared: bool,
+    /// The run waited for room, this turn.
+    waited: bool,
     /// The model was told what is new, this turn.
     consulted: bool,
     /// Hooks have nothing against the end of the run.
@@ -144,7 +150,7 @@ impl Run {
     ) -> Result<Self, StartError> {
         Self::check(&transcript, &prompts)?;
         let entry = Entry { prompts, ..Entry::default() };
-        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript, None), entry))
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), entry))
     }
 
     /// Whether a loop can be started on a conversation with these prompts.
@@ -182,7 +188,9 @@ impl Run {
         mut state: LoopState,
         entry: Entry,
     ) -> Self {
-        state.track(config.context.as_ref());
+        if state.tracker.is_none() {
+            state.track(&config);
+        }
         if config.has_notes {
             state.read_notes();
         }
@@ -195,6 +203,7 @@ impl Run {
             activity: Activity::None,
             flights: Vec::new(),
             entry,
+            ahead: None,
             deadline: None,
             recovered: false,
             minter: Minter::default(),
@@ -242,6 +251,9 @@ impl Run {
             Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),
             Input::ToolFinished { call, result } => self.on_tool_finished(&call, result),
             Input::Queued { queue, message } => self.on_queued(queue, message),
+            Input::Pin { message, pinned } => {
+                self.record(AgentEvent::MessagePinned { message_id: message, pinned });
+            }
             Input::Cancel => self.on_cancel(),
         }
         if self.entry.begun {
@@ -277,6 +289,11 @@ impl Run {
     /// What the loop used so far.
     pub const fn usage(&self) -> &Usage {
         &self.state.usage
+    }
+
+    /// Tokens the next request will take, as far as anybody knows; `None` when no window is configured.
+    pub fn context_tokens(&self) -> Option<u64> {
+        self.state.tracker.as_ref().map(|tracker| tracker.used())
     }
 
     /// Turns begun so far.

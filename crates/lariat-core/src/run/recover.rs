@@ -59,28 +59,24 @@ impl Run {
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
         let saved = snapshot.filter(|snapshot| snapshot.last_loop.start().loop_id == *loop_id);
         let (mut state, repairs) = match saved.and_then(|saved| Some((saved, saved.open.as_ref()?))) {
-            Some((saved, open)) => {
-                (LoopState::restored(open, &saved.conversation, config.context.clone()), Vec::new())
-            }
+            Some((saved, open)) => (LoopState::restored(open, &saved.conversation, &config), Vec::new()),
             None => {
                 let (transcript, repairs) = fold.conversation(start.base);
-                let mut state = LoopState::new(transcript, config.context.clone());
+                let mut state = LoopState::new(transcript);
                 let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
                 for (queue, message) in left_over(snapshot, records.get(..begin).unwrap_or_default()) {
                     state.queue_mut(queue).push_back(message);
                 }
+                state.track(&config);
                 (state, repairs)
             }
         };
-        state.track(config.context.as_ref());
         records.iter().filter(own).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
         }
         let loop_index = loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or_default();
-        let tracker = state.tracker;
         let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
-        run.state.tracker = tracker;
         run.now = run.state.last_seen().unwrap_or_default();
         run.memory = fold.memory().clone();
         run.recovered = true;

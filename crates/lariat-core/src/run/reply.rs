@@ -11,7 +11,7 @@ use super::flow::Step;
 use super::input::ModelSignal;
 use super::{Activity, Effect, HookCall, Run};
 use crate::content::{Content, ToolCall};
-use crate::event::{AgentEvent, CompactionCause, MessageRef, Recorded, StreamDelta};
+use crate::event::{AgentEvent, MessageRef, Recorded, StreamDelta};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
 use crate::model::{ProviderError, StreamEvent};
@@ -49,13 +49,12 @@ impl Run {
         }
         if self.wants_notes() {
             self.consult();
-        } else if self.wants_room() {
-            self.entry.threshold_tried = true;
-            self.compact(CompactionCause::Threshold);
-        } else {
-            self.call_model(0);
+            return Step::Waiting;
         }
-        Step::Waiting
+        self.seek_room().unwrap_or_else(|| {
+            self.call_model(0);
+            Step::Waiting
+        })
     }
 
     pub(super) fn call_model(&mut self, attempt: u32) {
@@ -156,11 +155,8 @@ impl Run {
     fn on_model_failed(&mut self, error: ProviderError) {
         let Some(mut call) = self.take_call() else { return };
         let retry = !call.delivered || planted(Planted::RetriesAfterDelivery);
-        if matches!(error, ProviderError::ContextOverflow(_))
-            && !call.delivered
-            && self.may_compact_overflow()
-        {
-            self.compact(CompactionCause::Overflow);
+        if matches!(error, ProviderError::ContextOverflow(_)) && !call.delivered {
+            self.on_overflow(call, &error);
         } else if retry && error.is_retryable() && (call.attempt as usize) < self.config.retry.max_retries {
             let attempt = call.attempt + 1;
             let unit = self.minter.signed_unit();
@@ -285,6 +281,7 @@ impl Run {
 
     /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
     pub(super) fn break_off(&mut self) {
+        self.abandon_prepared();
         if let Some(call) = self.take_call() {
             self.out.push_back(Effect::Abandon { op: call.op });
             self.record_reply(Some(call), StopReason::Aborted, Usage::default(), None);

@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use super::config::RunConfig;
 use super::effect::Effect;
 use super::state::{KeptGoing, LastTurn, LoopState, Repetition, TurnState};
-use crate::config::ContextConfig;
-use crate::event::{LimitKind, MessageRef, QueueKind};
+use crate::context::TrackerState;
+use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
@@ -41,6 +42,11 @@ pub struct LoopSnapshot {
     usage: Usage,
     repetition: Repetition,
     refused_compactions: u32,
+    tracker: Option<TrackerState>,
+    #[serde(default)]
+    warned: bool,
+    #[serde(default)]
+    full: Option<Box<ContextFull>>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -101,17 +107,16 @@ impl LoopState {
             usage: self.usage,
             repetition: self.repetition,
             refused_compactions: self.refused_compactions,
+            tracker: self.tracker.as_ref().map(|tracker| tracker.state().clone()),
+            warned: self.warned,
+            full: self.full.clone(),
             active,
             last_seen,
         }
     }
 
     /// A loop as it was when its snapshot was made.
-    pub(super) fn restored(
-        saved: &LoopSnapshot,
-        conversation: &[SharedMessage],
-        context: Option<ContextConfig>,
-    ) -> Self {
+    pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
         let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
         let known: std::collections::HashMap<MessageId, &SharedMessage> =
             conversation.iter().map(|message| (message.id(), message)).collect();
@@ -119,7 +124,7 @@ impl LoopState {
             Some(message) => MessageRef::resolved(SharedMessage::clone(message)),
             None => MessageRef::unresolved(*id),
         };
-        let mut state = Self::new(transcript, context);
+        let mut state = Self::new(transcript);
         state.started = true;
         state.rejection.clone_from(&saved.rejection);
         state.limit = saved.limit;
@@ -141,6 +146,12 @@ impl LoopState {
         state.usage = saved.usage;
         state.repetition = saved.repetition;
         state.refused_compactions = saved.refused_compactions;
+        state.track(config);
+        if let (Some(tracker), Some(saved)) = (&mut state.tracker, &saved.tracker) {
+            tracker.restore(saved.clone());
+        }
+        state.warned = saved.warned;
+        state.full.clone_from(&saved.full);
         state.set_clock(saved.active, saved.last_seen);
         state
     }

@@ -11,14 +11,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::ContextConfig;
+use super::config::RunConfig;
 use crate::content::{Content, ToolCall};
 use crate::context::{ContextTracker, Told};
 use crate::event::{
-    AgentEvent, CompactionCause, EventRecord, LimitKind, MessageRef, QueueKind, Recorded, RunOutcome,
+    AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, Recorded,
+    RunOutcome,
 };
 use crate::id::{MessageId, RequestId, ToolCallId};
-use crate::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
+use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
@@ -39,7 +40,8 @@ pub(super) struct LoopState {
     /// Why a hook wants it to end.
     pub(super) halted: Option<String>,
     pub(super) transcript: Transcript,
-    pub(super) tracker: ContextTracker,
+    /// How full the window is, when somebody wants to know.
+    pub(super) tracker: Option<Box<ContextTracker>>,
     /// What the runtime told the model and is still in the conversation.
     pub(super) told: Told,
     pub(super) produced: Vec<MessageRef>,
@@ -53,8 +55,11 @@ pub(super) struct LoopState {
     pub(super) usage: Usage,
     pub(super) repetition: Repetition,
     pub(super) refused_compactions: u32,
+    /// People were warned that the window fills up, and no room was made since.
+    pub(super) warned: bool,
+    /// Why the conversation does not fit.
+    pub(super) full: Option<Box<ContextFull>>,
     pub(super) kept_going: KeptGoing,
-    context: Option<ContextConfig>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -118,7 +123,7 @@ pub(super) struct KeptGoing {
 }
 
 impl LoopState {
-    pub(super) fn new(transcript: Transcript, context: Option<ContextConfig>) -> Self {
+    pub(super) fn new(transcript: Transcript) -> Self {
         Self {
             started: false,
             ended: None,
@@ -127,7 +132,7 @@ impl LoopState {
             aborted: false,
             halted: None,
             transcript,
-            tracker: ContextTracker::default(),
+            tracker: None,
             told: Told::default(),
             produced: Vec::new(),
             tip: None,
@@ -139,19 +144,20 @@ impl LoopState {
             usage: Usage::default(),
             repetition: Repetition::default(),
             refused_compactions: 0,
+            warned: false,
+            full: None,
             kept_going: KeptGoing::default(),
-            context,
             active: Duration::ZERO,
             last_seen: None,
         }
     }
 
     /// Starts counting tokens. Looks at the whole conversation, once, and only when somebody wants to know.
-    pub(super) fn track(&mut self, context: Option<&ContextConfig>) {
-        self.context = context.cloned();
-        if context.is_some() {
-            self.tracker = ContextTracker::of(&self.transcript.window(), context);
-        }
+    pub(super) fn track(&mut self, config: &RunConfig) {
+        self.tracker = config.tracker().map(|mut tracker| {
+            tracker.read(&self.transcript.window());
+            Box::new(tracker)
+        });
     }
 
     /// Starts keeping what was told. Looks at the whole conversation, once, and only when somebody tells something.
@@ -252,19 +258,37 @@ impl LoopState {
                     self.transcript = transcript;
                     self.unresolve_compacted();
                     self.read_notes();
-                    if self.context.is_some() {
-                        self.tracker = ContextTracker::of(&self.transcript.window(), self.context.as_ref());
+                    if let Some(tracker) = &mut self.tracker {
+                        tracker.compacted(&self.transcript.window());
                     }
                 }
                 self.refused_compactions = 0;
+                self.warned = false;
                 self.count_overflow(*cause);
             }
+            AgentEvent::ModelFallback { to, .. } => self.ask(Some(to)),
+            // Going on begins with the configured model again.
+            AgentEvent::LoopRecovered { .. } => self.ask(None),
+            AgentEvent::CompactionWarning { .. } => self.warned = true,
+            AgentEvent::ContextFull(full) => self.full = Some(full.clone()),
             AgentEvent::CompactionRefused { cause, usage, .. } => {
                 self.usage += *usage;
                 self.refused_compactions += 1;
                 self.count_overflow(*cause);
             }
             _ => {}
+        }
+    }
+
+    fn count(&mut self, message: &AgentMessage) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.add(message);
+        }
+    }
+
+    fn ask(&mut self, model: Option<&str>) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.ask(model);
         }
     }
 
@@ -313,9 +337,7 @@ impl LoopState {
         } else if let Some(result) = message.as_tool_result() {
             self.apply_result(&message, result);
         } else {
-            if self.context.is_some() {
-                self.tracker.add(&message);
-            }
+            self.count(&message);
             self.told.add(&message);
             // What does not fit a transcript (a journal written by hand) stays out of it.
             let _ = match message.as_user() {
@@ -327,10 +349,7 @@ impl LoopState {
 
     fn apply_reply(&mut self, message: &SharedMessage, assistant: &AssistantMessage) {
         self.usage += assistant.usage;
-        if self.context.is_some() {
-            self.tracker.add(message);
-            self.tracker.report(&assistant.usage);
-        }
+        self.count(message);
         let Some(turn) = &mut self.turn else { return };
         if turn.reply.is_some() {
             return;
@@ -347,9 +366,7 @@ impl LoopState {
     }
 
     fn apply_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
-        if self.context.is_some() {
-            self.tracker.add(message);
-        }
+        self.count(message);
         let Some(call) = self.call_mut(&result.tool_call_id).filter(|call| call.result.is_none()) else {
             return;
         };

@@ -46,9 +46,14 @@ impl Run {
         self.tell(Moment::Stop { continued: self.state.kept_going.count > 0, last_message });
     }
 
-    pub(super) fn tell_compacted(&mut self, cause: CompactionCause, edits: &[CompactionEdit]) {
+    /// Whether hooks want to be told that room was made.
+    pub(super) fn tells_compacted(&self) -> bool {
         let wanted = [MomentKind::PostCompact, MomentKind::SessionStart];
-        if !wanted.iter().any(|kind| self.config.moments.contains(kind)) {
+        wanted.iter().any(|kind| self.config.moments.contains(kind))
+    }
+
+    pub(super) fn tell_compacted(&mut self, cause: CompactionCause, edits: &[CompactionEdit]) {
+        if !self.tells_compacted() {
             return;
         }
         let summary = |edit: &CompactionEdit| match edit {

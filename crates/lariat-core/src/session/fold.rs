@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::event::{AgentEvent, CompactionEdit, Event, LoopStart, QueueKind};
-use crate::id::{LoopId, MessageId};
+use crate::id::{EventId, LoopId, MessageId};
 use crate::message::SharedMessage;
 use crate::run::LoopSnapshot;
 use crate::session::{SessionMemory, SessionSnapshot};
@@ -22,6 +22,12 @@ pub struct SessionFold {
     queued: HashMap<MessageId, (QueueKind, SharedMessage)>,
     queue_order: Vec<MessageId>,
     removed: HashSet<MessageId>,
+    /// Compactions between loops, by the last message before them.
+    between: HashMap<MessageId, Vec<Overlay>>,
+    /// Compactions that were taken back.
+    undone: HashSet<EventId>,
+    /// Compactions this fold has seen.
+    compactions: HashSet<EventId>,
     memory: SessionMemory,
     /// It began with a snapshot.
     snapshot: bool,
@@ -44,8 +50,11 @@ struct Segment {
 #[derive(Debug)]
 enum Step {
     Message(SharedMessage),
-    Overlay(Arc<Vec<CompactionEdit>>),
+    Overlay(Overlay),
 }
+
+/// A compaction, under the id of the event that recorded it.
+type Overlay = (EventId, Arc<Vec<CompactionEdit>>);
 
 impl SessionFold {
     /// Folds a journal, or any prefix of one.
@@ -148,9 +157,17 @@ impl SessionFold {
                 self.removed.insert(*message_id);
             }
             AgentEvent::Compaction { edits, .. } => {
+                let overlay = (record.id, Arc::clone(edits));
+                self.compactions.insert(record.id);
                 if let Some(segment) = segment.and_then(|at| self.segments.get_mut(at)) {
-                    segment.steps.push(Step::Overlay(Arc::clone(edits)));
+                    segment.steps.push(Step::Overlay(overlay));
+                } else if let Some(tip) = self.tip().filter(|_| record.loop_id.is_none()) {
+                    self.between.entry(tip).or_default().push(overlay);
                 }
+            }
+            AgentEvent::CompactionUndone { compaction } => {
+                self.lacks_history |= self.snapshot && !self.compactions.contains(compaction);
+                self.undone.insert(*compaction);
             }
             _ => {}
         }
@@ -203,10 +220,8 @@ impl SessionFold {
         self.segments.iter().rev().find_map(tip).flatten()
     }
 
-    /// The conversation up to and including a message, as a model may see it, and what had to be repaired in it.
-    /// An exchange is never cut: with a reply or one of its results come all of its results. So do compactions that
-    /// were made before the next message came.
-    pub fn conversation(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>) {
+    /// The segments that a conversation goes through, each with the last message of it that counts.
+    fn path(&self, tip: Option<MessageId>) -> Vec<(&Segment, MessageId)> {
         let mut path = Vec::new();
         let mut visited = HashSet::new();
         let mut next = tip;
@@ -217,22 +232,47 @@ impl SessionFold {
             path.push((segment, id));
             next = segment.base;
         }
-        let mut repairer = Repairer::default();
-        for (segment, until) in path.into_iter().rev() {
+        path.reverse();
+        path
+    }
+
+    /// The conversation up to and including a message, as a model may see it, and what had to be repaired in it.
+    /// An exchange is never cut: with a reply or one of its results come all of its results. So do compactions that
+    /// were made before the next message came, unless they were taken back.
+    pub fn conversation(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>) {
+        let (transcript, repairs, _) = self.told(tip);
+        (transcript, repairs)
+    }
+
+    /// The newest compaction of the conversation up to a message that was not taken back.
+    pub fn last_compaction(&self, tip: Option<MessageId>) -> Option<EventId> {
+        self.told(tip).2
+    }
+
+    fn told(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>, Option<EventId>) {
+        let (mut repairer, mut newest) = (Repairer::default(), None);
+        let mut lay = |repairer: &mut Repairer, (id, edits): &Overlay| {
+            if self.undone.contains(id) {
+                return;
+            }
+            let transcript = repairer.settled();
+            if let Ok(overlaid) = transcript.overlaid(edits) {
+                *transcript = overlaid;
+                newest = Some(*id);
+            }
+        };
+        for (segment, until) in self.path(tip) {
             for step in segment.up_to(until) {
                 match step {
                     Step::Message(message) if self.removed.contains(&message.id()) => {}
                     Step::Message(message) => repairer.push(Arc::clone(message)),
-                    Step::Overlay(edits) => {
-                        let transcript = repairer.settled();
-                        if let Ok(overlaid) = transcript.overlaid(edits) {
-                            *transcript = overlaid;
-                        }
-                    }
+                    Step::Overlay(overlay) => lay(&mut repairer, overlay),
                 }
             }
+            self.between.get(&until).into_iter().flatten().for_each(|overlay| lay(&mut repairer, overlay));
         }
-        repairer.finish()
+        let (transcript, repairs) = repairer.finish();
+        (transcript, repairs, newest)
     }
 }
 

@@ -127,7 +127,7 @@ impl From<&RunOutcome> for LoopStatus {
             RunOutcome::Completed => Self::Completed,
             RunOutcome::Rejected => Self::Rejected,
             RunOutcome::LimitReached { .. } | RunOutcome::Repetition => Self::Limited,
-            RunOutcome::Failed { .. } => Self::Failed,
+            RunOutcome::Failed { .. } | RunOutcome::ContextFull(_) => Self::Failed,
             RunOutcome::Aborted | RunOutcome::StoppedByHook => Self::Aborted,
         }
     }

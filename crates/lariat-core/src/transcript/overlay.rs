@@ -1,7 +1,7 @@
 //! Laying compaction over a transcript.
 //!
-//! Owns what each edit does and the refusal of overlays that would break the conversation. The journal keeps every
-//! message; only the model's view changes.
+//! Owns what each edit does and the refusal of overlays that would break the conversation or touch what must stay. The
+//! journal keeps every message; only the model's view changes.
 
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ pub enum OverlayError {
     /// It names a message that is not in the conversation.
     #[error("message {0} is not in the conversation")]
     UnknownMessage(MessageId),
+    /// It touches a message that must stay as it is: a person's words, a pinned one, the head or the recent tail.
+    #[error("message {0} must stay as it is")]
+    Verbatim(MessageId),
     /// The rest would not be a valid conversation, for example because a call lost its result.
     #[error("the overlay would leave an invalid conversation")]
     Invalid,
@@ -29,9 +32,21 @@ impl Transcript {
     /// # Errors
     /// When an edit names an unknown message or the result would not be valid.
     pub fn overlaid(&self, edits: &[CompactionEdit]) -> Result<Self, OverlayError> {
+        self.overlaid_keeping(edits, |_| false)
+    }
+
+    /// The same, for edits that nobody has accepted yet.
+    ///
+    /// # Errors
+    /// Also when an edit touches a message that must stay as it is.
+    pub fn overlaid_keeping(
+        &self,
+        edits: &[CompactionEdit],
+        stays: impl Fn(MessageId) -> bool,
+    ) -> Result<Self, OverlayError> {
         let mut messages: Vec<SharedMessage> = self.list.iter().cloned().collect();
         for edit in edits {
-            apply(&mut messages, edit)?;
+            apply(&mut messages, edit, &stays)?;
         }
         let (mut transcript, repairs) = Self::repaired(messages);
         // Ids stay taken: a model that counts its calls anew after a compaction must not reuse one (seen in the wild).
@@ -44,35 +59,66 @@ impl Transcript {
     }
 }
 
-fn apply(messages: &mut Vec<SharedMessage>, edit: &CompactionEdit) -> Result<(), OverlayError> {
-    let position = |id: &MessageId, messages: &[SharedMessage]| {
-        messages.iter().position(|message| message.id() == *id).ok_or(OverlayError::UnknownMessage(*id))
-    };
+/// Whether a message must stay as it is.
+type Stays<'a> = &'a dyn Fn(MessageId) -> bool;
+
+fn apply(
+    messages: &mut Vec<SharedMessage>,
+    edit: &CompactionEdit,
+    stays: Stays<'_>,
+) -> Result<(), OverlayError> {
     match edit {
         CompactionEdit::ClearToolOutput { message } => {
-            let at = position(message, messages)?;
-            if messages.get(at).is_none_or(|message| message.as_tool_result().is_none()) {
-                return Err(OverlayError::Invalid);
+            let named = |other: &&mut SharedMessage| other.id() == *message;
+            let mut found = messages.iter_mut().filter(named).peekable();
+            if found.peek().is_none() {
+                return Err(OverlayError::UnknownMessage(*message));
             }
-            let note = format!("[Output cleared to save context. Recall it by id {message}.]");
-            if let Some(slot) = messages.get_mut(at) {
-                *slot = with_content(slot, vec![Content::text(note)]);
-            }
+            let result = found.find(|other| other.as_tool_result().is_some());
+            let slot = result.ok_or(OverlayError::Invalid)?;
+            free(slot, stays)?;
+            *slot = with_content(slot, vec![Content::text(cleared_note(slot))]);
         }
         CompactionEdit::Summarise { first, last, summary } => {
-            let (from, to) = (position(first, messages)?, position(last, messages)?);
-            if from > to || summary.as_user().is_none() {
+            if summary.as_user().is_none() {
                 return Err(OverlayError::Invalid);
             }
-            messages.splice(from..=to, [Arc::clone(summary)]);
+            let range = range(messages, first, last, stays)?;
+            messages.splice(range, [Arc::clone(summary)]);
         }
         CompactionEdit::Drop { first, last } => {
-            let (from, to) = (position(first, messages)?, position(last, messages)?);
-            if from > to {
-                return Err(OverlayError::Invalid);
-            }
-            messages.drain(from..=to);
+            let range = range(messages, first, last, stays)?;
+            messages.drain(range);
         }
     }
     Ok(())
+}
+
+/// The places of a range that may go. Made-up results share the id of their reply, so the last is looked for from the end.
+fn range(
+    messages: &[SharedMessage],
+    first: &MessageId,
+    last: &MessageId,
+    stays: Stays<'_>,
+) -> Result<std::ops::RangeInclusive<usize>, OverlayError> {
+    let from = messages.iter().position(|message| message.id() == *first);
+    let to = messages.iter().rposition(|message| message.id() == *last);
+    let from = from.ok_or(OverlayError::UnknownMessage(*first))?;
+    let to = to.ok_or(OverlayError::UnknownMessage(*last))?;
+    let going = messages.get(from..=to).filter(|going| !going.is_empty()).ok_or(OverlayError::Invalid)?;
+    going.iter().try_for_each(|message| free(message, stays))?;
+    Ok(from..=to)
+}
+
+fn free(message: &SharedMessage, stays: Stays<'_>) -> Result<(), OverlayError> {
+    if stays(message.id()) { Err(OverlayError::Verbatim(message.id())) } else { Ok(()) }
+}
+
+/// What stands for the output of a tool.
+fn cleared_note(message: &SharedMessage) -> String {
+    let texts =
+        message.as_llm().into_iter().flat_map(|message| message.content()).filter_map(Content::as_text);
+    let lines: usize = texts.map(|text| text.lines().count()).sum();
+    let id = message.id().short();
+    format!("[Output cleared to save context ({lines} lines). Read it with `recall` and the id `{id}`.]")
 }

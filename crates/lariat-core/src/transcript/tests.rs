@@ -464,7 +464,7 @@ fn each_edit_does_what_it_says() {
     assert_eq!(ids(std::slice::from_ref(&clear)), [1, 2, 3, 4, 5, 6].map(id));
     let cleared = transcript.overlaid(std::slice::from_ref(&clear)).unwrap();
     let text = cleared.window().iter().nth(2).unwrap().as_llm().unwrap().text();
-    assert!(text.contains(&id(3).to_string()) && !text.contains("output 3"), "recallable by id: {text}");
+    assert!(text.contains(&id(3).short()) && !text.contains("output 3"), "recallable by id: {text}");
 
     let drop = CompactionEdit::Drop { first: id(2), last: id(4) };
     assert_eq!(ids(std::slice::from_ref(&drop)), [1, 5, 6].map(id));

@@ -30,7 +30,7 @@ use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
 const FAILURE_LIMIT: usize = 64 * 1024;
 /// Time to read such an answer: its status has said the most important already, and not every body ends.
 const FAILURE_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes read of a list of models.
+/// Bytes read of a list of models, or of a count.
 const LIST_LIMIT: usize = 16 * 1024 * 1024;
 
 /// A reply in the making, as a stream of events.
@@ -243,24 +243,46 @@ pub(crate) async fn list(
     let outgoing = provider.protocol.list_request(model);
     let nothing =
         || ProviderError::Other(format!("{} has no list of models", provider.protocol.api()).into());
-    let outgoing = outgoing.ok_or_else(nothing)?;
+    let list = ask(provider, outgoing.ok_or_else(nothing)?, model, "list").await?;
+    provider.protocol.listed(&list)
+}
+
+/// The tokens that a request would take, where the service can be asked.
+pub(crate) async fn count(
+    provider: &HttpProvider,
+    request: &StreamConfig,
+) -> Result<Option<u64>, ProviderError> {
+    let Some(outgoing) = provider.protocol.count_request(request)? else { return Ok(None) };
+    let answer = ask(provider, outgoing, &request.model_config, "count").await?;
+    provider.protocol.counted(&answer).map(Some)
+}
+
+/// A question that is answered in one piece, within the time that a stream has for its first byte.
+async fn ask(
+    provider: &HttpProvider,
+    outgoing: Outgoing,
+    model: &ModelConfig,
+    what: &str,
+) -> Result<BytesMut, ProviderError> {
     let mut redactor = Redactor::default();
-    let listed = async {
+    let asked = async {
         let request = authorised(provider, outgoing, model, &mut redactor).await?;
         let incoming = provider.transport.send(request).await?;
         if incoming.status / 100 != 2 {
             return Err(refusal(provider.protocol, incoming, &*provider.clock).await);
         }
-        let mut list = BytesMut::new();
-        read(incoming.body, LIST_LIMIT, &mut list).await;
-        provider.protocol.listed(&list)
+        let mut answer = BytesMut::new();
+        read(incoming.body, LIST_LIMIT, &mut answer).await;
+        Ok(answer)
     };
     let late = provider.clock.sleep_until(provider.clock.now().after(provider.deadlines.first_byte));
-    let listed = match futures_util::future::select(Box::pin(listed), late).await {
-        futures_util::future::Either::Left((listed, _)) => listed,
-        futures_util::future::Either::Right(_) => Err(ProviderError::Network("no list came in time".into())),
+    let asked = match futures_util::future::select(Box::pin(asked), late).await {
+        futures_util::future::Either::Left((asked, _)) => asked,
+        futures_util::future::Either::Right(_) => {
+            Err(ProviderError::Network(format!("no {what} came in time").into()))
+        }
     };
-    listed.map_err(|error| redactor.error(error))
+    asked.map_err(|error| redactor.error(error))
 }
 
 #[cfg(test)]

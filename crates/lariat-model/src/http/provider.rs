@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::Clock;
 use lariat_core::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, StreamProvider};
@@ -74,6 +75,13 @@ impl StreamProvider for HttpProvider {
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
         Box::pin(exchange::Exchange::new(self.clone(), request, &cancel))
+    }
+
+    fn count_tokens<'a>(
+        &'a self,
+        request: StreamConfig,
+    ) -> BoxFuture<'a, Result<Option<u64>, ProviderError>> {
+        Box::pin(async move { exchange::count(self, &request).await })
     }
 }
 

@@ -44,6 +44,24 @@ pub trait Protocol: Send + Sync + 'static {
     /// # Errors
     /// When the body is not what the protocol says.
     fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError>;
+
+    /// The HTTP request that asks how many tokens a model request would take; `None` where the service cannot be asked.
+    ///
+    /// # Errors
+    /// As for [`Protocol::request`].
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// The tokens in an answer to [`Protocol::count_request`].
+    ///
+    /// # Errors
+    /// When the body is not what the protocol says.
+    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        let _ = body;
+        Err(ProviderError::Other(format!("{} has no count of tokens", self.api()).into()))
+    }
 }
 
 /// The built-in protocols, by the names that `ModelConfig::api` holds.

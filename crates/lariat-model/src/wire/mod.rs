@@ -7,6 +7,7 @@
 
 mod body;
 mod call_ids;
+pub(crate) mod counting;
 mod decoder;
 mod failure;
 pub mod frames;

@@ -3,3 +3,5 @@
 // `cfg(test)` tells the lints that helpers of tests may unwrap.
 #[cfg(test)]
 mod cassettes;
+#[cfg(test)]
+mod counting;

@@ -7,7 +7,7 @@ use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
-use lariat_core::context::{CompactionStrategy, ContextSource, TieredCompaction};
+use lariat_core::context::{CompactionStrategy, ContextSource, TokenCounter};
 use lariat_core::event::{AgentEvent, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
@@ -23,9 +23,12 @@ use lariat_guard::redact::Redactor;
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
+use super::launch::Watchers;
+use crate::compaction::{Recall, Summarising};
 use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
+use crate::observe::Observer;
 use crate::prompt::{
     BaseSection, FailureEvidence, ModeNotes, Notes, Place, Recitation, Section, SectionSource, Sections,
 };
@@ -47,7 +50,8 @@ pub struct AgentBuilder {
     filters: Vec<Arc<dyn InputFilter>>,
     sections: Sections,
     notes: Notes,
-    compaction: Arc<dyn CompactionStrategy>,
+    compaction: Option<Arc<dyn CompactionStrategy>>,
+    compaction_model: Option<ModelConfig>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn EntropySource>,
     store: Option<Arc<dyn SessionStore>>,
@@ -58,8 +62,11 @@ pub struct AgentBuilder {
     session_id: Option<SessionId>,
     config_id: Option<String>,
     callback: Option<Callback>,
+    observers: Vec<Arc<dyn Observer>>,
     broadcast: Option<usize>,
     standard: bool,
+    #[cfg(feature = "typed")]
+    answer_retries: u32,
 }
 
 impl Default for AgentBuilder {
@@ -77,7 +84,8 @@ impl Default for AgentBuilder {
             filters: Vec::new(),
             sections: Sections::default(),
             notes: Notes::default(),
-            compaction: Arc::new(TieredCompaction),
+            compaction: None,
+            compaction_model: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::new()),
             store: None,
@@ -88,8 +96,11 @@ impl Default for AgentBuilder {
             session_id: None,
             config_id: None,
             callback: None,
+            observers: Vec::new(),
             broadcast: None,
             standard: false,
+            #[cfg(feature = "typed")]
+            answer_retries: crate::typed::ANSWER_RETRIES,
         }
     }
 }
@@ -236,15 +247,29 @@ impl AgentBuilder {
         self
     }
 
+    /// Counts the tokens of what is new in the conversation. The default looks at kinds of characters; `lariat-model` has
+    /// a real tokenizer behind its feature `tokenizer`. Either is corrected by what the service reports.
+    pub fn token_counter(mut self, counter: impl TokenCounter + 'static) -> Self {
+        self.run.counter = Arc::new(counter);
+        self
+    }
+
     /// Adds somebody who knows what the model should be told between its replies: memory files, facts, the open plan.
     pub fn context_source(mut self, source: impl ContextSource + 'static) -> Self {
         self.notes.add(source);
         self
     }
 
-    /// How room is made in the window.
+    /// How room is made in the window. The default clears old tool output first, then asks a model to summarise old
+    /// turns, and drops them where that fails or there is no time.
     pub fn compaction(mut self, strategy: impl CompactionStrategy + 'static) -> Self {
-        self.compaction = Arc::new(strategy);
+        self.compaction = Some(Arc::new(strategy));
+        self
+    }
+
+    /// Who summarises old turns, for example a cheaper model. The default is the agent's own model.
+    pub fn compaction_model(mut self, model: ModelConfig) -> Self {
+        self.compaction_model = Some(model);
         self
     }
 
@@ -326,6 +351,20 @@ impl AgentBuilder {
         self
     }
 
+    /// Shows every event of every run to an observer: a trace file, an exporter. Observers may be shared by agents.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// How often a model is told what is wrong with an answer that does not have its form, and asked again
+    /// ([`Agent::run_typed`]). The default is 2.
+    #[cfg(feature = "typed")]
+    pub const fn answer_retries(mut self, retries: u32) -> Self {
+        self.answer_retries = retries;
+        self
+    }
+
     /// Lets any number of consumers [`Agent::subscribe`], each with room for this many waiting events.
     pub const fn enable_broadcast(mut self, capacity: usize) -> Self {
         self.broadcast = Some(capacity);
@@ -369,9 +408,18 @@ impl AgentBuilder {
             sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
             sections.add_all(self.sections);
         }
-        let redactor = redactor(&self.request, &self.secrets);
+        let model = self.model.ok_or(BuildError::NoModel)?;
+        let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
+        if self.run.context.is_some() && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
+            self.tools.push(Arc::new(Recall));
+        }
+        let compaction = self.compaction.unwrap_or_else(|| {
+            let summariser =
+                self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
+            Arc::new(Summarising::new(Arc::clone(&model), summariser))
+        });
         let ports = Ports {
-            model: self.model.ok_or(BuildError::NoModel)?,
+            model,
             request: self.request,
             tools: ToolSet::new(self.tools),
             policy: self.policy,
@@ -381,7 +429,7 @@ impl AgentBuilder {
             filters: self.filters,
             sections: (!sections.is_empty()).then(|| Arc::new(sections)),
             notes: (!self.notes.is_empty()).then(|| Arc::new(self.notes) as Arc<dyn ContextSource>),
-            compaction: self.compaction,
+            compaction,
             clock: self.clock,
             entropy: self.entropy,
             tool_grace: self.tool_grace,
@@ -392,15 +440,22 @@ impl AgentBuilder {
             journal: self.journal,
             agent_id: self.agent_id,
             session_id: self.session_id,
-            callback: self.callback,
+            watchers: Watchers { callback: self.callback, observers: self.observers.into() },
             broadcast: self.broadcast,
+            #[cfg(feature = "typed")]
+            answer_retries: self.answer_retries,
         }))
     }
 }
 
 /// Knows the keys, headers and secret parts of addresses of every model besides the given secrets.
-fn redactor(request: &RequestTemplate, secrets: &[(String, ApiKey)]) -> Redactor {
-    let models = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+fn redactor(
+    request: &RequestTemplate,
+    summariser: Option<&ModelConfig>,
+    secrets: &[(String, ApiKey)],
+) -> Redactor {
+    let own = || std::iter::once(&request.model_config).chain(&request.fallbacks);
+    let models = || own().map(|model| &**model).chain(summariser);
     let keys = models().filter_map(|model| Some(("API key".to_owned(), model.api_key.expose()?)));
     let headers = models().flat_map(|model| &model.headers);
     let headers = headers.map(|(name, value)| (format!("header {name}"), value.as_str()));

@@ -89,10 +89,10 @@ pub struct AgentContext {
     pub spawned_by: Option<SpawnRef>,
     /// Application-defined, recorded with the next loop.
     pub metadata: Option<serde_json::Value>,
-    journal: Arc<Journal>,
-    transcript: Transcript,
+    pub(super) journal: Arc<Journal>,
+    pub(super) transcript: Transcript,
     base: Option<MessageId>,
-    unrecorded: Vec<SharedMessage>,
+    pub(super) unrecorded: Vec<SharedMessage>,
     /// Journaled by an earlier loop and never injected.
     queued: VecDeque<(QueueKind, SharedMessage)>,
     /// Not journaled yet.
@@ -100,7 +100,7 @@ pub struct AgentContext {
     loops: u64,
     last_loop_id: Option<LoopId>,
     /// What the session remembers besides its conversation.
-    memory: SessionMemory,
+    pub(super) memory: SessionMemory,
     /// The policy knows the answers among that.
     told: bool,
     /// The journal may hold more than this: it is read before the next loop.
@@ -215,7 +215,7 @@ impl AgentContext {
     }
 
     /// Reads the journal if somebody else may have written to it.
-    async fn refresh(&mut self) -> Result<(), BeginError> {
+    pub(super) async fn refresh(&mut self) -> Result<(), BeginError> {
         self.journal.open().await?;
         if !self.stale {
             return Ok(());
@@ -327,7 +327,7 @@ impl AgentContext {
         start.metadata = self.metadata.take();
         start.config = Some(config.snapshot());
         let transcript = std::mem::take(&mut self.transcript);
-        let mut run = Run::new(Arc::clone(&config.run), start, self.loops, transcript, prompts)?;
+        let mut run = Run::new(self.run_config(config), start, self.loops, transcript, prompts)?;
         run.remember(self.memory.clone());
         for (queue, message) in self.queued.drain(..) {
             run.carry_over(queue, message);
@@ -336,7 +336,7 @@ impl AgentContext {
         Ok(run)
     }
 
-    async fn record_imports(&mut self, config: &AgentLoopConfig) -> Result<(), StoreError> {
+    pub(super) async fn record_imports(&mut self, config: &AgentLoopConfig) -> Result<(), StoreError> {
         if self.unrecorded.is_empty() {
             return Ok(());
         }
@@ -354,11 +354,16 @@ impl AgentContext {
         event: AgentEvent,
     ) -> Result<(), BeginError> {
         self.refresh().await?;
-        Ok(self.record(config, event).await?)
+        self.record(config, event).await?;
+        Ok(())
     }
 
     /// Journals an event that belongs to no loop.
-    async fn record(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> Result<(), StoreError> {
+    pub(super) async fn record(
+        &mut self,
+        config: &AgentLoopConfig,
+        event: AgentEvent,
+    ) -> Result<EventId, StoreError> {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
@@ -371,11 +376,16 @@ impl AgentContext {
             loop_id: None,
             event,
         };
-        let never = CancellationToken::new();
+        let (never, id) = (CancellationToken::new(), record.id);
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);
         }
-        Ok(())
+        Ok(id)
+    }
+
+    /// Keeps what hooks said for the next prompt.
+    pub(super) fn remark(&mut self, remarks: Vec<String>) {
+        self.greeting.remarks.extend(remarks);
     }
 
     /// The changes that wait for a decision, as the journal tells them.
@@ -394,7 +404,7 @@ impl AgentContext {
         if approved.is_empty() && rejected.is_empty() {
             return Ok(());
         }
-        self.record(config, AgentEvent::PlanDecided { approved, rejected }).await
+        self.record(config, AgentEvent::PlanDecided { approved, rejected }).await.map(drop)
     }
 
     /// Takes back what a run left.

@@ -32,6 +32,9 @@ pub enum AgentError {
     /// carried out: look at the plan again.
     #[error("the plan changed since it was shown; nothing was carried out")]
     PlanChanged,
+    /// Room was not made, for this reason. The conversation is as it was.
+    #[error("the conversation was not compacted: {0}")]
+    NotCompacted(String),
     /// What should be restored is not a list of messages.
     #[error("not a list of messages: {0}")]
     Messages(#[from] serde_json::Error),

@@ -4,13 +4,14 @@
 //! same agent. Invariant: at most one run has the context at a time.
 
 mod about;
+mod room;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_core::event::{ContinuationKind, Event, QueueKind};
+use lariat_core::event::{ContinuationKind, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionDecision;
@@ -20,54 +21,56 @@ use lariat_core::time::Timestamp;
 use lariat_core::transcript::Window;
 use uuid::Uuid;
 
-use super::builder::{AgentBuilder, Callback};
+use super::builder::AgentBuilder;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::farewell::Farewell;
-use super::loops;
+use super::launch::{Task, Watchers};
 use super::output::AgentOutput;
-use super::plan::{self, Plan, PlanDecision};
-use super::pump::{EventSender, Over, pump};
+use super::plan::{Plan, PlanDecision};
+use super::pump::{EventSender, Over};
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
-use crate::observe::{DEFAULT_CAPACITY, Subscription};
+use crate::observe::Subscription;
 use crate::prompt::PromptSlot;
 
 /// An agent with a session. Made by [`Agent::builder`].
 #[derive(Clone)]
 pub struct Agent {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
-struct Shared {
-    config: AgentLoopConfig,
+pub(super) struct Shared {
+    pub(super) config: AgentLoopConfig,
     store: Arc<dyn SessionStore>,
     journal_config: JournalConfig,
     agent_id: AgentId,
-    callback: Option<Callback>,
+    pub(super) watchers: Watchers,
     broadcast: Option<usize>,
+    #[cfg(feature = "typed")]
+    pub(super) answer_retries: u32,
     state: Mutex<State>,
 }
 
-struct State {
+pub(super) struct State {
     /// `None` while a run has it.
-    context: Option<AgentContext>,
-    journal: Arc<Journal>,
+    pub(super) context: Option<AgentContext>,
+    pub(super) journal: Arc<Journal>,
     /// The session's own system prompt, once it is known.
-    prompt: PromptSlot,
-    running: Option<Running>,
-    waiting: VecDeque<(QueueKind, AgentMessage)>,
+    pub(super) prompt: PromptSlot,
+    pub(super) running: Option<Running>,
+    pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
     /// The conversation as it was before the run.
-    snapshot: Window,
-    last_active_at: Option<Timestamp>,
+    pub(super) snapshot: Window,
+    pub(super) last_active_at: Option<Timestamp>,
     /// A run of the session began, and its end was not told.
-    begun: bool,
+    pub(super) begun: bool,
 }
 
-struct Running {
-    link: Arc<Link>,
-    cancel: CancellationToken,
-    over: Over,
+pub(super) struct Running {
+    pub(super) link: Arc<Link>,
+    pub(super) cancel: CancellationToken,
+    pub(super) over: Over,
 }
 
 impl Shared {
@@ -94,16 +97,10 @@ pub(super) struct Parts {
     pub(super) journal: JournalConfig,
     pub(super) agent_id: Option<AgentId>,
     pub(super) session_id: Option<SessionId>,
-    pub(super) callback: Option<Callback>,
+    pub(super) watchers: Watchers,
     pub(super) broadcast: Option<usize>,
-}
-
-/// What a run is asked to do.
-enum Task {
-    Prompt(Vec<AgentMessage>),
-    Continue(ContinuationKind),
-    Recover,
-    Plan(PlanDecision),
+    #[cfg(feature = "typed")]
+    pub(super) answer_retries: u32,
 }
 
 impl Agent {
@@ -140,14 +137,16 @@ impl Agent {
                 store: parts.store,
                 journal_config: parts.journal,
                 agent_id,
-                callback: parts.callback,
+                watchers: parts.watchers,
                 broadcast: parts.broadcast,
+                #[cfg(feature = "typed")]
+                answer_retries: parts.answer_retries,
                 state: Mutex::new(state),
             }),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -423,7 +422,7 @@ impl Agent {
     /// When the agent is running, or its journal cannot be read.
     pub async fn plan(&self) -> Result<Plan, AgentError> {
         let ports = Arc::clone(&self.shared.config.ports);
-        self.borrow(async |context| Ok(Plan::review(context.plan().await?, &ports).await)).await
+        self.borrow(async |context, _| Ok(Plan::review(context.plan().await?, &ports).await)).await
     }
 
     /// Records what was decided about a plan, carries out what was approved, in order, and lets the model go on from
@@ -447,166 +446,11 @@ impl Agent {
     /// When the agent is running, or its journal cannot be written.
     pub async fn drop_plan(&self) -> Result<(), AgentError> {
         let config = &self.shared.config;
-        self.borrow(async |context| {
+        self.borrow(async |context, _| {
             let queued = context.plan().await?.iter().map(|change| change.call.id.clone()).collect();
             Ok(context.decide(config, Vec::new(), queued).await?)
         })
         .await
-    }
-
-    // Running
-
-    fn start(&self, task: Task, sender: Option<Box<dyn EventSender>>) -> Result<RunStream, AgentError> {
-        let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
-        let (over, published) = (Over::default(), Over::default());
-        let watched = sender.is_some() || self.shared.callback.is_some();
-        let (context, events, watching) = {
-            let mut state = self.state();
-            if state.running.is_some() {
-                return Err(AgentError::Busy);
-            }
-            let mut context = state.context.take().ok_or(AgentError::Busy)?;
-            for (queue, message) in std::mem::take(&mut state.waiting) {
-                context.queue(queue, message);
-            }
-            state.snapshot = context.messages();
-            state.running =
-                Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });
-            state.begun = true;
-            if !matches!(task, Task::Recover) {
-                state.last_active_at = Some(self.shared.config.ports.clock.now());
-            }
-            let hub = state.journal.hub();
-            (context, hub.subscribe(DEFAULT_CAPACITY), watched.then(|| hub.subscribe(DEFAULT_CAPACITY)))
-        };
-        // A task of its own: a callback that is slow, blocks or panics does not touch the run.
-        let pump = watching.map(|events| tokio::spawn(pump(events, self.sender(sender), published.clone())));
-        let mut loan = Loan {
-            agent: self.clone(),
-            context: Some(context),
-            link: Arc::clone(&link),
-            published,
-            over: over.clone(),
-            until: None,
-        };
-        let (agent, stop) = (self.clone(), cancel.clone());
-        let future = async move {
-            let connect = Arc::clone(&loan.link);
-            let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
-            let result = agent.execute(task, context, stop, &connect).await;
-            loan.until = result.is_ok().then(|| context.journal().next_seq());
-            loan.published.set(loan.until);
-            if let Some(pump) = pump {
-                let _ = pump.await;
-            }
-            result
-        };
-        let task = tokio::spawn(future);
-        Ok(RunStream::new(events, task, cancel, link, over))
-    }
-
-    async fn execute(
-        &self,
-        task: Task,
-        context: &mut AgentContext,
-        cancel: CancellationToken,
-        link: &Link,
-    ) -> Result<AgentOutput, AgentError> {
-        let config = &self.shared.config;
-        let started = |handle| link.connect(&handle);
-        let (prompts, kind) = match task {
-            Task::Recover => {
-                let recovered = loops::recover(context, config, cancel, started).await?;
-                return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
-            }
-            Task::Plan(decision) => {
-                // In a box: every run would carry the room for it otherwise.
-                return Box::pin(plan::carry_out(decision, context, config, cancel, started)).await;
-            }
-            Task::Continue(kind) => (Vec::new(), Some(kind)),
-            Task::Prompt(prompts) => (prompts, None),
-        };
-        loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
-    }
-
-    /// Does something with the context that is not a run.
-    async fn borrow<T>(
-        &self,
-        act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
-    ) -> Result<T, AgentError> {
-        let (link, over) = (Arc::new(Link::default()), Over::default());
-        let context = {
-            let mut state = self.state();
-            let context = state.context.take().ok_or(AgentError::Busy)?;
-            state.snapshot = context.messages();
-            let cancel = CancellationToken::new();
-            state.running = Some(Running { link: Arc::clone(&link), cancel, over: over.clone() });
-            context
-        };
-        let published = over.clone();
-        let mut loan =
-            Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
-        match &mut loan.context {
-            Some(context) => act(context).await,
-            None => Err(AgentError::TaskLost),
-        }
-    }
-
-    fn sender(&self, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender + use<> {
-        let callback = self.shared.callback.clone();
-        move |event: Event| {
-            if let Some(callback) = &callback {
-                callback(&event.event);
-            }
-            if let Some(sender) = &mut sender {
-                sender.send(event);
-            }
-        }
-    }
-
-    /// A stream that ends at once, for a run that could not be started.
-    fn failed(&self, error: AgentError) -> RunStream {
-        let over = Over::default();
-        over.set(None);
-        let events = self.state().journal.hub().subscribe(1);
-        let task = tokio::spawn(async move { Err(error) });
-        RunStream::new(events, task, CancellationToken::new(), Arc::default(), over)
-    }
-}
-
-/// The context while a run has it. Goes back to the agent however the run's task ends, by a panic too.
-struct Loan {
-    agent: Agent,
-    context: Option<AgentContext>,
-    link: Arc<Link>,
-    /// For the callback: everything is published.
-    published: Over,
-    /// For the stream: the agent is free.
-    over: Over,
-    /// What was published, when the run came to its end.
-    until: Option<u64>,
-}
-
-impl Loan {
-    fn give_back(&mut self) {
-        let early = self.link.close();
-        let Some(context) = self.context.take() else { return };
-        let mut state = self.agent.state();
-        // After a reset the agent has another context; this one's journal is complete either way.
-        if Arc::ptr_eq(&state.journal, context.journal()) {
-            state.running = None;
-            state.snapshot = Window::default();
-            state.context = Some(context);
-            state.waiting.extend(early);
-        }
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.published.set(None);
-        self.give_back();
-        self.over.set(self.until);
     }
 }
 

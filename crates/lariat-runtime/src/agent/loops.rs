@@ -12,7 +12,7 @@ use super::context::{AgentContext, AgentLoopConfig, Journaled};
 use super::error::AgentError;
 use super::output::AgentOutput;
 use super::pump::{EventSender, Over, pump};
-use crate::drive::{Driver, RunHandle, redaction};
+use crate::drive::{Changes, Driver, RunHandle, redaction};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
 
 /// Runs a loop on new prompts. The context holds the conversation before and after.
@@ -92,7 +92,7 @@ pub(super) async fn begin_and_drive(
 ) -> Result<AgentOutput, AgentError> {
     prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
     let run = context.begin(config, prompts, kind).await?;
-    drive(run, context, config, cancel, started).await
+    drive(run, Changes::default(), context, config, cancel, started).await
 }
 
 pub(super) async fn recover(
@@ -106,9 +106,13 @@ pub(super) async fn recover(
     context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     Box::pin(context.know_prompt(config)).await;
-    let recovered = Run::recover_from(config.run.clone(), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
+    let recovered =
+        Run::recover_from(context.run_config(config), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());
-    let output = drive(run, context, config, cancel, started).await?;
+    let mut changes = Changes::default();
+    let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
+    of_it.for_each(|event| changes.see(&event.event));
+    let output = drive(run, changes, context, config, cancel, started).await?;
     // What this loop took from the queues, and whether others are open, is in the journal.
     context.read_next_time();
     Ok(Some(output))
@@ -116,6 +120,7 @@ pub(super) async fn recover(
 
 async fn drive(
     run: Run,
+    changes: Changes,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
     cancel: CancellationToken,
@@ -123,16 +128,18 @@ async fn drive(
 ) -> Result<AgentOutput, AgentError> {
     let loop_id = run.loop_id().clone();
     let journal = context.journal().clone();
-    let (driver, handle) =
-        Driver::new(config.ports.clone(), config.run.clone(), journal, run, cancel.clone());
+    let (driver, handle) = Driver::new(config.ports.clone(), journal, run, cancel.clone());
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
     started(handle.clone());
     let driver = driver.with_prompt(context.prompt().clone());
-    let driver = driver.opened(context.greet(&config.ports, &cancel).await);
-    let driven = Box::pin(driver.drive()).await.inspect_err(|_| context.take_back(handle.close()))?;
-    let output = AgentOutput::of(loop_id.clone(), &driven);
+    let clock = &config.ports.clock;
+    let began = clock.now();
+    let driver = driver.opened(context.greet(&config.ports, &cancel).await, changes);
+    let mut driven = Box::pin(driver.drive()).await.inspect_err(|_| context.take_back(handle.close()))?;
+    let has_form = config.ports.request.output_schema.is_some();
+    let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_form);
     context.end(loop_id, driven);
     Ok(output)
 }

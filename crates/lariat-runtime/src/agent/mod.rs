@@ -3,18 +3,24 @@
 //! [`Agent`] keeps a session between prompts; [`agent_loop`] and its siblings are the same without keeping anything.
 //! Both run the one driver. Owns identity, sessions and the ways of observing; owns no logic of the loop.
 
+mod answer;
 mod builder;
+mod compact;
 mod context;
 mod error;
 mod farewell;
 mod handle;
+mod launch;
 mod loops;
 mod output;
 mod plan;
 mod pump;
 mod stream;
 
+#[cfg(feature = "typed")]
+pub(crate) use answer::read as read_answer;
 pub use builder::AgentBuilder;
+pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError};
 pub use handle::Agent;

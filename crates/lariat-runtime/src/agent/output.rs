@@ -1,44 +1,86 @@
 //! What a run came to, for those who do not watch it.
+//!
+//! Owns the outcome as data: it can be written as JSON for programs that run agents.
+
+use std::time::Duration;
 
 use lariat_core::content::joined_text;
 use lariat_core::event::RunOutcome;
 use lariat_core::id::LoopId;
 use lariat_core::message::{SharedMessage, StopReason};
-use lariat_core::usage::Usage;
+use lariat_core::usage::{Cost, Usage};
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::drive::Driven;
+use crate::drive::{Driven, FileChange};
 
 /// What a run came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AgentOutput {
     /// The run's loop.
     pub loop_id: LoopId,
     /// Text of the last reply; empty when there was none.
     pub text: String,
+    /// The JSON of the last reply, when the run was asked for a form. Checked against it only by
+    /// `Agent::run_typed` and `Agent::run_with_schema`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
     /// Why the model stopped last.
     pub stop_reason: Option<StopReason>,
     /// Why the run ended.
     pub outcome: RunOutcome,
     /// Sum over all model calls.
     pub usage: Usage,
+    /// What they cost, in billionths of a dollar; 0 where prices are not known.
+    #[serde(rename = "cost_nano_usd")]
+    pub cost: Cost,
     /// Turns it took.
     pub turns: u32,
+    /// How long it took, written in milliseconds.
+    #[serde(rename = "duration_ms", serialize_with = "millis")]
+    pub duration: Duration,
+    /// The files its tools changed. What commands changed is not among them.
+    pub files_changed: Vec<FileChange>,
     /// All messages it produced.
     pub messages: Vec<SharedMessage>,
 }
 
 impl AgentOutput {
-    pub(super) fn of(loop_id: LoopId, driven: &Driven) -> Self {
+    /// `has_form`: the run was asked for JSON.
+    pub(super) fn of(loop_id: LoopId, driven: &mut Driven, duration: Duration, has_form: bool) -> Self {
         let reply = driven.messages.iter().rev().find_map(|message| message.as_assistant());
+        let text = reply.map(|reply| joined_text(&reply.content)).unwrap_or_default();
         Self {
             loop_id,
-            text: reply.map(|reply| joined_text(&reply.content)).unwrap_or_default(),
+            structured: has_form.then(|| super::answer::read(&text).ok()).flatten(),
+            text,
             stop_reason: reply.map(|reply| reply.stop_reason),
             outcome: driven.ending.outcome.clone(),
             usage: driven.ending.usage,
+            cost: driven.ending.usage.cost,
             turns: driven.ending.turns,
+            duration,
+            files_changed: std::mem::take(&mut driven.changes).into_files(),
             messages: driven.messages.clone(),
         }
     }
+
+    /// Adds what an earlier run for the same answer took.
+    #[cfg(feature = "typed")]
+    pub(crate) fn after(&mut self, earlier: &Self) {
+        self.usage += earlier.usage;
+        self.cost = self.usage.cost;
+        self.turns = self.turns.saturating_add(earlier.turns);
+        self.duration += earlier.duration;
+        let known = |file: &FileChange| self.files_changed.iter().any(|later| later.path == file.path);
+        let mut files: Vec<_> = earlier.files_changed.iter().filter(|file| !known(file)).cloned().collect();
+        files.append(&mut self.files_changed);
+        self.files_changed = files;
+        self.messages = earlier.messages.iter().chain(&self.messages).cloned().collect();
+    }
+}
+
+fn millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

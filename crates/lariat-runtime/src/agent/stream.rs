@@ -10,7 +10,7 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::event::{AgentEvent, Event, QueueKind};
-use lariat_core::id::RequestId;
+use lariat_core::id::{MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use tokio::task::JoinHandle;
@@ -83,6 +83,11 @@ impl Link {
             state.closed = true;
             std::mem::take(&mut state.early)
         })
+    }
+
+    /// Pins a message in the run; false when none has begun or it is over.
+    pub(super) fn pin(&self, message: MessageId, pinned: bool) -> bool {
+        self.with(|state| state.handle.as_ref().is_some_and(|handle| handle.pin(message, pinned)))
     }
 
     pub(super) fn respond(&self, request: RequestId, decision: PermissionDecision) {

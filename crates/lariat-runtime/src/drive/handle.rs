@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::QueueKind;
-use lariat_core::id::{LoopId, RequestId};
+use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 
@@ -59,6 +59,11 @@ impl RunHandle {
     /// Answers a permission request. The first answer counts.
     pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
         let _ = self.mailbox.send(Letter::Answer { request, decision });
+    }
+
+    /// Lets a message stay as it is, whatever is compacted; or not any more. False when the run is over.
+    pub fn pin(&self, message: MessageId, pinned: bool) -> bool {
+        self.mailbox.send(Letter::Pin { message, pinned }).is_ok()
     }
 
     /// Ends the run.

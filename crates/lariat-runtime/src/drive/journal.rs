@@ -131,15 +131,25 @@ impl Journal {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn read_from(&self, mut from_seq: u64) -> Result<Vec<Event>, StoreError> {
+    pub async fn read_from(&self, from_seq: u64) -> Result<Vec<Event>, StoreError> {
         let mut events = Vec::new();
+        self.each_from(from_seq, |event| events.push(event)).await?;
+        Ok(events)
+    }
+
+    /// Shows every event, from the first on, without keeping them.
+    pub(crate) async fn each(&self, mut show: impl FnMut(&Event)) -> Result<(), StoreError> {
+        self.each_from(0, |event| show(&event)).await
+    }
+
+    async fn each_from(&self, mut from_seq: u64, mut take: impl FnMut(Event)) -> Result<(), StoreError> {
         loop {
             let page = self.store.read(&self.session_id, from_seq, PAGE).await?;
             let complete = page.len() < PAGE;
             from_seq += page.len() as u64;
-            events.extend(page);
+            page.into_iter().for_each(&mut take);
             if complete {
-                return Ok(events);
+                return Ok(());
             }
         }
     }

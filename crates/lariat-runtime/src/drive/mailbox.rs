@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use lariat_core::event::QueueKind;
-use lariat_core::id::{RequestId, ToolCallId};
+use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::ToolResult;
@@ -21,13 +21,14 @@ const CAPACITY: usize = 1024;
 pub(crate) enum Letter {
     Queue { queue: QueueKind, message: Box<AgentMessage> },
     Answer { request: RequestId, decision: PermissionDecision },
+    Pin { message: MessageId, pinned: bool },
     Update { call: ToolCallId, partial: ToolResult },
     Progress { call: ToolCallId, text: String },
 }
 
 impl Letter {
     const fn is_command(&self) -> bool {
-        matches!(self, Self::Queue { .. } | Self::Answer { .. })
+        matches!(self, Self::Queue { .. } | Self::Answer { .. } | Self::Pin { .. })
     }
 }
 

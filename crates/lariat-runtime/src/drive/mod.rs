@@ -6,7 +6,9 @@
 //! Invariant: an effect that touches the world is performed only after every durable event recorded before it is
 //! acknowledged; observers see a durable event only after it is.
 
+mod changes;
 mod driver;
+mod earlier;
 mod gate;
 mod handle;
 mod journal;
@@ -20,6 +22,8 @@ pub(crate) mod redaction;
 mod timers;
 mod tool_call;
 
+pub(crate) use changes::Changes;
+pub use changes::{ChangeKind, FileChange};
 pub use driver::{DriveError, Driven, Driver};
 pub use handle::RunHandle;
 pub use journal::{Journal, JournalConfig};

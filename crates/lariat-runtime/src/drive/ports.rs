@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::clock::{Clock, EntropySource};
-use lariat_core::context::{CompactionStrategy, ContextSource};
+use lariat_core::context::{CompactionStrategy, ContextSource, ImageTokens};
 use lariat_core::hooks::{Hooks, InputFilter, MomentKind};
 use lariat_core::model::{
     CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, SystemPrompt,
@@ -92,6 +92,10 @@ impl Ports {
             model: model.id.clone(),
         };
         config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
+        config.images = ImageTokens::of_protocol(&self.request.model_config.api);
+        if config.context.is_some() {
+            config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
+        }
         config
     }
 }

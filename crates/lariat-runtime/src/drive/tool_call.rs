@@ -11,13 +11,15 @@ use futures_util::future::{Either, select};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::ToolCall;
-use lariat_core::id::{LoopId, SessionId, ToolCallId};
+use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::permission::{Clearance, PermissionPolicy, PolicyQuery};
 use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
 use super::driver::Done;
+use super::earlier::Journaled;
+use super::journal::Journal;
 use super::mailbox::{Letter, Mailbox};
 use super::moments;
 use super::ports::Ports;
@@ -48,7 +50,7 @@ pub(crate) struct Granted {
 pub(crate) fn start(
     ports: &Arc<Ports>,
     Granted { call, args, shown }: Granted,
-    session_id: &SessionId,
+    journal: &Arc<Journal>,
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
     parent: &CancellationToken,
@@ -62,10 +64,11 @@ pub(crate) fn start(
     let mut context = ToolContext::new(
         call.id.clone(),
         call.name.clone(),
-        session_id.clone(),
+        journal.session_id().clone(),
         loop_id.clone(),
         leash.cancel.clone(),
     );
+    context.earlier = Some(Arc::new(Journaled::new(Arc::clone(journal))));
     let (inbox, id) = (Arc::clone(mailbox), call.id.clone());
     context.on_update = Some(Arc::new(move |partial| {
         let _ = inbox.send(Letter::Update { call: id.clone(), partial });
@@ -76,7 +79,7 @@ pub(crate) fn start(
     }));
 
     let (ports, call, cut) = (Arc::clone(ports), call, leash.cut.clone());
-    let (session_id, loop_id) = (session_id.clone(), loop_id.clone());
+    let (session_id, loop_id) = (journal.session_id().clone(), loop_id.clone());
     let future = Box::pin(async move {
         // What runs is what the gate sees.
         let ran =

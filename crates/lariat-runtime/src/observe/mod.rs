@@ -9,6 +9,7 @@
 mod history;
 mod hub;
 mod merge;
+mod observer;
 mod queue;
 mod replay;
 mod subscription;
@@ -16,4 +17,5 @@ mod subscription;
 mod tests;
 
 pub use hub::EventHub;
+pub use observer::Observer;
 pub use subscription::{Closed, DEFAULT_CAPACITY, Subscription};

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use lariat_core::context::{Note, Told};
 use lariat_core::model::{PromptSection, SystemPrompt};
+use lariat_core::run::RunConfig;
 
 use super::Teller;
 
@@ -20,11 +21,18 @@ pub(crate) struct SessionPrompt {
     /// As the sources tell it to this process.
     current: Vec<PromptSection>,
     teller: Teller,
+    /// The configuration of runs that knows how much it takes.
+    run: Arc<RunConfig>,
 }
 
 impl SessionPrompt {
-    pub(crate) fn new(sent: Arc<[PromptSection]>, current: Vec<PromptSection>) -> Self {
-        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: Teller::default() }
+    pub(crate) fn new(sent: Arc<[PromptSection]>, current: Vec<PromptSection>, run: Arc<RunConfig>) -> Self {
+        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: Teller::default(), run }
+    }
+
+    /// The configuration of the session's runs.
+    pub(crate) const fn run_config(&self) -> &Arc<RunConfig> {
+        &self.run
     }
 
     pub(crate) const fn system(&self) -> &SystemPrompt {

@@ -24,3 +24,6 @@ mod secrets;
 mod sessions;
 mod stateless;
 mod store_faults;
+mod traces;
+#[cfg(feature = "typed")]
+mod typed;

@@ -6,8 +6,9 @@ use lariat_core::config::ExecutionLimits;
 use lariat_core::event::{AgentEvent, ContinuationKind, LimitKind, RunOutcome, TurnTrigger};
 use lariat_core::message::{ExtensionMessage, StopReason};
 use lariat_core::run::StartError;
-use lariat_core::usage::Usage;
-use lariat_runtime::{Agent, AgentError, BuildError};
+use lariat_core::tool::ToolResult;
+use lariat_core::usage::{Cost, Usage};
+use lariat_runtime::{Agent, AgentError, BuildError, ChangeKind};
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use serde_json::json;
 
@@ -183,4 +184,33 @@ async fn an_agent_takes_the_next_prompt_as_soon_as_the_stream_said_agent_end() {
         assert_eq!(kinds(&events).last().unwrap(), "AgentEnd");
     }
     assert_eq!(starts(&world.journal(&agent.session_id()).await).len(), 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_output_says_what_was_changed_what_it_cost_and_how_long_it_took_also_as_json() {
+    let usage = Usage { cost: Cost::from_nano_usd(7), ..Usage::new(100, 20) };
+    let world = World::new([call("c1", "write").with_usage(usage), call("c2", "write"), Reply::text("done")]);
+    let files =
+        |change: &str| json!({"files": [{"path": "a.txt", "change": change}, {"path": "b", "bytes": 1}]});
+    let mut changes = ["modified", "added"];
+    let tool = lariat_testkit::LedgerTool::new("write", world.ledger.clone(), world.clock.clone()).acting(
+        move |_| {
+            changes.reverse();
+            let result = ToolResult::text("ok").with_details(files(changes[0]));
+            Act::answer(Ok(result)).after(Duration::from_millis(1_500))
+        },
+    );
+    let agent = world.agent().tool(tool).build().unwrap();
+    let output = agent.run("write it").await.unwrap();
+    assert_eq!((output.cost, output.duration.as_secs()), (Cost::from_nano_usd(7), 3));
+    let changed: Vec<_> = output.files_changed.iter().map(|file| (file.path.as_str(), file.change)).collect();
+    assert_eq!(changed, [("a.txt", ChangeKind::Added)]);
+
+    let written = serde_json::to_value(&output).unwrap();
+    assert_eq!(written["text"], "done");
+    assert_eq!((&written["cost_nano_usd"], &written["turns"]), (&json!(7), &json!(3)));
+    assert_eq!(written["files_changed"], json!([{"path": "a.txt", "change": "added"}]));
+    assert_eq!((&written["stop_reason"], &written["outcome"]["kind"]), (&json!("stop"), &json!("completed")));
+    assert!(written["duration_ms"].as_u64().is_some_and(|ms| ms >= 3_000));
+    assert_eq!(written.get("structured"), None);
 }

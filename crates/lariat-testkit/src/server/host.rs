@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::script::{self, Answer, Frame, RawAnswer, Request, Script};
-use super::{Operation, Wire, render, validate};
+use super::{Operation, Wire, counting, render, validate};
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
@@ -161,6 +161,7 @@ impl State {
         let body = body.unwrap_or_default();
         let (model, streaming) = match &operation {
             Operation::Models => (None, Some(false)),
+            Operation::Count { model } => (model.clone(), Some(false)),
             Operation::Generate { model, streaming } => (model.clone(), *streaming),
         };
         let named = || super::json::text(&body, "model").unwrap_or_default().to_owned();
@@ -186,6 +187,10 @@ impl State {
             };
             return (request, answer);
         }
+        if let Operation::Count { .. } = operation {
+            let answer = self.count(&mut request, bytes);
+            return (request, answer);
+        }
         if self.script.is_checked() {
             if !parsed {
                 request.problems.push("the body is no JSON".to_owned());
@@ -204,6 +209,27 @@ impl State {
         }
         let answer = self.script.play(&request);
         (request, answer)
+    }
+}
+
+impl State {
+    /// A count is checked as the request for a reply that it counts, and answered without the script.
+    fn count(&self, request: &mut Request, bytes: &[u8]) -> Answer {
+        let wire = request.wire;
+        let refused = |request: &mut Request, why: String| {
+            let answer = Answer::error(wire, 400, &why);
+            request.problems.push(why);
+            answer
+        };
+        let reply = match counting::unwrapped(wire, &request.body) {
+            Ok(reply) => reply,
+            Err(why) => return refused(request, why),
+        };
+        if let Err(refusal) = validate::check_counted(wire, &request.path, &request.headers, &reply, bytes) {
+            let text = String::from_utf8_lossy(&refusal.answer.body).into_owned();
+            return refused(request, text);
+        }
+        counting::answer(wire, self.script.count(&reply))
     }
 }
 

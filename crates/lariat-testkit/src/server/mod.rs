@@ -6,6 +6,7 @@
 
 pub mod base64;
 mod camel;
+mod counting;
 pub(crate) mod crc32;
 mod host;
 mod json;

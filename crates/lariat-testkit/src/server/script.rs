@@ -109,6 +109,7 @@ enum Source {
 /// What a server plays.
 pub struct Script {
     source: Source,
+    count: fn(&Value) -> u64,
     strictness: Strictness,
 }
 
@@ -137,13 +138,13 @@ impl Script {
         I::Item: Into<Answer>,
     {
         let answers = answers.into_iter().map(Into::into).collect();
-        Self { source: Source::Queue(Mutex::new(answers)), strictness: Strictness::Checked }
+        Self { source: Source::Queue(Mutex::new(answers)), count: quarter, strictness: Strictness::Checked }
     }
 
     /// Computes each answer from its request.
     #[must_use]
     pub fn answer(function: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
-        Self { source: Source::Function(Box::new(function)), strictness: Strictness::Checked }
+        Self { source: Source::Function(Box::new(function)), count: quarter, strictness: Strictness::Checked }
     }
 
     /// Plays a model that uses tools: a prompt is answered with (thinking, if asked for,) text and a call of each of the
@@ -161,6 +162,17 @@ impl Script {
         self
     }
 
+    /// Counts requests so, when it is asked to.
+    #[must_use]
+    pub fn counting(mut self, count: fn(&Value) -> u64) -> Self {
+        self.count = count;
+        self
+    }
+
+    pub(super) fn count(&self, body: &Value) -> u64 {
+        (self.count)(body)
+    }
+
     pub(super) fn is_checked(&self) -> bool {
         self.strictness == Strictness::Checked
     }
@@ -175,6 +187,11 @@ impl Script {
                 .unwrap_or_else(|| Answer::error(request.wire, 500, "the script has no more answers")),
         }
     }
+}
+
+/// A token is four characters of JSON.
+fn quarter(body: &Value) -> u64 {
+    body.to_string().len() as u64 / 4
 }
 
 /// The turn as this request gets to see it: the model it asked for, and what it did not ask for left out.

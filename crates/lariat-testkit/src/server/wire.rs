@@ -34,6 +34,11 @@ pub enum Operation {
         /// Whether the path asks for a stream; `None` where the body decides.
         streaming: Option<bool>,
     },
+    /// The tokens that a request would take. Some paths name the model.
+    Count {
+        /// The model in the path, percent-decoded.
+        model: Option<String>,
+    },
     /// The list of models.
     Models,
 }
@@ -98,6 +103,7 @@ impl Wire {
         match self {
             Self::AnthropicMessages => match inside("/anthropic")? {
                 "/v1/messages" => Some(generate),
+                "/v1/messages/count_tokens" => Some(Operation::Count { model: None }),
                 "/v1/models" => Some(Operation::Models),
                 _ => None,
             },
@@ -108,6 +114,7 @@ impl Wire {
             },
             Self::OpenAiResponses => match inside("/responses/v1")? {
                 "/responses" => Some(generate),
+                "/responses/input_tokens" => Some(Operation::Count { model: None }),
                 "/models" => Some(Operation::Models),
                 _ => None,
             },
@@ -148,6 +155,7 @@ impl Wire {
                 let streaming = match verb {
                     "converse" => false,
                     "converse-stream" => true,
+                    "count-tokens" => return Some(Operation::Count { model: Some(percent_decoded(model)) }),
                     _ => return None,
                 };
                 Some(Operation::Generate { model: Some(percent_decoded(model)), streaming: Some(streaming) })
@@ -168,6 +176,7 @@ fn google(rest: &str) -> Option<Operation> {
     let streaming = match verb {
         "generateContent" => false,
         "streamGenerateContent" => true,
+        "countTokens" => return Some(Operation::Count { model: Some(percent_decoded(model)) }),
         _ => return None,
     };
     Some(Operation::Generate { model: Some(percent_decoded(model)), streaming: Some(streaming) })

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{Document, details, encode, told};
+use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, told};
 use crate::file_tool::{FileTool, failed};
 use commit::Step;
 use hunk::Hunk;
@@ -131,7 +131,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
             let text = Text::new(text);
             let bytes = encode(&path, &text)?;
             let line = format!("A {path}");
-            let details = json!({ "path": path, "bytes": bytes.len(), "diff": crate::diff::unified(&path, "", text.as_str()) });
+            let details = json!({ "path": path, "change": ADDED, "bytes": bytes.len(), "diff": crate::diff::unified(&path, "", text.as_str()) });
             Ok((vec![Step::Write { path, bytes, before: None, details }], line))
         }
         Change::Delete { path, hunks } => {
@@ -142,7 +142,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
                 Err(error) => return Err(error),
             };
             hunk::apply(&path, &document.text, &hunks)?;
-            let shown = details(&path, Some((&document.text, &document.known)), None);
+            let shown = details(&path, DELETED, Some((&document.text, &document.known)), None);
             let line = format!("D {path}");
             Ok((vec![Step::Remove { path, known: document.known, details: shown }], line))
         }
@@ -154,6 +154,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
             let name = to.as_ref().unwrap_or(&path);
             let shown = json!({
                 "path": name,
+                "change": MODIFIED,
                 "bytes": bytes.len(),
                 "diff": crate::diff::unified(name, document.text.as_str(), text.as_str()),
             });
@@ -187,7 +188,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
 fn delete_unseen(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
     let content = bench.workspace().read(&path, crate::document::EDIT_LIMIT).map_err(failed)?;
     let known = lariat_host::files::Known::of(content.stamp, &content.bytes);
-    let (line, details) = (format!("D {path}"), json!({ "path": path, "bytes": 0 }));
+    let (line, details) = (format!("D {path}"), json!({ "path": path, "change": DELETED, "bytes": 0 }));
     Ok((vec![Step::Remove { path, known, details }], line))
 }
 

@@ -8,9 +8,12 @@
     reason = "helpers of tests fail the test when something is not there, and look at files from outside"
 )]
 
+mod changes;
 mod everything_said;
 mod memory;
 mod opening;
+#[cfg(all(feature = "otlp", feature = "typed"))]
+mod otlp;
 mod place;
 mod requests;
 mod secrets;

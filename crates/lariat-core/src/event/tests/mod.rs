@@ -2,6 +2,7 @@
 
 mod names;
 mod resolver;
+mod seed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -191,6 +192,15 @@ fn samples() -> Vec<AgentEvent> {
             tokens_after: 10,
             usage: cost,
         },
+        AgentEvent::CompactionWarning { tokens: 80, window: 100 },
+        AgentEvent::CompactionUndone { compaction: EventId::new(uuid::Uuid::from_u128(9)) },
+        AgentEvent::MessagePinned { message_id: message_id(1), pinned: true },
+        AgentEvent::ContextFull(Box::new(ContextFull::new(
+            120,
+            Some(100),
+            "nothing left".into(),
+            vec![LargeMessage::new(message_id(3), Some(tool_name()), 110)],
+        ))),
         AgentEvent::CompactionRefused {
             cause: CompactionCause::Threshold,
             reason: "too small".into(),
@@ -284,6 +294,10 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::PlanDecided { .. }
         | AgentEvent::Compaction { .. }
         | AgentEvent::CompactionRefused { .. }
+        | AgentEvent::CompactionWarning { .. }
+        | AgentEvent::CompactionUndone { .. }
+        | AgentEvent::MessagePinned { .. }
+        | AgentEvent::ContextFull(_)
         | AgentEvent::Checkpoint { .. }
         | AgentEvent::SessionDescribed(_)
         | AgentEvent::Rewound { .. }
@@ -352,6 +366,7 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
         "tags",
         "tip",
         "evidence",
+        "window",
     ];
     let envelope = ["v", "seq", "id", "timestamp", "loop_id", "type"];
     for event in samples() {

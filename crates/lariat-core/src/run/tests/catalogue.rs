@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::Filtered;
+use super::super::{FallbackModel, Filtered};
 use super::harness::Harness;
 use super::story::*;
 use super::truths;
@@ -70,8 +70,13 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("overflow", overflowed),
         ("overflow twice", overflowed_twice),
         ("overflow without room", overflowed_without_room),
-        ("compaction at the threshold", compacted),
+        ("compaction in an emergency", compacted),
+        ("room prepared", prepared),
+        ("room prepared for the next prompt", prepared_at_the_end),
+        ("room prepared too late", prepared_too_late),
+        ("room prepared by taking words", prepared_for_nothing),
         ("compaction refused", compaction_refused),
+        ("counted by two models", counted),
         ("ids that repeat", repeated_ids),
         ("calls cut off", cut_off_calls),
         ("a pause", paused),
@@ -302,18 +307,66 @@ pub(super) fn in_small_window(turns: u128) -> Story {
     story.configured(|config| {
         let mut context = ContextConfig::with_window(1_000);
         context.system_prompt_tokens = 0;
+        (context.keep_first, context.keep_recent) = (0, 1);
         config.context = Some(context);
     })
 }
 
+/// A conversation that fills its window to 86 %, and to more than 90 % after the first turn.
+fn filling() -> Story {
+    let story = in_small_window(1).configured(|config| {
+        config.context.as_mut().unwrap().max_context_tokens = 600;
+    });
+    let story = story.output("a", Ok(ToolResult::text("seen ".repeat(30))));
+    story.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
+}
+
+pub(super) fn prepared() -> Story {
+    filling().scripted(|script| script.compactor = Compactor::Replies)
+}
+
+pub(super) fn prepared_at_the_end() -> Story {
+    let story = in_small_window(1).configured(|config| {
+        config.context.as_mut().unwrap().max_context_tokens = 600;
+    });
+    story.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
+}
+
+pub(super) fn prepared_too_late() -> Story {
+    prepared().scripted(|script| script.slow_room = true)
+}
+
+pub(super) fn prepared_for_nothing() -> Story {
+    filling().scripted(|script| script.compactor = Compactor::Words)
+}
+
+/// Two models report how large their requests were, each in tokens of its own.
+pub(super) fn counted() -> Story {
+    let story =
+        Story::new("count the words of this sentence, and then count them again").configured(|config| {
+            config.context = Some(ContextConfig::with_window(100_000));
+            config.retry = RetryConfig::none();
+            config.fallbacks = vec![FallbackModel { provider: "q".to_owned(), model: "n-1".to_owned() }];
+        });
+    let output = || Ok(ToolResult::text("a word, another word, and the next one after it ".repeat(20)));
+    let story = ["a", "b", "c", "d"].into_iter().fold(story, |story, call| story.output(call, output()));
+    story
+        .reply(using(calls(&["a"]), 5_000))
+        .reply(using(calls(&["b"]), 5_400))
+        .reply(using(calls(&["c"]), 5_800))
+        .reply(fails(network()))
+        .reply(using(calls(&["d"]), 9_000))
+        .reply(using(text("sixty"), 9_700))
+}
+
 pub(super) fn overflowed() -> Story {
     let story = in_small_window(1).reply(overflow()).reply(text("better"));
-    story.scripted(|script| script.compactor = Compactor::AllButLast)
+    story.scripted(|script| script.compactor = Compactor::Replies)
 }
 
 pub(super) fn overflowed_twice() -> Story {
     let story = in_small_window(1).with_hooks().reply(overflow()).reply(overflow());
-    story.scripted(|script| script.compactor = Compactor::AllButLast)
+    story.scripted(|script| script.compactor = Compactor::Replies)
 }
 
 fn overflowed_without_room() -> Story {
@@ -321,22 +374,13 @@ fn overflowed_without_room() -> Story {
 }
 
 pub(super) fn compacted() -> Story {
-    in_small_window(3).reply(text("fine")).scripted(|script| script.compactor = Compactor::AllButLast)
+    in_small_window(3).reply(text("fine")).scripted(|script| script.compactor = Compactor::Replies)
 }
 
 pub(super) fn compaction_refused() -> Story {
     let story = in_small_window(3).scripted(|script| script.compactor = Compactor::Nonsense);
-    // Replies without usage, so that the estimate of the conversation stands.
-    let unreported = |call: &str| {
-        let mut reply = calls(&[call]);
-        reply.pop();
-        reply.push(super::super::ModelSignal::Event(crate::model::StreamEvent::Done {
-            stop_reason: StopReason::ToolUse,
-            usage: Usage::default(),
-        }));
-        reply
-    };
-    story.reply(unreported("a")).reply(unreported("b")).reply(unreported("c")).reply(text("fine"))
+    let story = ["a", "b", "c"].iter().fold(story, |story, call| story.reply(unreported(calls(&[call]))));
+    story.reply(text("fine"))
 }
 
 fn repeated_ids() -> Story {

@@ -243,17 +243,22 @@ impl Harness {
                 self.timers.push((at, op));
                 self.timers_started.push(at);
             }
-            Effect::Compact { op, window, cause, .. } => {
-                self.log(format!("effect Compact {cause:?}"));
+            Effect::Compact { op, query } => {
+                self.log(format!("effect Compact {:?}", query.cause));
                 let compactor = std::mem::replace(&mut self.script.compactor, Compactor::Nothing);
-                let edits = compactor.propose(&window);
+                let edits = compactor.propose(&query.window);
                 // Nonsense and nothing stay what they are; room can be made once.
-                if !matches!(compactor, Compactor::AllButLast) {
+                if !matches!(compactor, Compactor::Replies) {
                     self.script.compactor = compactor;
                 }
                 let refused = self.script.no_room.then(|| "not now".to_owned());
                 let compacted = Compacted { edits, usage: Usage::new(3, 1), refused };
-                self.pending.push_back(Input::Compacted { op, compacted });
+                let compacted = Input::Compacted { op, compacted };
+                if self.script.slow_room {
+                    self.late.push((0, compacted));
+                } else {
+                    self.pending.push_back(compacted);
+                }
             }
             Effect::Abandon { op } => self.timers.retain(|(_, timer)| *timer != op),
             Effect::Authorize { call } => {

@@ -104,8 +104,9 @@ fn what_hooks_say_after_a_compaction_is_in_the_next_request() {
     let harness = catalogue::told_of_compaction().play();
     assert!(harness.is_before("event Compaction", "effect Tell PostCompact"));
     assert_eq!(harness.count("effect Tell PostCompact"), 1);
-    assert_eq!(harness.conversation(), ["user: and now?", "user: [Hook: use tabs]", "assistant: better"]);
-    assert_eq!(harness.sent[1].len(), 2);
+    let told = ["user: question 0", "user: and now?", "user: [Hook: use tabs]", "assistant: better"];
+    assert_eq!(harness.conversation(), told);
+    assert_eq!(harness.sent[1].len(), 3);
     truths::check(&harness);
 }
 
@@ -114,7 +115,7 @@ fn a_compaction_that_is_forbidden_is_refused_for_that_reason() {
     let story = catalogue::overflowed().scripted(|script| script.no_room = true);
     let harness = story.told(MomentKind::PostCompact, []).play();
     assert!(harness.told.is_empty(), "nothing was compacted");
-    assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if error.ends_with("not now")));
+    assert!(matches!(harness.outcome(), RunOutcome::ContextFull(full) if full.reason == "not now"));
     truths::check(&harness);
 }
 

@@ -149,6 +149,13 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
                 }
                 let mut whole = Harness::recovered(&lived.config, prefix, LATER);
                 let mut resumed = Harness::resumed_from(&snapshot, at, &lived.config, prefix, LATER);
+                let tracked =
+                    |of: &Harness| of.run.state.tracker.as_ref().map(|tracker| tracker.state().clone());
+                assert_eq!(
+                    tracked(&resumed),
+                    tracked(&whole),
+                    "{name}, snapshot of {at}, crashed after {crash}"
+                );
                 whole.drive();
                 resumed.drive();
                 assert_eq!(resumed.log, whole.log, "{name}, snapshot of {at}, crashed after {crash}");
@@ -158,6 +165,31 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
         }
     }
     assert!(compared > 500, "{compared}");
+}
+
+#[test]
+fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
+    let lived = catalogue::counted().play();
+    let tracked = |run: &Run| run.state.tracker.as_ref().map(|tracker| tracker.state().clone()).unwrap();
+    let mut reported = 0;
+    for crash in 0..lived.journal.len() {
+        let prefix = &lived.journal[..crash];
+        let Ok(recovered) = Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP)) else {
+            continue;
+        };
+        let mut tracker = lived.config.tracker().unwrap();
+        for event in own(prefix) {
+            match event {
+                AgentEvent::MessageEnd { message } => tracker.add(message.shared().unwrap()),
+                AgentEvent::ModelFallback { to, .. } => tracker.ask(Some(to)),
+                _ => {}
+            }
+        }
+        assert_eq!(tracked(recovered.run()), *tracker.state(), "crashed after {crash}");
+        reported += usize::from(tracker.is_reported());
+    }
+    assert!(reported > 10, "{reported}");
+    assert!(lived.run.context_tokens().unwrap().abs_diff(9_705) < 100, "{:?}", lived.run.context_tokens());
 }
 
 #[test]

@@ -209,7 +209,6 @@ fn errors_that_will_not_go_away_are_not_retried() {
         ProviderError::Api("bad request".into()),
         ProviderError::Other("odd".into()),
         ProviderError::Cancelled,
-        ProviderError::ContextOverflow("too long".into()),
     ] {
         let harness = Story::new("hi").reply(fails(error.clone())).play();
         assert_eq!(harness.count("effect CallModel"), 1, "{error}");

@@ -51,10 +51,12 @@ pub(super) enum Say {
 pub(super) enum Compactor {
     #[default]
     Nothing,
-    /// Leaves the last message only.
-    AllButLast,
+    /// Drops everything but a person's words, exchanges and the last message.
+    Replies,
     /// Cuts an exchange or names what is not there.
     Nonsense,
+    /// Drops a person's words.
+    Words,
 }
 
 /// What happens in a test.
@@ -87,6 +89,8 @@ pub(super) struct Script {
     /// What the model should know; told when it was not.
     pub(super) notes: Vec<Note>,
     pub(super) compactor: Compactor,
+    /// Room is ready only when nothing else happens any more.
+    pub(super) slow_room: bool,
     /// Somebody forbids to make room.
     pub(super) no_room: bool,
     pub(super) cues: Vec<(&'static str, Say)>,
@@ -236,6 +240,16 @@ pub(super) fn done(stop_reason: StopReason) -> ModelSignal {
     event(StreamEvent::Done { stop_reason, usage: Usage::new(10, 5) })
 }
 
+/// The reply, with a report of how many tokens its request had.
+pub(super) fn using(mut reply: Reply, context: u64) -> Reply {
+    for signal in &mut reply {
+        if let ModelSignal::Event(StreamEvent::Done { usage, .. }) = signal {
+            *usage = Usage::new(context, 5);
+        }
+    }
+    reply
+}
+
 pub(super) fn piece(text: &str) -> ModelSignal {
     event(StreamEvent::TextDelta { index: 0, delta: text.into() })
 }
@@ -267,6 +281,14 @@ pub(super) fn calls(calls: &[&str]) -> Reply {
 pub(super) fn call_with(id: &str, arguments: Value) -> Reply {
     let call = ToolCall { arguments, ..tool_call(id, "read") };
     vec![event(StreamEvent::ToolCallEnd { index: 0, call }), done(StopReason::ToolUse)]
+}
+
+/// The same reply, by a service that does not say what it took, so that the estimate of the conversation stands.
+pub(super) fn unreported(mut reply: Reply) -> Reply {
+    if let Some(ModelSignal::Event(StreamEvent::Done { usage, .. })) = reply.last_mut() {
+        *usage = Usage::default();
+    }
+    reply
 }
 
 pub(super) fn fails(error: ProviderError) -> Reply {
@@ -308,25 +330,33 @@ pub(super) fn old_reply(n: u128, text: &str) -> SharedMessage {
     )
 }
 
-/// A conversation of this many prompts and replies, each of about 250 tokens.
+/// A conversation of this many short prompts and replies of about 500 tokens.
 pub(super) fn long_talk(turns: u128) -> Vec<SharedMessage> {
-    let words = "word ".repeat(200);
-    (0..turns).flat_map(|n| [old_prompt(2 * n + 1, &words), old_reply(2 * n + 2, &words)]).collect()
+    let words = "word ".repeat(400);
+    let turn = |n: u128| [old_prompt(2 * n + 1, &format!("question {n}")), old_reply(2 * n + 2, &words)];
+    (0..turns).flat_map(turn).collect()
 }
 
 impl Compactor {
     pub(super) fn propose(self, window: &Window) -> Vec<CompactionEdit> {
-        let ids: Vec<MessageId> = window.iter().map(|message| message.id()).collect();
-        match (self, ids.as_slice()) {
-            (Self::AllButLast, [first, .., last, _]) => {
-                vec![CompactionEdit::Drop { first: *first, last: *last }]
-            }
-            (Self::AllButLast, [first, _]) => vec![CompactionEdit::Drop { first: *first, last: *first }],
-            (Self::Nonsense, _) => {
+        let last = window.iter_back().next().map(|message| message.id());
+        let goes = |message: &&SharedMessage| {
+            let plain = message.as_assistant().is_some_and(|reply| reply.tool_calls().next().is_none());
+            (plain || message.note_section().is_some()) && Some(message.id()) != last
+        };
+        let drop = |message: &SharedMessage| CompactionEdit::Drop { first: message.id(), last: message.id() };
+        match self {
+            Self::Replies => window.iter().filter(goes).map(drop).collect(),
+            Self::Nonsense => {
                 let nobody = MessageId::new(uuid::Uuid::from_u128(0xdead));
                 vec![CompactionEdit::Drop { first: nobody, last: nobody }]
             }
-            _ => Vec::new(),
+            Self::Words => {
+                let person =
+                    |message: &&SharedMessage| message.as_user().is_some_and(|user| user.origin.is_person());
+                window.iter().filter(person).take(1).map(drop).collect()
+            }
+            Self::Nothing => Vec::new(),
         }
     }
 }

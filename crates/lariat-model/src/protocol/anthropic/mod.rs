@@ -20,7 +20,11 @@ pub(crate) mod history_tests;
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing};
+use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
+
+/// What the service counts of a request.
+const COUNTED: [&str; 7] =
+    ["messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"];
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,5 +53,16 @@ impl Protocol for Anthropic {
 
     fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::models(body)
+    }
+
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+        let outgoing = self.request(request)?;
+        let body = counting::picked(&outgoing, &COUNTED)?;
+        let url = request::address(&request.model_config, "/v1/messages/count_tokens");
+        Ok(Some(counting::redirected(outgoing, url, body)))
+    }
+
+    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::counted(body, "input_tokens")
     }
 }

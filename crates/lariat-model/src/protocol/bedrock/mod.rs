@@ -16,9 +16,13 @@ mod validate;
 mod history_tests;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
+use serde_json::json;
 
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing};
+use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
+
+/// What the service counts of a request.
+const COUNTED: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,5 +51,15 @@ impl Protocol for Bedrock {
 
     fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::models(body)
+    }
+
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+        let outgoing = self.request(request)?;
+        let body = json!({"input": {"converse": counting::picked(&outgoing, &COUNTED)?}});
+        Ok(Some(counting::redirected(outgoing, place::count(&request.model_config), body)))
+    }
+
+    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::counted(body, "inputTokens")
     }
 }

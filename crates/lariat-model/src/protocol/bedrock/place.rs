@@ -31,11 +31,20 @@ pub(super) fn auth(model: &ModelConfig) -> Auth {
 
 /// The address that a model is asked at.
 pub(super) fn converse(model: &ModelConfig) -> String {
+    runtime(model, "converse-stream")
+}
+
+/// The address that counts a request's tokens.
+pub(super) fn count(model: &ModelConfig) -> String {
+    runtime(model, "count-tokens")
+}
+
+fn runtime(model: &ModelConfig, verb: &str) -> String {
     let base = match model.base_url.trim_end_matches('/') {
         "" => home(RUNTIME, region(model)),
         base => base.to_owned(),
     };
-    format!("{base}/model/{}/converse-stream", encoded(&model.id))
+    format!("{base}/model/{}/{verb}", encoded(&model.id))
 }
 
 /// The address that lists models.

@@ -14,10 +14,20 @@ const PAGE: u32 = 1000;
 
 /// Where a model streams its replies.
 pub(super) fn generate(model: &ModelConfig) -> String {
+    format!("{}/{}:streamGenerateContent?alt=sse", base(model), named(model))
+}
+
+/// Where a request's tokens are counted.
+pub(super) fn count(model: &ModelConfig) -> String {
+    format!("{}/{}:countTokens", base(model), named(model))
+}
+
+/// A model's name with its collection.
+pub(super) fn named(model: &ModelConfig) -> String {
     let id = bare(&model.id);
     // Tuned models are a collection of their own and are named with it.
     let (collection, id) = id.split_once('/').unwrap_or(("models", id));
-    format!("{}/{}/{}:streamGenerateContent?alt=sse", base(model), escaped(collection), escaped(id))
+    format!("{}/{}", escaped(collection), escaped(id))
 }
 
 /// Where the models are listed.

@@ -18,17 +18,23 @@ mod validate;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use serde::Deserialize;
+use serde_json::json;
 
 pub(super) use address::{bare, escaped};
 pub(super) use error::classify;
 pub(super) use request::body;
 
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing};
+use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
 /// Google Gemini by the public API of AI Studio.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
+
+/// What the service counts of a request.
+const COUNTED: [&str; 5] = ["contents", "generationConfig", "systemInstruction", "toolConfig", "tools"];
+/// The field of a count that both services answer with.
+pub(super) const COUNT: &str = "totalTokens";
 
 /// The header that holds the key.
 const KEY_HEADER: &str = "x-goog-api-key";
@@ -59,6 +65,18 @@ impl Protocol for Gemini {
 
     fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listed(body)
+    }
+
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+        let (model, outgoing) = (&request.model_config, self.request(request)?);
+        let mut body = counting::picked(&outgoing, &COUNTED)?;
+        body.insert("model".to_owned(), address::named(model).into());
+        let body = json!({"generateContentRequest": body});
+        Ok(Some(counting::redirected(outgoing, address::count(model), body)))
+    }
+
+    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::counted(body, COUNT)
     }
 }
 

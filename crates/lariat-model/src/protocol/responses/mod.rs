@@ -13,7 +13,7 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use super::chat::{address, error, list};
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing};
+use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
 /// The service's address.
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -39,6 +39,19 @@ pub(crate) fn is_answered_by_the_service(kind: &str) -> bool {
     const ENDINGS: [&str; 4] = ["_call", "_output", "_tools", "compaction"];
     ENDINGS.iter().any(|ending| kind.ends_with(ending)) && !CLIENT_ITEMS.contains(&kind)
 }
+
+/// What the service counts of a request.
+const COUNTED: [&str; 9] = [
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+];
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,5 +109,16 @@ impl Protocol for Responses {
 
     fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         list::listed(body)
+    }
+
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+        let outgoing = self.request(request)?;
+        let body = counting::picked(&outgoing, &COUNTED)?;
+        let url = address(base_url(&request.model_config), "responses/input_tokens");
+        Ok(Some(counting::redirected(outgoing, url, body)))
+    }
+
+    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::counted(body, "input_tokens")
     }
 }

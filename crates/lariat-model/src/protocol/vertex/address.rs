@@ -14,6 +14,15 @@ const PAGE: u32 = 100;
 
 /// Where a model streams its replies.
 pub(super) fn generate(model: &ModelConfig) -> Result<String, ProviderError> {
+    at(model, "streamGenerateContent?alt=sse")
+}
+
+/// Where a request's tokens are counted.
+pub(super) fn count(model: &ModelConfig) -> Result<String, ProviderError> {
+    at(model, "countTokens")
+}
+
+fn at(model: &ModelConfig, verb: &str) -> Result<String, ProviderError> {
     let base = model.base_url.trim().trim_end_matches('/');
     let parent = if base.contains("/projects/") {
         base.to_owned()
@@ -30,7 +39,7 @@ pub(super) fn generate(model: &ModelConfig) -> Result<String, ProviderError> {
     };
     let id = bare(&model.id);
     let publisher = if parent.contains("/publishers/") { "" } else { "/publishers/google" };
-    Ok(format!("{parent}{publisher}/models/{}:streamGenerateContent?alt=sse", escaped(id)))
+    Ok(format!("{parent}{publisher}/models/{}:{verb}", escaped(id)))
 }
 
 /// Where the models are listed. Only the beta version has the list.

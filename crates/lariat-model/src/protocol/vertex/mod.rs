@@ -10,7 +10,10 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use super::gemini;
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing};
+use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing, counting};
+
+/// What the service counts of a request.
+const COUNTED: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
 
 /// Google Gemini on Vertex AI.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +44,16 @@ impl Protocol for Vertex {
 
     fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         gemini::listed(body)
+    }
+
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+        let outgoing = self.request(request)?;
+        let body = counting::picked(&outgoing, &COUNTED)?;
+        Ok(Some(counting::redirected(outgoing, address::count(&request.model_config)?, body)))
+    }
+
+    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::counted(body, gemini::COUNT)
     }
 }
 

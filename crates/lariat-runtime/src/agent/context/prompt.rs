@@ -1,9 +1,12 @@
 //! The system prompt of a session: put together once, journaled, and the same from then on.
 
+use std::sync::Arc;
+
 use lariat_core::content::joined_text;
 use lariat_core::event::AgentEvent;
 use lariat_core::message::AgentMessage;
-use lariat_core::model::{Place, PromptSection};
+use lariat_core::model::{Place, PromptSection, SystemPrompt};
+use lariat_core::run::RunConfig;
 use lariat_core::store::StoreError;
 
 use super::{AgentContext, AgentLoopConfig};
@@ -31,7 +34,7 @@ impl AgentContext {
                 return Ok(());
             };
             self.record(config, AgentEvent::PromptAssembled { sections: sections.clone().into() }).await?;
-            let _ = self.prompt.set(Box::new(SessionPrompt::new(sections.clone().into(), sections)));
+            self.set_prompt(config, sections.clone().into(), sections);
         }
         self.know_prompt(config).await;
         Ok(())
@@ -47,7 +50,21 @@ impl AgentContext {
         let words = first.map_or_else(String::new, |user| joined_text(&user.content));
         let query = query(config, words).with_sent(sent.to_vec());
         let current = sections(config, query).await.unwrap_or_else(|| sent.to_vec());
-        let _ = self.prompt.set(Box::new(SessionPrompt::new(sent, current)));
+        self.set_prompt(config, sent, current);
+    }
+
+    fn set_prompt(&self, config: &AgentLoopConfig, sent: Arc<[PromptSection]>, current: Vec<PromptSection>) {
+        let mut run = Arc::clone(&config.run);
+        if run.context.is_some() {
+            let text = SystemPrompt::of_sections(&sent);
+            Arc::make_mut(&mut run).count_besides(text.as_str(), config.ports.tools.definitions());
+        }
+        let _ = self.prompt.set(Box::new(SessionPrompt::new(sent, current, run)));
+    }
+
+    /// The configuration of the session's runs: it knows how much of the window the system prompt takes.
+    pub(in crate::agent) fn run_config(&self, config: &AgentLoopConfig) -> Arc<RunConfig> {
+        Arc::clone(self.prompt.get().map_or(&config.run, |prompt| prompt.run_config()))
     }
 
     /// What the session's system prompt is, or would be if it began now.

@@ -13,7 +13,7 @@ impl Agent {
     /// When the journal cannot be read.
     pub async fn context(&self) -> Result<ContextReport, AgentError> {
         let config = &self.shared.config;
-        let sections = match self.borrow(async |context| context.report_sections(config).await).await {
+        let sections = match self.borrow(async |context, _| context.report_sections(config).await).await {
             Err(AgentError::Busy) => {
                 self.state().prompt.get().map_or_else(Vec::new, |prompt| prompt.sections().to_vec())
             }
@@ -52,6 +52,6 @@ impl Agent {
 
     async fn say_about(&self, event: AgentEvent) -> Result<(), AgentError> {
         let config = &self.shared.config;
-        self.borrow(async |context| Ok(context.say_about(config, event).await?)).await
+        self.borrow(async |context, _| Ok(context.say_about(config, event).await?)).await
     }
 }

@@ -17,7 +17,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::{CancellationToken, Cancelled};
-use lariat_core::context::{CompactionQuery, NotesQuery};
+use lariat_core::context::NotesQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{RequestId, ToolCallId};
@@ -25,12 +25,13 @@ use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
-use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunConfig, RunParts};
+use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
 use publish::{Placed, queued};
 
+use super::changes::Changes;
 use super::gate;
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -47,7 +48,6 @@ use crate::prompt::{PromptSlot, SessionPrompt};
 /// Drives one run to its end.
 pub struct Driver {
     ports: Arc<Ports>,
-    config: Arc<RunConfig>,
     journal: Arc<Journal>,
     run: Run,
     handle: RunHandle,
@@ -77,6 +77,7 @@ pub struct Driver {
     remarked: bool,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
+    changes: Changes,
 }
 
 /// What a job came to.
@@ -128,6 +129,8 @@ pub struct Driven {
     pub unread: Vec<(QueueKind, AgentMessage)>,
     /// What hooks said at the beginning of the session was told to the model.
     pub(crate) remarked: bool,
+    /// The files that tools changed.
+    pub(crate) changes: Changes,
 }
 
 /// Why a run could not be driven to its end. It can be recovered from its journal.
@@ -143,7 +146,6 @@ impl Driver {
     /// A driver for a run, and the handle to talk to it. `cancel` ends the run when it is triggered.
     pub fn new(
         ports: Arc<Ports>,
-        config: Arc<RunConfig>,
         journal: Arc<Journal>,
         run: Run,
         cancel: CancellationToken,
@@ -151,7 +153,6 @@ impl Driver {
         let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
         let driver = Self {
             ports,
-            config,
             journal,
             run,
             handle: handle.clone(),
@@ -176,13 +177,14 @@ impl Driver {
             opening: Opening::default(),
             remarked: false,
             prompt: None,
+            changes: Changes::default(),
         };
         (driver, handle)
     }
 
-    /// Begins with what hooks said at the beginning of the session.
-    pub(crate) fn opened(mut self, opening: Opening) -> Self {
-        self.opening = opening;
+    /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
+    pub(crate) fn opened(mut self, opening: Opening, changes: Changes) -> Self {
+        (self.opening, self.changes) = (opening, changes);
         self
     }
 
@@ -215,9 +217,9 @@ impl Driver {
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                let Self { run, messages, handle, mut unread, remarked, .. } = self;
+                let Self { run, messages, handle, mut unread, remarked, changes, .. } = self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked });
+                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
             }
             match poll_fn(|context| self.poll_happening(context)).await {
                 Happening::Input(input) => self.feed(input),
@@ -320,10 +322,7 @@ impl Driver {
                 self.consult(op, query);
             }
             Effect::StartTimer { op, at } => self.timers.set(at, TimerKey::Op(op)),
-            Effect::Compact { op, window, cause, tokens } => {
-                let config = self.config.context.clone().unwrap_or_default();
-                self.compact(op, CompactionQuery::new(window, cause, config, tokens));
-            }
+            Effect::Compact { op, query } => self.compact(op, *query),
             Effect::Abandon { op } => {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
@@ -358,7 +357,7 @@ impl Driver {
                 let (leash, job) = tool_call::start(
                     &self.ports,
                     Granted { call, args, shown },
-                    self.journal.session_id(),
+                    &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
                     &self.handle.cancel,
@@ -475,6 +474,7 @@ impl Driver {
             // Its last events are being written: it takes nothing in any more, and nothing may be lost.
             Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
             Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
+            Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
             Letter::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }

@@ -67,6 +67,7 @@ impl Driver {
     }
 
     fn note(&mut self, event: &Event) {
+        self.changes.see(&event.event);
         match &event.event {
             AgentEvent::AgentStart(_) => self.begun = Some(event.seq),
             AgentEvent::AgentEnd { messages, .. } => {

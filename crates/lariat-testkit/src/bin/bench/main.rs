@@ -1,4 +1,4 @@
-//! Measures the gate, the machine, the driver, many runs at once, model clients, stores and tools. Called by `cargo xtask bench`.
+//! Measures the gate, the machine, the driver, many runs at once, model clients, stores, tools and whole turns. Called by `cargo xtask bench`.
 //!
 //! Owns the command line. Each measurement prints a table and compares itself with its goal; a goal that is missed
 //! fails the command.
@@ -17,6 +17,8 @@ mod runs;
 mod store;
 #[cfg(feature = "tools")]
 mod tools;
+#[cfg(all(feature = "wire", feature = "store"))]
+mod turn;
 
 use std::process::ExitCode;
 
@@ -27,7 +29,8 @@ usage: bench gate [--short]      what the gate costs a call that it lets through
        bench runs [--short]      10,000 concurrent runs of 20 turns
        bench store [--short] [append|list|long]
                                  stores against bare engines; listing; resuming and forking a long session
-       bench tools [--short]     the tools against rg and a bare spawn, on 100,000 files";
+       bench tools [--short]     the tools against rg and a bare spawn, on 100,000 files
+       bench turn [--short]      a turn of the whole runtime against a bare HTTP call and a bare durable insert";
 
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,10 @@ fn main() -> ExitCode {
         ["tools"] => Some(tools::measure(Size::Full)),
         #[cfg(feature = "tools")]
         ["tools", "--short"] => Some(tools::measure(Size::Short)),
+        #[cfg(all(feature = "wire", feature = "store"))]
+        ["turn"] => Some(turn::measure(Size::Full)),
+        #[cfg(all(feature = "wire", feature = "store"))]
+        ["turn", "--short"] => Some(turn::measure(Size::Short)),
         _ => None,
     };
     match met {

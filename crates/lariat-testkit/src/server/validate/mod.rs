@@ -105,6 +105,27 @@ pub(crate) fn check_parsed(
     }
 }
 
+/// Checks a request to count: its key by its own path and bytes, the rest as the request for a reply that it counts.
+pub(crate) fn check_counted(
+    wire: Wire,
+    path: &str,
+    headers: &HeaderMap,
+    reply: &Value,
+    bytes: &[u8],
+) -> Result<(), Refusal> {
+    access::check(wire, "POST", path, headers, Some(bytes))?;
+    access::headers(wire, headers)?;
+    let (bare, _) = path.split_once('?').unwrap_or((path, ""));
+    let Some(Operation::Count { model }) = wire.operation(bare) else {
+        return Err(ApiError::new(wire, 404, "Not Found").into());
+    };
+    let found = body(wire, model.as_deref().unwrap_or_default(), reply);
+    match found.first() {
+        None => Ok(()),
+        Some(first) => Err(Refusal { answer: problem::answer(wire, first), problems: found }),
+    }
+}
+
 /// Checks the key of a GET request, such as a listing of models.
 pub(crate) fn check_access(wire: Wire, path: &str, headers: &HeaderMap) -> Result<(), ApiError> {
     access::check(wire, "GET", path, headers, Some(b""))?;

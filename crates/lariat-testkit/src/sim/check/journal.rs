@@ -256,8 +256,8 @@ impl Turn {
             }
             AgentEvent::Compaction { cause: CompactionCause::Overflow, .. } => {
                 self.overflows += 1;
-                if self.overflows > 1 {
-                    return wrong(at, "a second compaction for an overflow in one turn");
+                if self.overflows > 2 {
+                    return wrong(at, "a third compaction for an overflow in one turn");
                 }
             }
             AgentEvent::CompactionRefused { cause: CompactionCause::Overflow, .. } => self.given_up = true,

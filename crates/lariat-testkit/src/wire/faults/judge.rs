@@ -64,6 +64,11 @@ fn outcome(observed: &Observed) -> Result<Outcome, String> {
             Ok(Outcome::Retried)
         }
         RunOutcome::Completed => Ok(Outcome::Completed),
+        RunOutcome::ContextFull(full) => {
+            let error = observed.exchanges.last().and_then(|exchange| exchange.error.as_ref());
+            let kind = error.map(|(_, error)| Kind::of(error));
+            kind.flatten().map(Outcome::Failed).ok_or_else(|| format!("failed without a typed error: {full}"))
+        }
         RunOutcome::Failed { error: said } => {
             let error = observed.exchanges.last().and_then(|exchange| exchange.error.as_ref());
             let kind = match error {

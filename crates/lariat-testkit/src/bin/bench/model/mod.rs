@@ -7,7 +7,7 @@ mod building;
 mod first_delta;
 mod instructions;
 mod reading;
-mod service;
+pub(crate) mod service;
 
 use lariat_testkit::server::{Turn, Wire, render};
 

@@ -15,7 +15,7 @@ const LARGE: usize = 64 * 1024;
 
 /// How frames are put on the wire. Each is an HTTP chunk of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Delivery {
+pub(crate) enum Delivery {
     /// A write for each.
     Single,
     /// Many in one write.
@@ -23,7 +23,7 @@ pub(super) enum Delivery {
 }
 
 /// A running server. Its thread ends with the process.
-pub(super) struct Service {
+pub(crate) struct Service {
     pub(super) address: SocketAddr,
     /// When the first byte of the last body was written, in nanoseconds after `origin`.
     first_byte: Arc<AtomicU64>,
@@ -31,7 +31,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn start(wire: Wire, frames: &[Vec<u8>], delivery: Delivery) -> std::io::Result<Self> {
+    pub(crate) fn start(wire: Wire, frames: &[Vec<u8>], delivery: Delivery) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let head = format!(
@@ -56,7 +56,7 @@ impl Service {
         Ok(Self { address, first_byte, origin })
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 

@@ -1,0 +1,165 @@
+//! Choosing what goes, in the order of what it costs: old tool output first, then the oldest part of the middle.
+//!
+//! Owns the goal (half of the window), the grouping into whole steps so that an exchange is never cut, and the edits
+//! that come of it. Invariant: nothing that must stay as it is is touched, and what is taken is taken oldest first.
+
+use std::ops::Range;
+
+use super::compaction::CompactionQuery;
+use super::verbatim::Verbatim;
+use super::{message_tokens, summary};
+use crate::content::Content;
+use crate::event::{CompactionCause, CompactionEdit};
+use crate::message::{AgentMessage, SharedMessage};
+
+/// Tokens of the note that stands for a cleared output, roughly.
+const NOTE_TOKENS: u64 = 32;
+/// Bytes that a line of output may have before it counts as several.
+const LINE_BYTES: usize = 120;
+
+/// What is to go from a conversation, step by step.
+#[derive(Debug)]
+pub struct CompactionPlan<'a> {
+    query: &'a CompactionQuery,
+    messages: Vec<&'a SharedMessage>,
+    /// Estimated tokens each message takes after what is planned so far.
+    sizes: Vec<u64>,
+    verbatim: Verbatim,
+    goal: u64,
+    cleared: Vec<usize>,
+    /// What the summary stands for, as ranges of messages, and what it will take.
+    gone: Vec<Range<usize>>,
+    summary: u64,
+}
+
+impl<'a> CompactionPlan<'a> {
+    /// A plan in which nothing goes yet.
+    pub fn new(query: &'a CompactionQuery) -> Self {
+        let messages: Vec<&SharedMessage> = query.window.iter().collect();
+        let sizes: Vec<u64> = messages.iter().map(|message| message_tokens(message)).collect();
+        let before = query.config.system_prompt_tokens as u64 + sizes.iter().sum::<u64>();
+        // Well below the threshold, so that the next turns do not compact again. After an overflow the estimate was
+        // wrong or the real window is smaller than configured: halve what there is, whatever the window says.
+        let mut goal = query.config.max_context_tokens as u64 / 2;
+        if matches!(query.cause, CompactionCause::Overflow | CompactionCause::Manual) {
+            goal = goal.min(query.tokens / 2);
+        }
+        // What is known of the request is measured otherwise than what is estimated here: keep the proportion.
+        let goal = scaled(goal, before, query.tokens.max(1));
+        // Less than a fifth is refused.
+        let goal = if goal < before { goal.min(before * 4 / 5) } else { goal };
+        let verbatim = query.verbatim();
+        Self { query, messages, sizes, verbatim, goal, cleared: Vec::new(), gone: Vec::new(), summary: 0 }
+    }
+
+    /// Estimated tokens after what is planned so far.
+    pub fn tokens(&self) -> u64 {
+        self.query.config.system_prompt_tokens as u64 + self.sizes.iter().sum::<u64>() + self.summary
+    }
+
+    /// Whether what is planned so far makes room enough.
+    pub fn is_enough(&self) -> bool {
+        self.tokens() <= self.goal
+    }
+
+    /// The first tier: long outputs of tools are cleared, the oldest first, as many as needed.
+    pub fn clear_outputs(&mut self) {
+        let mut excess = self.tokens().saturating_sub(self.goal);
+        for (at, message) in self.messages.iter().enumerate() {
+            if excess == 0 {
+                return;
+            }
+            let saves = self.sizes.get(at).copied().unwrap_or_default().saturating_sub(NOTE_TOKENS);
+            let long = is_long(message, self.query.config.tool_output_max_lines);
+            if saves == 0 || !long || self.verbatim.contains(message.id()) {
+                continue;
+            }
+            if let Some(size) = self.sizes.get_mut(at) {
+                *size -= saves;
+            }
+            self.cleared.push(at);
+            excess = excess.saturating_sub(saves);
+        }
+    }
+
+    /// The last tier: whole steps of the middle go, the oldest first, as many as needed, and a summary stands for them.
+    pub fn take_middle(&mut self) {
+        self.summary = super::estimate_tokens(&summary::text(self.query, None, &[]));
+        let mut excess = self.tokens().saturating_sub(self.goal);
+        for step in steps(&self.messages) {
+            if excess == 0 {
+                return;
+            }
+            let of_step = self.messages.get(step.clone()).unwrap_or_default();
+            if of_step.iter().any(|message| self.verbatim.contains(message.id())) {
+                continue;
+            }
+            for size in self.sizes.get_mut(step.clone()).into_iter().flatten() {
+                excess = excess.saturating_sub(std::mem::take(size));
+            }
+            match self.gone.last_mut().filter(|last| last.end == step.start) {
+                Some(last) => last.end = step.end,
+                None => self.gone.push(step),
+            }
+        }
+    }
+
+    /// What the summary stands for, in order.
+    pub fn middle(&self) -> impl Iterator<Item = &'a SharedMessage> {
+        let range = |range: &Range<usize>| self.messages.get(range.clone()).unwrap_or_default();
+        self.gone.iter().flat_map(range).copied()
+    }
+
+    /// The edits. Where the middle goes, a summary with these words and the work so far stands for it.
+    pub fn edits(&self, words: Option<&str>) -> Vec<CompactionEdit> {
+        let gone = |at: &usize| self.gone.iter().any(|range| range.contains(at));
+        let kept = self.cleared.iter().filter(|at| !gone(at)).filter_map(|at| self.messages.get(*at));
+        let mut edits: Vec<CompactionEdit> =
+            kept.map(|message| CompactionEdit::ClearToolOutput { message: message.id() }).collect();
+        let middle: Vec<&SharedMessage> = self.middle().collect();
+        let mut told = (!middle.is_empty()).then(|| summary::text(self.query, words, &middle));
+        for range in &self.gone {
+            let of_range = self.messages.get(range.clone()).unwrap_or_default();
+            let (Some(first), Some(last)) = (of_range.first(), of_range.last()) else { continue };
+            let (first, last) = (first.id(), last.id());
+            edits.push(match told.take() {
+                Some(text) => {
+                    let summary = SharedMessage::new(AgentMessage::summary(text));
+                    CompactionEdit::Summarise { first, last, summary }
+                }
+                None => CompactionEdit::Drop { first, last },
+            });
+        }
+        edits
+    }
+}
+
+/// `value` times `by` divided by `of`.
+fn scaled(value: u64, by: u64, of: u64) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(by) / u128::from(of)).unwrap_or(u64::MAX)
+}
+
+/// Whether a message is an output of a tool that is longer than what survives.
+fn is_long(message: &AgentMessage, most_lines: usize) -> bool {
+    let Some(result) = message.as_tool_result() else { return false };
+    let lines = |text: &str| text.lines().map(|line| 1 + line.len() / LINE_BYTES).sum::<usize>();
+    let texts = result.content.iter().filter_map(Content::as_text);
+    let images = result.content.iter().any(|block| matches!(block, Content::Image { .. }));
+    images || texts.map(lines).sum::<usize>() > most_lines
+}
+
+/// A conversation as whole steps: a message, with the results of its calls.
+fn steps(messages: &[&SharedMessage]) -> Vec<Range<usize>> {
+    let mut steps: Vec<Range<usize>> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        match steps.last_mut() {
+            Some(step) if message.as_tool_result().is_some() => step.end = at + 1,
+            _ => steps.push(at..at + 1),
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

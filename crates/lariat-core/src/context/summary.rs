@@ -1,0 +1,86 @@
+//! The message that stands for a part of the conversation that was compacted.
+//!
+//! Owns its form: what was said in words, what was done, what is open, and the one range by which everything can be
+//! recalled. A later summary takes over the words and the range of one it replaces, so nothing becomes unreachable.
+
+use super::compaction::CompactionQuery;
+use crate::message::{Origin, SharedMessage};
+
+const OPENING: &str = "[A part of the conversation was left out to save context. This stands for it; it is a record of what \
+                       happened, not a request.]";
+const WORDS_END: &str = "[End of the summary.]";
+/// Share of the window, in percent, that the record of the work may take, and that words taken over may.
+const SHARE_PERCENT: u64 = 5;
+/// Bytes that a token has, roughly.
+const TOKEN_BYTES: u64 = 4;
+
+/// The text of a summary.
+pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&SharedMessage]) -> String {
+    let share = query.config.max_context_tokens as u64 * SHARE_PERCENT / 100 * TOKEN_BYTES;
+    let share = usize::try_from(share).unwrap_or(usize::MAX);
+    let mut text = format!("{OPENING}\n");
+    let earlier: Vec<String> = middle.iter().filter_map(|message| summary_text(message)).collect();
+    match words.map(str::trim).filter(|words| !words.is_empty()) {
+        Some(words) => push_words(&mut text, words),
+        // Without words of its own it takes over those of the summaries it replaces, the newest where there is little room.
+        None => {
+            let words: Vec<&str> = earlier.iter().filter_map(|text| words_of(text)).collect();
+            let words = words.join("\n\n");
+            if !words.is_empty() {
+                push_words(&mut text, tail(&words, share));
+            }
+        }
+    }
+    text.push_str(&query.work.rendered(share));
+    if let (Some(first), Some(last)) = (middle.first(), middle.last()) {
+        let known = earlier.iter().find_map(|text| range_of(text)).map(|(first, _)| first.to_owned());
+        let first = known.filter(|_| is_summary(middle.first())).unwrap_or_else(|| first.id().short());
+        let last_known = earlier.last().and_then(|text| range_of(text)).map(|(_, last)| last.to_owned());
+        let last = last_known.filter(|_| is_summary(middle.last())).unwrap_or_else(|| last.id().short());
+        text.push_str(&format!(
+            "[What was left out can be read with `recall` and the id `{first}..{last}`; `pattern` searches it.]\n"
+        ));
+    }
+    text
+}
+
+fn push_words(text: &mut String, words: &str) {
+    text.push_str(words);
+    text.push_str(&format!("\n{WORDS_END}\n"));
+}
+
+fn is_summary(message: Option<&&SharedMessage>) -> bool {
+    message.is_some_and(|message| message.as_user().is_some_and(|user| user.origin == Origin::Summary))
+}
+
+fn summary_text(message: &SharedMessage) -> Option<String> {
+    is_summary(Some(&message)).then(|| message.as_llm().map(crate::message::Message::text))?
+}
+
+/// The words of a summary, without its record of the work.
+fn words_of(text: &str) -> Option<&str> {
+    let (words, _) = text.split_once(WORDS_END)?;
+    let (_, words) = words.split_once(OPENING)?;
+    Some(words.trim()).filter(|words| !words.is_empty())
+}
+
+/// The last range that a text names.
+fn range_of(text: &str) -> Option<(&str, &str)> {
+    let (_, rest) = text.rsplit_once("the id `")?;
+    rest.split_once('`')?.0.split_once("..")
+}
+
+/// The end of a text, from the beginning of a line on.
+fn tail(text: &str, most: usize) -> &str {
+    let from = text.len().saturating_sub(most);
+    if from == 0 {
+        return text;
+    }
+    let from = text.get(..from).map_or_else(|| text.ceil_char_boundary(from), str::len);
+    let rest = text.get(from..).unwrap_or_default();
+    rest.split_once('\n').map_or("", |(_, rest)| rest)
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,131 @@
+//! Counting: what a text, an image and a message take.
+
+use serde_json::json;
+
+use super::*;
+use crate::message::{AssistantMessage, StopReason};
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+fn reply(content: Vec<Content>) -> AgentMessage {
+    AgentMessage::from(Message::Assistant(AssistantMessage {
+        content,
+        stop_reason: StopReason::Stop,
+        model: "m".to_owned(),
+        requested_model: None,
+        provider: "p".to_owned(),
+        usage: Usage::default(),
+        timestamp: Timestamp::default(),
+        error_message: None,
+    }))
+}
+
+/// What o200k says about these texts, and how far off the built-in counter may be, in percent.
+const KNOWN: &[(&str, u64, u64)] = &[
+    (
+        "The quick brown fox jumps over the lazy dog, and then it sleeps in the sun until the evening comes.",
+        22,
+        15,
+    ),
+    (
+        "fn main() {\n    let total: u64 = items.iter().map(|item| item.price).sum();\n    println!(\"{total}\");\n}\n",
+        33,
+        20,
+    ),
+    ("{\"name\":\"lariat\",\"version\":\"0.1.0\",\"tags\":[\"agent\",\"runtime\"],\"count\":42}", 27, 25),
+    ("我们今天讨论上下文窗口的大小,以及如何估计令牌的数量。", 18, 60),
+];
+
+#[test]
+fn the_built_in_counter_is_close_to_a_tokenizer_and_not_bytes_by_four() {
+    for (text, real, percent) in KNOWN {
+        let counted = estimate_tokens(text);
+        let off = counted.abs_diff(*real) * 100 / real;
+        assert!(off <= *percent, "{counted} for {real}: {text}");
+    }
+    let spaces = " ".repeat(4_000);
+    assert!(estimate_tokens(&spaces) < 100, "indentation is cheap");
+    assert_eq!(estimate_tokens(""), 0);
+}
+
+#[test]
+fn a_text_counts_what_its_parts_count_but_for_the_seam() {
+    let text = "let größe = 値 + \u{1f680}; // done\n".repeat(50);
+    for (at, _) in text.char_indices() {
+        let (one, other) = text.split_at(at);
+        let parts = estimate_tokens(one) + estimate_tokens(other);
+        assert!(parts.abs_diff(estimate_tokens(&text)) <= 4, "at {at}");
+    }
+}
+
+#[test]
+fn reasoning_without_a_signature_counts_nothing_because_it_is_not_sent_back() {
+    let thinking = |signature: Option<&str>| Content::Thinking {
+        thinking: "a long thought about the problem".repeat(20),
+        signature: signature.map(str::to_owned),
+    };
+    let unsigned = message_tokens(&reply(vec![thinking(None), Content::text("yes")]));
+    let signed = message_tokens(&reply(vec![thinking(Some("s")), Content::text("yes")]));
+    assert_eq!(unsigned, message_tokens(&reply(vec![Content::text("yes")])));
+    assert!(signed > unsigned + 60);
+}
+
+#[test]
+fn a_call_counts_its_name_and_its_arguments_as_json() {
+    let small = message_tokens(&reply(vec![Content::tool_call("c", "read", json!({}))]));
+    let large = message_tokens(&reply(vec![Content::tool_call(
+        "c",
+        "read",
+        json!({ "text": "a word ".repeat(100) }),
+    )]));
+    assert!(small < 15 && large > small + 100, "{small}, {large}");
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let word =
+            group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for at in 0..=group.len() {
+            text.push(char::from(LETTERS[(word >> (18 - 6 * at)) as usize & 63]));
+        }
+    }
+    text
+}
+
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(height.to_be_bytes());
+    bytes.extend([8, 6, 0, 0, 0, 1, 2, 3, 4]);
+    bytes
+}
+
+/// With `metadata` bytes before the frame, as cameras write them.
+fn jpeg(width: u16, height: u16, metadata: u16) -> Vec<u8> {
+    let mut bytes = vec![0xff, 0xd8, 0xff, 0xe1];
+    bytes.extend((metadata + 2).to_be_bytes());
+    bytes.extend(vec![0xc0; usize::from(metadata)]);
+    bytes.extend([0xff, 0xc4, 0, 3, 9, 0xff, 0xff, 0xc2, 0, 17, 8]);
+    bytes.extend(height.to_be_bytes());
+    bytes.extend(width.to_be_bytes());
+    bytes.extend([3, 1, 0x22]);
+    bytes
+}
+
+#[test]
+fn an_image_counts_by_its_area_where_the_service_does_so_and_its_size_can_be_read() {
+    let by_area = |bytes: &[u8]| ImageTokens::ByArea.count(&base64(bytes));
+    assert_eq!(by_area(&png(750, 100)), 100);
+    assert_eq!(by_area(&jpeg(300, 250, 40_000)), 100);
+    assert_eq!(by_area(&png(8_000, 8_000)), 1_600, "it is made smaller first");
+    assert_eq!(by_area(&png(1, 1)), 1);
+    for broken in [&png(750, 100)[..18], b"GIF89a", b"", &jpeg(300, 250, 40)[..30], &[0xff, 0xd8, 0xff, 0xd9]]
+    {
+        assert_eq!(by_area(broken), 1_200, "{broken:?}");
+    }
+    assert_eq!(ImageTokens::default().count(&base64(&png(750, 100))), 1_200);
+    assert_eq!(ImageTokens::of_protocol("anthropic-messages"), ImageTokens::ByArea);
+    assert_eq!(ImageTokens::of_protocol("openai-chat"), ImageTokens::default());
+}

@@ -1,0 +1,230 @@
+//! Tracking: what is predicted, what is learnt, and what is not believed.
+
+use super::*;
+use crate::content::Content;
+use crate::message::{Message, StopReason};
+use crate::time::Timestamp;
+use crate::transcript::Transcript;
+use crate::usage::Usage;
+
+const SENTENCE: &str = "The tracker adds what is new to what the service has said. ";
+
+fn user(sentences: usize) -> AgentMessage {
+    AgentMessage::from(Message::user(SENTENCE.repeat(sentences)))
+}
+
+fn reply_of(model: &str, usage: Usage, content: Vec<Content>) -> AgentMessage {
+    AgentMessage::from(Message::Assistant(AssistantMessage {
+        content,
+        stop_reason: StopReason::Stop,
+        model: model.to_owned(),
+        requested_model: None,
+        provider: "p".to_owned(),
+        usage,
+        timestamp: Timestamp::default(),
+        error_message: None,
+    }))
+}
+
+fn reply(usage: Usage) -> AgentMessage {
+    reply_of("m", usage, vec![Content::text("Yes.")])
+}
+
+fn tracker() -> ContextTracker {
+    ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").reserving(1_000)
+}
+
+/// A service whose tokens are `tenths` of our estimate, with this many tokens besides the conversation.
+struct Service {
+    tenths: u64,
+    besides: u64,
+    said: u64,
+    model: &'static str,
+}
+
+impl Service {
+    fn of(tenths: u64) -> Self {
+        Self { tenths, besides: 1_300, said: 0, model: "m" }
+    }
+
+    fn tokens(&self, message: &AgentMessage) -> u64 {
+        super::super::message_tokens(message) * self.tenths / 10
+    }
+
+    fn context(&self) -> u64 {
+        self.besides + self.said
+    }
+
+    /// A turn: the user speaks, the service answers. What was predicted, and what was right.
+    fn turn(&mut self, tracker: &mut ContextTracker, sentences: usize) -> (u64, u64) {
+        let prompt = user(sentences);
+        tracker.add(&prompt);
+        self.said += self.tokens(&prompt);
+        let (predicted, real) = (tracker.used(), self.context());
+        let answer = reply_of(self.model, Usage::default(), vec![Content::text("Yes.")]);
+        let output = self.tokens(&answer);
+        self.said += output;
+        tracker.add(&reply_of(self.model, Usage::new(real, output), vec![Content::text("Yes.")]));
+        (predicted, real)
+    }
+}
+
+/// In thousandths.
+fn error((predicted, real): (u64, u64)) -> u64 {
+    predicted.abs_diff(real) * 1_000 / real
+}
+
+#[test]
+fn after_three_turns_the_prediction_is_right_whatever_the_service_counts() {
+    for tenths in [3, 5, 8, 10, 13, 20, 40] {
+        let (mut tracker, mut service) = (tracker(), Service::of(tenths));
+        let errors: Vec<u64> = (0..12).map(|_| error(service.turn(&mut tracker, 60))).collect();
+        assert!(errors[3..].iter().all(|error| *error < 20), "{tenths} tenths: {errors:?}");
+    }
+}
+
+#[test]
+fn the_factor_stays_within_its_bounds() {
+    let mut tracker = tracker();
+    for turn in 1..20 {
+        tracker.add(&user(60));
+        tracker.add(&reply(Usage::new(1_000_000 * turn, 5)));
+    }
+    let before = tracker.used();
+    tracker.add(&user(60));
+    let estimate = super::super::message_tokens(&user(60));
+    assert!(tracker.used() - before <= estimate * 4 + 1);
+}
+
+#[test]
+fn a_single_odd_report_moves_the_factor_little_and_the_prediction_for_one_turn() {
+    let (mut tracker, mut service) = (tracker(), Service::of(13));
+    (0..6).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    service.said += 30_000;
+    let odd = error(service.turn(&mut tracker, 60));
+    assert!(odd > 500, "nobody can know");
+    let after: Vec<u64> = (0..4).map(|_| error(service.turn(&mut tracker, 60))).collect();
+    assert!(after.iter().all(|error| *error < 20), "{after:?}");
+}
+
+#[test]
+fn what_was_read_from_a_cache_counts_and_a_report_without_it_is_not_believed() {
+    let (mut tracker, mut service) = (tracker(), Service::of(10));
+    (0..4).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    let known = tracker.used();
+    let cached = Usage { cache_read: known - 20, cache_write: 20, output: 5, ..Usage::default() };
+    tracker.add(&user(1));
+    tracker.add(&reply(cached));
+    assert!(tracker.used().abs_diff(known) < 30, "{} after {known}", tracker.used());
+    tracker.add(&reply(Usage::new(25, 5)));
+    assert!(tracker.used() >= known, "25 tokens cannot be all");
+    tracker.add(&reply(Usage::default()));
+    assert!(tracker.used() >= known, "nothing was said");
+}
+
+#[test]
+fn a_fallback_model_has_its_own_factor_and_reports_of_two_models_are_not_compared() {
+    let (mut tracker, mut service) = (tracker(), Service::of(10));
+    (0..5).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    let mut other = Service { tenths: 20, besides: 1_300, said: service.said * 2, model: "n" };
+    tracker.ask(Some("n"));
+    let errors: Vec<u64> = (0..5).map(|_| error(other.turn(&mut tracker, 60))).collect();
+    assert!(errors[3..].iter().all(|error| *error < 30), "{errors:?}");
+    tracker.ask(None);
+    let back = Service { tenths: 10, besides: 1_300, said: other.said / 2, model: "m" };
+    let off = error((tracker.used(), back.context()));
+    assert!(off < 120, "in the first model's tokens again: {} for {}", tracker.used(), back.context());
+}
+
+#[test]
+fn compaction_keeps_the_factor_and_what_is_sent_besides() {
+    let (mut tracker, mut service) = (tracker(), Service::of(20));
+    (0..8).for_each(|_| drop(service.turn(&mut tracker, 60)));
+    let mut transcript = Transcript::new();
+    transcript.push_user(Arc::new(user(100))).unwrap();
+    let before = tracker.used();
+    tracker.compacted(&transcript.window());
+    let real = service.besides + service.tokens(&user(100));
+    assert!(before > 2 * real && error((tracker.used(), real)) < 60, "{} for {real}", tracker.used());
+    assert_eq!(tracker.used(), tracker.measure(&transcript.window()));
+    assert!(!tracker.is_reported());
+}
+
+#[test]
+fn a_conversation_that_is_read_teaches_its_factor_and_knows_its_last_report() {
+    let (mut live, mut service) = (tracker(), Service::of(16));
+    let mut transcript = Transcript::new();
+    for _ in 0..6 {
+        let prompt = user(40);
+        live.add(&prompt);
+        service.said += service.tokens(&prompt);
+        transcript.push_user(Arc::new(prompt)).unwrap();
+        let answer = reply(Usage::new(service.context(), 3));
+        service.said += 3;
+        live.add(&answer);
+        transcript.push_exchange(Arc::new(answer), Vec::new()).unwrap();
+    }
+    let mut read = tracker();
+    read.read(&transcript.window());
+    assert_eq!(read.state(), live.state());
+    assert!(read.is_reported());
+}
+
+#[test]
+fn a_report_from_before_a_compaction_is_not_taken_for_one_of_what_is_left() {
+    let mut transcript = Transcript::new();
+    transcript.push_user(Arc::new(user(40))).unwrap();
+    transcript.push_exchange(Arc::new(reply(Usage::new(90_000, 3))), Vec::new()).unwrap();
+    let mut read = tracker();
+    read.read(&transcript.window());
+    assert!(!read.is_reported() && read.used() < 3_000, "{}", read.used());
+}
+
+#[test]
+fn a_snapshot_goes_on_with_the_same_numbers() {
+    let (mut live, mut service) = (tracker(), Service::of(17));
+    (0..5).for_each(|_| drop(service.turn(&mut live, 33)));
+    live.ask(Some("n"));
+    let json = serde_json::to_string(live.state()).unwrap();
+    let mut restored = tracker();
+    restored.restore(serde_json::from_str(&json).unwrap());
+    live.add(&user(7));
+    restored.add(&user(7));
+    assert_eq!((restored.state(), restored.used()), (live.state(), live.used()));
+}
+
+#[test]
+fn reasoning_that_does_not_go_back_is_not_counted() {
+    let mut tracker = tracker();
+    tracker.add(&user(20));
+    let thought = Usage { reasoning: 4_000, ..Usage::new(5_000, 4_010) };
+    tracker.add(&reply(thought));
+    assert_eq!(tracker.used(), 5_010);
+    let signed = Content::Thinking { thinking: "hm ".repeat(2_000), signature: Some("s".to_owned()) };
+    tracker.add(&reply_of("m", Usage { reasoning: 4_000, ..Usage::new(5_100, 4_010) }, vec![signed]));
+    assert_eq!(tracker.used(), 9_110, "it goes back with its signature");
+}
+
+#[test]
+fn a_count_of_the_service_is_as_good_as_a_report() {
+    let mut tracker = tracker();
+    tracker.add(&user(500));
+    tracker.counted(9_000);
+    assert_eq!(tracker.used(), 9_000);
+    assert!(tracker.is_reported());
+    tracker.counted(3);
+    assert_eq!(tracker.used(), 9_000, "three tokens cannot be all");
+}
+
+#[test]
+fn a_counted_prompt_and_tools_teach_the_factor_with_the_first_report() {
+    let mut tracker =
+        ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").besides(3_000);
+    tracker.add(&user(100));
+    let estimate = tracker.used();
+    tracker.add(&reply(Usage::new(estimate * 3 / 2, 2)));
+    let before = tracker.used();
+    tracker.add(&user(100));
+    let added = super::super::message_tokens(&user(100));
+    assert!((tracker.used() - before).abs_diff(added * 3 / 2) < added / 20);
+}

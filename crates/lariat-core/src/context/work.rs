@@ -1,0 +1,292 @@
+//! What was done in a session: files touched with their last state, commands run with their outcome, open tasks.
+//!
+//! Folded from the journal, so that a model whose window lost the turns still knows, and does nothing twice. Knows tools
+//! by what their calls and details look like (`path`, `files`, `command`, `exit_code`, `items`), not by who wrote them.
+//! Bounded: the oldest entries go first, and it says how many went.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::content::ToolCall;
+use crate::id::MessageId;
+
+/// Files that are kept.
+const MOST_FILES: usize = 200;
+/// Commands that are kept.
+const MOST_COMMANDS: usize = 100;
+/// Bytes of a command or of an outcome that are kept.
+const MOST_BYTES: usize = 200;
+
+/// What was done in a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkLog {
+    files: VecDeque<FileTouched>,
+    commands: VecDeque<CommandRun>,
+    tasks: Vec<Task>,
+    /// Files and commands that were forgotten.
+    forgotten: (u64, u64),
+}
+
+/// A file that was touched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FileTouched {
+    /// Where it is, as the call said.
+    pub path: String,
+    /// What was done to it last; reading does not count after a change.
+    pub state: FileState,
+    /// The result of the call that did it.
+    pub message: MessageId,
+}
+
+/// What was done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FileState {
+    /// It was read.
+    Read,
+    /// A part of it was changed.
+    Edited,
+    /// It was written as a whole.
+    Written,
+    /// It was deleted.
+    Deleted,
+}
+
+/// A command that was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CommandRun {
+    /// The command, cut if it is long.
+    pub command: String,
+    /// What came of it, in words.
+    pub outcome: String,
+    /// The result of the call.
+    pub message: MessageId,
+}
+
+/// Something to be done, as the model wrote it down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Task {
+    /// In the model's words.
+    pub content: String,
+    /// How far it is, in the words of the tool.
+    pub status: String,
+}
+
+/// A call that came to its end.
+pub(crate) struct Ended<'a> {
+    pub(crate) call: &'a ToolCall,
+    /// The arguments it ran with.
+    pub(crate) arguments: &'a Value,
+    pub(crate) details: &'a Value,
+    pub(crate) is_error: bool,
+    pub(crate) text: &'a str,
+    pub(crate) message: MessageId,
+}
+
+impl WorkLog {
+    /// Files, the one touched longest ago first.
+    pub fn files(&self) -> impl Iterator<Item = &FileTouched> {
+        self.files.iter()
+    }
+
+    /// Commands, the one run longest ago first.
+    pub fn commands(&self) -> impl Iterator<Item = &CommandRun> {
+        self.commands.iter()
+    }
+
+    /// Tasks that are not completed, in order.
+    pub fn open_tasks(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().filter(|task| task.status != "completed")
+    }
+
+    /// True when nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.commands.is_empty() && self.tasks.is_empty()
+    }
+
+    /// Whether a call would be noted.
+    pub(crate) fn concerns(call: &ToolCall) -> bool {
+        let has = |name: &str| call.arguments.get(name).is_some();
+        has("command") || has("path") || has("patch") || has("items")
+    }
+
+    pub(crate) fn note(&mut self, ended: &Ended<'_>) {
+        let argument = |name: &str| ended.arguments.get(name).and_then(Value::as_str);
+        let detail = |name: &str| ended.details.get(name);
+        if let Some(command) = argument("command") {
+            self.note_command(command, ended);
+        } else if ended.is_error {
+            // What failed did not touch a file; why it failed is not worth remembering.
+        } else if let Some(items) = ended.arguments.get("items").and_then(Value::as_array) {
+            if let Some(tasks) = items.iter().map(task).collect() {
+                self.tasks = tasks;
+            }
+        } else if let Some(files) = detail("files").and_then(Value::as_array) {
+            let paths = files.iter().filter_map(|file| file.get("path")?.as_str());
+            for path in paths {
+                self.touch(path, patched(path, ended.text), ended.message);
+            }
+            let moved = files.iter().filter_map(|file| file.get("renamed_from")?.as_str());
+            moved.for_each(|path| self.touch(path, FileState::Deleted, ended.message));
+        } else if let Some(path) = argument("path") {
+            let name = ended.call.name.as_str();
+            let state = match () {
+                () if name.contains("edit") => FileState::Edited,
+                () if name.contains("write") => FileState::Written,
+                () if name.contains("delete") || name.contains("remove") => FileState::Deleted,
+                () if detail("diff").is_some() => FileState::Edited,
+                () if name.contains("read") => FileState::Read,
+                // A folder that was listed or searched.
+                () => return,
+            };
+            self.touch(path, state, ended.message);
+        }
+    }
+
+    fn touch(&mut self, path: &str, state: FileState, message: MessageId) {
+        let known = self.files.iter().position(|file| file.path == path);
+        if let Some(at) = known {
+            let changed = self.files.get(at).is_some_and(|file| file.state != FileState::Read);
+            if state == FileState::Read && changed {
+                return;
+            }
+            self.files.remove(at);
+        }
+        self.files.push_back(FileTouched { path: path.to_owned(), state, message });
+        if self.files.len() > MOST_FILES {
+            // What was only read is known to nobody else, but costs nothing to read again.
+            let oldest = self.files.iter().position(|file| file.state == FileState::Read).unwrap_or_default();
+            self.files.remove(oldest);
+            self.forgotten.0 += 1;
+        }
+    }
+
+    fn note_command(&mut self, command: &str, ended: &Ended<'_>) {
+        let detail = |name: &str| ended.details.get(name);
+        let outcome = match detail("exit_code").and_then(Value::as_i64) {
+            Some(code) => format!("exit code {code}"),
+            None => match detail("signal").filter(|signal| !signal.is_null()) {
+                Some(signal) => format!("ended by signal {signal}"),
+                None if ended.is_error => "failed".to_owned(),
+                None if detail("id").is_some() => "runs in the background".to_owned(),
+                None => "done".to_owned(),
+            },
+        };
+        let failed =
+            ended.is_error || detail("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+        let said = ended.text.lines().map(str::trim).find(|line| !line.is_empty());
+        let outcome = match said.filter(|_| failed) {
+            Some(said) => format!("{outcome}: {}", cut(said)),
+            None => outcome,
+        };
+        let command = cut(command);
+        self.commands.retain(|known| known.command != command);
+        self.commands.push_back(CommandRun { command, outcome, message: ended.message });
+        if self.commands.len() > MOST_COMMANDS {
+            self.commands.pop_front();
+            self.forgotten.1 += 1;
+        }
+    }
+
+    /// In words, for a model: the newest entries that fit, and open tasks in full.
+    pub fn rendered(&self, most_bytes: usize) -> String {
+        let mut text = String::new();
+        if self.open_tasks().next().is_some() {
+            text.push_str("Open tasks:\n");
+            self.open_tasks()
+                .for_each(|task| text.push_str(&format!("- [{}] {}\n", task.status, task.content)));
+        }
+        let state = |state: FileState| match state {
+            FileState::Read => "read",
+            FileState::Edited => "edited",
+            FileState::Written => "written",
+            FileState::Deleted => "deleted",
+        };
+        let files = self.files.iter().rev();
+        let files =
+            files.map(|file| format!("- {} {} ({})\n", state(file.state), file.path, file.message.short()));
+        push_newest(
+            &mut text,
+            "Files touched so far, by what was done last:",
+            files,
+            self.forgotten.0,
+            most_bytes,
+        );
+        let commands = self.commands.iter().rev();
+        let commands = commands.map(|run| {
+            format!("- `{}`: {} ({})\n", one_line(&run.command), run.outcome, run.message.short())
+        });
+        push_newest(
+            &mut text,
+            "Commands run so far; do not repeat them without need:",
+            commands,
+            self.forgotten.1,
+            most_bytes,
+        );
+        text
+    }
+}
+
+/// Writes lines that come newest first, oldest first, as many as fit.
+fn push_newest(
+    text: &mut String,
+    title: &str,
+    newest: impl Iterator<Item = String>,
+    forgotten: u64,
+    most_bytes: usize,
+) {
+    let (mut lines, mut bytes, mut more) = (Vec::new(), 0, forgotten);
+    for line in newest {
+        bytes += line.len();
+        if bytes > most_bytes {
+            more += 1;
+        } else {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() && more == 0 {
+        return;
+    }
+    text.push_str(&format!("{title}\n"));
+    if more > 0 {
+        text.push_str(&format!("- (and {more} before these)\n"));
+    }
+    lines.iter().rev().for_each(|line| text.push_str(line));
+}
+
+/// What a patch did to a file, by the line it told of it: `A`, `M` or `D` and the path.
+fn patched(path: &str, text: &str) -> FileState {
+    let letter = text.lines().find_map(|line| {
+        let (letter, rest) = line.split_once(' ')?;
+        rest.starts_with(path).then_some(letter)
+    });
+    match letter {
+        Some("A") => FileState::Written,
+        Some("D") => FileState::Deleted,
+        _ => FileState::Edited,
+    }
+}
+
+fn task(item: &Value) -> Option<Task> {
+    let word = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    Some(Task { content: word("content")?, status: word("status")? })
+}
+
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(MOST_BYTES);
+    let kept = text.get(..end).unwrap_or(text);
+    if end < text.len() { format!("{kept}…") } else { kept.to_owned() }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace('\n', "; ")
+}
+
+#[cfg(test)]
+#[path = "work_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+//! The event names of seed 003.
+
+use super::*;
+
+/// Every name in the seed's text: its sequences of events, and the events of its diagrams.
+const NAMES: [&str; 22] = [
+    "iteration.before",
+    "llm.start",
+    "llm.complete",
+    "tool.start",
+    "insight.tool",
+    "tool.complete",
+    "insight.tokens",
+    "iteration.after",
+    "agent.spawn",
+    "agent.complete",
+    "insight.context",
+    "compaction.warning",
+    "compaction.auto",
+    "resilience.retry",
+    "resilience.recovered",
+    "error",
+    "plan.change.queued",
+    "approval.required",
+    "tool.blocked",
+    "mode.changed",
+    "task.start",
+    "task.complete",
+];
+
+/// One event of each kind, and the variants that a name depends on.
+fn told() -> Vec<AgentEvent> {
+    let mut events = samples();
+    events.push(AgentEvent::MessageStart { message: MessageRef::resolved(assistant(2, Vec::new())) });
+    events.push(AgentEvent::AgentEnd {
+        messages: Vec::new(),
+        usage: Usage::default(),
+        outcome: RunOutcome::Failed { error: "no".into() },
+        rejection: None,
+    });
+    let auto = |cause| AgentEvent::Compaction {
+        cause,
+        edits: Arc::default(),
+        tokens_before: 2,
+        tokens_after: 1,
+        usage: Usage::default(),
+    };
+    events.extend([auto(CompactionCause::Threshold), auto(CompactionCause::Overflow)]);
+    events
+}
+
+#[test]
+fn every_name_of_the_seed_is_told_by_an_event_or_has_a_reason_why_not() {
+    let listed: Vec<&str> = SEED_NAMES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(listed, NAMES);
+    for (name, how) in SEED_NAMES {
+        let kinds: BTreeSet<String> = told()
+            .into_iter()
+            .filter(|event| seed_name(event) == Some(name))
+            .map(|event| to_json(&record(event))["type"].as_str().unwrap().to_owned())
+            .collect();
+        match how {
+            SeedTold::By(kind) => assert!(kinds.contains(*kind), "{name} is not told by {kind}: {kinds:?}"),
+            SeedTold::Elsewhere(reason) => {
+                assert_eq!(kinds, BTreeSet::new(), "{name} is told after all");
+                assert!(reason.len() > 20, "{name}: {reason}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_names_of_the_seed_are_given_and_only_to_what_they_mean() {
+    for event in told() {
+        if let Some(name) = seed_name(&event) {
+            assert!(NAMES.contains(&name), "{name}");
+        }
+    }
+    let of_a_user = AgentEvent::MessageEnd { message: Recorded::Full(user(1, "hi")) };
+    assert_eq!(seed_name(&of_a_user), None);
+    let of_a_model = AgentEvent::MessageEnd { message: Recorded::Full(assistant(2, vec!["hi".into()])) };
+    assert_eq!(seed_name(&of_a_model), Some("llm.complete"));
+    let manual = AgentEvent::Compaction {
+        cause: CompactionCause::Manual,
+        edits: Arc::default(),
+        tokens_before: 2,
+        tokens_after: 1,
+        usage: Usage::default(),
+    };
+    assert_eq!(seed_name(&manual), None);
+}

@@ -1,0 +1,248 @@
+//! Starting runs: the agent's context is lent to a task, and given back however that ends.
+//!
+//! Owns the tasks around a run and who hears of its events: those who called, and observers. Invariant: the context
+//! comes back to the agent before the run's stream says that it is over.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::event::{ContinuationKind, Event};
+use lariat_core::id::SessionId;
+use lariat_core::message::AgentMessage;
+#[cfg(feature = "typed")]
+use lariat_core::model::OutputSchema;
+use lariat_core::run::RecoverError;
+use lariat_core::transcript::Window;
+
+use super::builder::Callback;
+use super::context::AgentContext;
+#[cfg(feature = "typed")]
+use super::context::AgentLoopConfig;
+use super::error::AgentError;
+use super::handle::{Agent, Running};
+use super::loops;
+use super::output::AgentOutput;
+use super::plan::{self, PlanDecision};
+use super::pump::{EventSender, Over, pump};
+use super::stream::{Link, RunStream};
+use crate::observe::{DEFAULT_CAPACITY, Observer};
+
+/// What a run is asked to do.
+pub(super) enum Task {
+    Prompt(Vec<AgentMessage>),
+    /// A prompt whose answer has a form.
+    #[cfg(feature = "typed")]
+    Answer(Vec<AgentMessage>, Arc<OutputSchema>),
+    Continue(ContinuationKind),
+    Recover,
+    Plan(PlanDecision),
+}
+
+/// Who hears of every run of an agent.
+pub(super) struct Watchers {
+    pub(super) callback: Option<Callback>,
+    pub(super) observers: Arc<[Arc<dyn Observer>]>,
+}
+
+fn heard_by(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender {
+    move |event: Event| {
+        if let Some(callback) = &callback {
+            callback(&event.event);
+        }
+        if let Some(sender) = &mut sender {
+            sender.send(event);
+        }
+    }
+}
+
+/// An observer that panics misses that event; the others do not.
+fn observed_by(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
+    move |event: Event| {
+        for observer in observers.iter() {
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| observer.observe(&session_id, &event)));
+        }
+    }
+}
+
+impl Agent {
+    /// Runs a prompt to its end, with a form for the answer.
+    #[cfg(feature = "typed")]
+    pub(crate) async fn run_for_answer(
+        &self,
+        prompt: AgentMessage,
+        schema: &Arc<OutputSchema>,
+    ) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Answer(vec![prompt], Arc::clone(schema)), None)?.finish().await
+    }
+
+    #[cfg(feature = "typed")]
+    pub(crate) fn answer_retries(&self) -> u32 {
+        self.shared.answer_retries
+    }
+
+    /// Starts a run in a task of its own.
+    pub(super) fn start(
+        &self,
+        task: Task,
+        sender: Option<Box<dyn EventSender>>,
+    ) -> Result<RunStream, AgentError> {
+        let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
+        let (over, published) = (Over::default(), Over::default());
+        let watchers = &self.shared.watchers;
+        let (context, events, heard, observed) = {
+            let mut state = self.state();
+            if state.running.is_some() {
+                return Err(AgentError::Busy);
+            }
+            let mut context = state.context.take().ok_or(AgentError::Busy)?;
+            for (queue, message) in std::mem::take(&mut state.waiting) {
+                context.queue(queue, message);
+            }
+            state.snapshot = context.messages();
+            state.running =
+                Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });
+            state.begun = true;
+            if !matches!(task, Task::Recover) {
+                state.last_active_at = Some(self.shared.config.ports.clock.now());
+            }
+            let hub = state.journal.hub();
+            let wanted = |wanted: bool| wanted.then(|| hub.subscribe(DEFAULT_CAPACITY));
+            let heard = wanted(sender.is_some() || watchers.callback.is_some());
+            (context, hub.subscribe(DEFAULT_CAPACITY), heard, wanted(!watchers.observers.is_empty()))
+        };
+        // Tasks of their own: a callback that is slow, blocks or panics touches neither the run nor the observers.
+        let heard = heard.map(|events| {
+            let sender = heard_by(watchers.callback.clone(), sender);
+            tokio::spawn(pump(events, sender, published.clone()))
+        });
+        let observed = observed.map(|events| {
+            let sender = observed_by(Arc::clone(&watchers.observers), context.journal().session_id().clone());
+            tokio::spawn(pump(events, sender, published.clone()))
+        });
+        let mut loan = Loan {
+            agent: self.clone(),
+            context: Some(context),
+            link: Arc::clone(&link),
+            published,
+            over: over.clone(),
+            until: None,
+        };
+        let (agent, stop) = (self.clone(), cancel.clone());
+        let future = async move {
+            let connect = Arc::clone(&loan.link);
+            let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
+            let result = agent.execute(task, context, stop, &connect).await;
+            loan.until = result.is_ok().then(|| context.journal().next_seq());
+            loan.published.set(loan.until);
+            for pump in [heard, observed].into_iter().flatten() {
+                let _ = pump.await;
+            }
+            result
+        };
+        let task = tokio::spawn(future);
+        Ok(RunStream::new(events, task, cancel, link, over))
+    }
+
+    async fn execute(
+        &self,
+        task: Task,
+        context: &mut AgentContext,
+        cancel: CancellationToken,
+        link: &Link,
+    ) -> Result<AgentOutput, AgentError> {
+        let config = &self.shared.config;
+        let started = |handle| link.connect(&handle);
+        let (prompts, kind) = match task {
+            Task::Recover => {
+                let recovered = loops::recover(context, config, cancel, started).await?;
+                return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
+            }
+            Task::Plan(decision) => {
+                // In a box: every run would carry the room for it otherwise.
+                return Box::pin(plan::carry_out(decision, context, config, cancel, started)).await;
+            }
+            #[cfg(feature = "typed")]
+            Task::Answer(prompts, schema) => {
+                // For this run only: the agent's own request stays as it is.
+                let mut ports = crate::drive::Ports::clone(&config.ports);
+                ports.request.output_schema = Some(schema);
+                let config = AgentLoopConfig { ports: Arc::new(ports), ..config.clone() };
+                let run = loops::begin_and_drive(prompts, None, context, &config, cancel, started);
+                return Box::pin(run).await;
+            }
+            Task::Continue(kind) => (Vec::new(), Some(kind)),
+            Task::Prompt(prompts) => (prompts, None),
+        };
+        loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
+    }
+
+    /// Does something with the context that is not a run.
+    pub(super) async fn borrow<T>(
+        &self,
+        act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
+    ) -> Result<T, AgentError> {
+        let (link, over) = (Arc::new(Link::default()), Over::default());
+        let cancel = CancellationToken::new();
+        let context = {
+            let mut state = self.state();
+            let context = state.context.take().ok_or(AgentError::Busy)?;
+            state.snapshot = context.messages();
+            let running = Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() };
+            state.running = Some(running);
+            context
+        };
+        let published = over.clone();
+        let mut loan =
+            Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
+        match &mut loan.context {
+            Some(context) => act(context, cancel).await,
+            None => Err(AgentError::TaskLost),
+        }
+    }
+
+    /// A stream that ends at once, for a run that could not be started.
+    pub(super) fn failed(&self, error: AgentError) -> RunStream {
+        let over = Over::default();
+        over.set(None);
+        let events = self.state().journal.hub().subscribe(1);
+        let task = tokio::spawn(async move { Err(error) });
+        RunStream::new(events, task, CancellationToken::new(), Arc::default(), over)
+    }
+}
+
+/// The context while a run has it. Goes back to the agent however the run's task ends, by a panic too.
+struct Loan {
+    agent: Agent,
+    context: Option<AgentContext>,
+    link: Arc<Link>,
+    /// For the callback: everything is published.
+    published: Over,
+    /// For the stream: the agent is free.
+    over: Over,
+    /// What was published, when the run came to its end.
+    until: Option<u64>,
+}
+
+impl Loan {
+    fn give_back(&mut self) {
+        let early = self.link.close();
+        let Some(context) = self.context.take() else { return };
+        let mut state = self.agent.state();
+        // After a reset the agent has another context; this one's journal is complete either way.
+        if Arc::ptr_eq(&state.journal, context.journal()) {
+            state.running = None;
+            state.snapshot = Window::default();
+            state.context = Some(context);
+            state.waiting.extend(early);
+        }
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.published.set(None);
+        self.give_back();
+        self.over.set(self.until);
+    }
+}

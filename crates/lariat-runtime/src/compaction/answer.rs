@@ -1,0 +1,46 @@
+//! Reading a summary that a model wrote.
+//!
+//! Lenient: headings of any kind, fences and words around them are taken for what they are meant to be. What has no
+//! content, or is longer than a summary may be, is no summary.
+
+use lariat_core::context::estimate_tokens;
+
+/// The topics of an answer; `None` when it is no summary of at most so many tokens.
+pub(super) fn topics(answer: &str, most_tokens: u64) -> Option<String> {
+    let lines: Vec<&str> =
+        answer.lines().map(str::trim_end).filter(|line| !line.starts_with("```")).collect();
+    let first = lines.iter().position(|line| heading(line).is_some());
+    let mut text = String::new();
+    if first.is_none() {
+        text.push_str("## Earlier\n");
+    }
+    let mut facts = 0;
+    for line in lines.iter().skip(first.unwrap_or(0)) {
+        match heading(line) {
+            Some(topic) => text.push_str(&format!("## {topic}\n")),
+            None if line.trim().is_empty() => {}
+            None => {
+                facts += 1;
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    // Half again: a summary that is a little too long is better than none.
+    let fits = estimate_tokens(&text) <= most_tokens + most_tokens / 2;
+    (facts > 0 && fits).then(|| text.trim_end().to_owned())
+}
+
+/// The topic that a line names.
+fn heading(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let bold = || line.strip_prefix("**")?.strip_suffix("**").map(|topic| topic.trim_end_matches(':'));
+    let marked = || line.strip_prefix('#').map(|rest| rest.trim_start_matches('#'));
+    let named = || line.strip_prefix("Topic:");
+    let topic = marked().or_else(bold).or_else(named)?.trim();
+    (!topic.is_empty()).then_some(topic)
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

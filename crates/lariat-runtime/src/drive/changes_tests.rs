@@ -1,0 +1,63 @@
+use lariat_core::event::{AgentEvent, MessageRef};
+use lariat_core::id::MessageId;
+use serde_json::{Value, json};
+
+use super::{ChangeKind::*, Changes};
+
+fn told(details: Value, is_error: bool) -> AgentEvent {
+    AgentEvent::ToolExecutionEnd {
+        tool_call_id: "call".into(),
+        tool_name: "any".to_owned(),
+        message: MessageRef::unresolved(MessageId::default()),
+        details,
+        is_error,
+        child_loop_id: None,
+    }
+}
+
+fn changed(details: impl IntoIterator<Item = Value>) -> Vec<(String, super::ChangeKind)> {
+    let mut changes = Changes::default();
+    details.into_iter().for_each(|details| changes.see(&told(details, false)));
+    changes.into_files().into_iter().map(|file| (file.path, file.change)).collect()
+}
+
+fn file(path: &str, change: &str) -> Value {
+    json!({"path": path, "change": change})
+}
+
+#[test]
+fn a_file_stands_once_with_what_became_of_it() {
+    let cases = [
+        (vec!["added", "modified"], Some(Added)),
+        (vec!["added", "deleted"], None),
+        (vec!["modified", "modified"], Some(Modified)),
+        (vec!["modified", "deleted"], Some(Deleted)),
+        (vec!["deleted", "added"], Some(Modified)),
+        (vec!["added", "deleted", "added"], Some(Added)),
+    ];
+    for (steps, expected) in cases {
+        let came_to = changed(steps.iter().map(|step| file("a", step)));
+        let expected: Vec<_> = expected.into_iter().map(|change| ("a".to_owned(), change)).collect();
+        assert_eq!(came_to, expected, "{steps:?}");
+    }
+}
+
+#[test]
+fn a_patch_tells_of_several_files_and_of_new_names() {
+    let patch = json!({"files": [
+        file("new", "added"),
+        {"path": "to", "renamed_from": "from"},
+        file("to", "modified"),
+        file("gone", "deleted"),
+    ]});
+    let expected = [("new", Added), ("from", Deleted), ("to", Added), ("gone", Deleted)];
+    assert_eq!(changed([patch]), expected.map(|(path, change)| (path.to_owned(), change)));
+}
+
+#[test]
+fn what_is_only_read_or_failed_changed_nothing() {
+    assert_eq!(changed([json!({"path": "read", "bytes": 3}), Value::Null, json!({"exit_code": 0})]), []);
+    let mut changes = Changes::default();
+    changes.see(&told(file("a", "modified"), true));
+    assert_eq!(changes.into_files(), []);
+}

@@ -1,0 +1,160 @@
+//! A trace: every event as one line of JSON.
+//!
+//! Owns the form of a line and the thread that writes. The way to it is bounded: when a sink is slower than its agents,
+//! events are not written but counted, and a line `{"type":"Lost","events":n}` stands where they are missing.
+//! Lines are the journal's events (secrets are taken out before the machine sees anything), with the session they belong
+//! to and the seed's name for them. Invariant: the run never waits for a sink.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use lariat_core::event::{Event, EventRecord, seed_name};
+use lariat_core::id::SessionId;
+use serde::Serialize;
+
+use crate::observe::Observer;
+
+/// Events that wait for the writer before events are lost: a few seconds of a busy agent on a slow disk.
+const WAITING: usize = 4_096;
+
+/// Where lines go. Called on a thread of its own; may block.
+pub trait TraceSink: Send {
+    /// Takes a line, without its end.
+    ///
+    /// # Errors
+    /// When it could not be written; it counts as lost.
+    fn write_line(&mut self, line: &str) -> io::Result<()>;
+
+    /// Makes sure that what was taken is where others can see it.
+    ///
+    /// # Errors
+    /// When that did not work.
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// Whether events are written that the journal does not keep: pieces of messages, progress, retries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LiveEvents {
+    /// They are left out.
+    #[default]
+    Skip,
+    /// They are written, too.
+    Write,
+}
+
+/// Writes every event of the agents that it observes to a sink.
+pub struct TraceLog {
+    way: Mutex<Option<SyncSender<(SessionId, Event)>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    lost: Arc<AtomicU64>,
+    live: LiveEvents,
+}
+
+impl TraceLog {
+    /// Begins to write. The thread ends when the log is closed or dropped.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub fn start(sink: impl TraceSink + 'static, live: LiveEvents) -> io::Result<Self> {
+        Self::with_room(sink, live, WAITING)
+    }
+
+    fn with_room(sink: impl TraceSink + 'static, live: LiveEvents, room: usize) -> io::Result<Self> {
+        let (way, events) = sync_channel(room);
+        let lost = Arc::new(AtomicU64::new(0));
+        let writer = Writer { sink, lost: Arc::clone(&lost) };
+        let thread = std::thread::Builder::new().name("lariat-trace".to_owned());
+        let writer = thread.spawn(move || writer.run(&events))?;
+        Ok(Self { way: Mutex::new(Some(way)), writer: Mutex::new(Some(writer)), lost, live })
+    }
+
+    /// Events that were not written and that no line tells of yet.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Writes what waits, and ends. Blocks until the sink has taken everything.
+    pub fn close(&self) {
+        drop(self.way.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Observer for TraceLog {
+    fn observe(&self, session_id: &SessionId, event: &Event) {
+        if self.live == LiveEvents::Skip && !event.is_durable() {
+            return;
+        }
+        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = way.as_ref().map(|way| way.try_send((session_id.clone(), Arc::clone(event))));
+        if !matches!(taken, Some(Ok(()))) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl std::fmt::Debug for TraceLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceLog").field("lost", &self.lost()).field("live", &self.live).finish()
+    }
+}
+
+/// An event on its line.
+#[derive(Serialize)]
+struct Line<'a> {
+    session_id: &'a SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    #[serde(flatten)]
+    record: &'a EventRecord,
+}
+
+struct Writer<S> {
+    sink: S,
+    lost: Arc<AtomicU64>,
+}
+
+impl<S: TraceSink> Writer<S> {
+    fn run(mut self, events: &Receiver<(SessionId, Event)>) {
+        let mut next = events.recv().ok();
+        while let Some((session_id, event)) = next {
+            self.write(&session_id, &event);
+            next = match events.try_recv() {
+                Ok(waiting) => Some(waiting),
+                Err(TryRecvError::Empty) => {
+                    let _ = self.sink.flush();
+                    events.recv().ok()
+                }
+                Err(TryRecvError::Disconnected) => None,
+            };
+        }
+        self.tell_lost();
+        let _ = self.sink.flush();
+    }
+
+    fn write(&mut self, session_id: &SessionId, record: &EventRecord) {
+        self.tell_lost();
+        let line = Line { session_id, name: seed_name(&record.event), record };
+        let line = serde_json::to_string(&line).map_err(io::Error::from);
+        if line.and_then(|line| self.sink.write_line(&line)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn tell_lost(&mut self) {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 && self.sink.write_line(&format!(r#"{{"type":"Lost","events":{lost}}}"#)).is_err() {
+            self.lost.fetch_add(lost, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

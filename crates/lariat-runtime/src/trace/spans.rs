@@ -1,0 +1,385 @@
+//! Spans and measurements of the GenAI conventions, folded from events.
+//!
+//! Owns which events begin and end a span: a run is `invoke_agent`, each try of a model call in it `chat {model}`, each
+//! tool that runs `execute_tool {tool}`; a sub-agent's run stands under the tool call that spawned it. A fold over the
+//! stream and not spans of `tracing`: observers hear of events after they are durable, so a span that begins when its
+//! event is heard has the wrong times, and its fields would have to be known when the program is compiled. Here times
+//! are the events' own, and ids are made of the events' ids: the same journal gives the same spans.
+//! Invariant: with [`Content::Off`] no word of a user, a model, a tool or a service is in a span.
+
+use std::collections::HashMap;
+
+use lariat_core::event::{AgentEvent, Event, LoopStart, RunOutcome};
+use lariat_core::id::{EventId, LoopId, SessionId, ToolCallId};
+use lariat_core::message::{AssistantMessage, Message};
+use lariat_core::time::Timestamp;
+use lariat_core::usage::Usage;
+use serde_json::Value;
+
+use super::genai;
+use super::telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};
+
+/// Folds the events of any number of sessions.
+#[derive(Debug, Default)]
+pub struct Spans {
+    content: Content,
+    loops: HashMap<LoopId, OpenRun>,
+}
+
+#[derive(Debug)]
+struct OpenRun {
+    trace_id: u128,
+    span_id: u64,
+    parent: Option<u64>,
+    start: Timestamp,
+    attributes: Vec<Attribute>,
+    provider: String,
+    model: String,
+    /// When the next model call began, as far as is known.
+    ready: Timestamp,
+    retry: u32,
+    turns: u64,
+    asked: Vec<Value>,
+    tools: HashMap<ToolCallId, OpenTool>,
+}
+
+#[derive(Debug)]
+struct OpenTool {
+    span_id: u64,
+    name: String,
+    start: Timestamp,
+    arguments: Option<String>,
+}
+
+impl Spans {
+    /// Nothing was heard yet.
+    pub fn new(content: Content) -> Self {
+        Self { content, loops: HashMap::new() }
+    }
+
+    /// Takes in an event; what is over because of it goes to `out`.
+    pub fn observe(&mut self, session_id: &SessionId, event: &Event, mut out: impl FnMut(Telemetry)) {
+        let Some(loop_id) = &event.loop_id else { return };
+        let (at, content) = (event.timestamp, self.content);
+        match &event.event {
+            AgentEvent::AgentStart(start) => {
+                let run = self.begin(session_id, loop_id, event.id, at, start);
+                self.loops.insert(loop_id.clone(), run);
+                return;
+            }
+            // The part of the run that an earlier process did is told by that process.
+            AgentEvent::LoopRecovered { .. } if !self.loops.contains_key(loop_id) => {
+                let start = LoopStart::new("".into(), session_id.clone(), loop_id.clone());
+                let run = self.begin(session_id, loop_id, event.id, at, &start);
+                self.loops.insert(loop_id.clone(), run);
+                return;
+            }
+            AgentEvent::AgentEnd { usage, outcome, .. } => {
+                if let Some(run) = self.loops.remove(loop_id) {
+                    run.end(at, usage, outcome, content, &mut out);
+                }
+                return;
+            }
+            _ => {}
+        }
+        let Some(run) = self.loops.get_mut(loop_id) else { return };
+        match &event.event {
+            AgentEvent::TurnStart { .. } => run.turn(at),
+            AgentEvent::Compaction { .. } | AgentEvent::CompactionRefused { .. } => run.ready = at,
+            AgentEvent::ModelRetry { attempt, delay_ms, error } => {
+                run.failed_call(event.id, at, error, content, &mut out);
+                run.retry = *attempt;
+                run.ready = Timestamp::from_millis(at.as_millis().saturating_add(*delay_ms));
+            }
+            AgentEvent::ModelFallback { to, error, .. } => {
+                run.failed_call(event.id, at, error, content, &mut out);
+                run.model.clone_from(to);
+                run.ready = at;
+            }
+            AgentEvent::MessageEnd { message } => {
+                match message.shared().and_then(|message| message.as_llm()) {
+                    Some(Message::Assistant(reply)) => run.reply(event.id, at, reply, content, &mut out),
+                    Some(said) => run.said(at, said, content),
+                    None => {}
+                }
+            }
+            AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
+                let wanted = args.get().filter(|_| content == Content::On);
+                let tool = OpenTool {
+                    span_id: short(event.id),
+                    name: tool_name.clone(),
+                    start: at,
+                    arguments: wanted.map(Value::to_string),
+                };
+                run.tools.insert(tool_call_id.clone(), tool);
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, message, is_error, .. } => {
+                let result = message.get().and_then(|message| message.as_llm()).map(Message::text);
+                let error = is_error.then_some("tool_error");
+                run.end_tool(tool_call_id, at, error, result.filter(|_| content == Content::On), &mut out);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(
+        &self,
+        session_id: &SessionId,
+        loop_id: &LoopId,
+        id: EventId,
+        at: Timestamp,
+        start: &LoopStart,
+    ) -> OpenRun {
+        let spawned = start.spawned_by.as_ref().and_then(|spawn| {
+            let parent = self.loops.get(&spawn.parent_loop_id)?;
+            let tool = parent.tools.get(&spawn.tool_call_id);
+            Some((parent.trace_id, tool.map_or(parent.span_id, |tool| tool.span_id)))
+        });
+        let mut attributes: Vec<Attribute> = vec![
+            (genai::OPERATION_NAME, genai::OPERATION_INVOKE_AGENT.into()),
+            (genai::CONVERSATION_ID, session_id.as_str().into()),
+            (genai::LOOP_ID, loop_id.as_str().into()),
+        ];
+        if !start.agent_id.as_str().is_empty() {
+            attributes.push((genai::AGENT_ID, start.agent_id.as_str().into()));
+        }
+        let config = start.config.as_deref();
+        let provider = config.map_or("", |config| genai::provider_name(&config.provider)).to_owned();
+        let model = config.map(|config| config.model.clone()).unwrap_or_default();
+        attributes.push((genai::PROVIDER_NAME, provider.as_str().into()));
+        attributes.push((genai::REQUEST_MODEL, model.as_str().into()));
+        if let Some(limit) = config.and_then(|config| config.max_tokens) {
+            attributes.push((genai::REQUEST_MAX_TOKENS, u64::from(limit).into()));
+        }
+        if let Some(temperature) = config.and_then(|config| config.temperature) {
+            attributes.push((genai::REQUEST_TEMPERATURE, AttributeValue::Number(f64::from(temperature))));
+        }
+        OpenRun {
+            trace_id: spawned.map_or_else(|| id.uuid().as_u128(), |(trace, _)| trace),
+            span_id: short(id),
+            parent: spawned.map(|(_, parent)| parent),
+            start: at,
+            attributes,
+            provider,
+            model,
+            ready: at,
+            retry: 0,
+            turns: 0,
+            asked: Vec::new(),
+            tools: HashMap::new(),
+        }
+    }
+}
+
+impl OpenRun {
+    fn turn(&mut self, at: Timestamp) {
+        self.turns += 1;
+        self.retry = 0;
+        self.ready = at;
+    }
+
+    /// A model is called after what is said to it is recorded.
+    fn said(&mut self, at: Timestamp, message: &Message, content: Content) {
+        self.ready = at;
+        if content == Content::On {
+            self.asked.push(told(message));
+        }
+    }
+
+    fn call(&mut self, id: EventId, at: Timestamp, model: &str) -> Span {
+        let mut attributes: Vec<Attribute> = vec![
+            (genai::OPERATION_NAME, genai::OPERATION_CHAT.into()),
+            (genai::PROVIDER_NAME, self.provider.as_str().into()),
+            (genai::REQUEST_MODEL, model.into()),
+        ];
+        if self.retry > 0 {
+            attributes.push((genai::RETRY, u64::from(self.retry).into()));
+        }
+        if !self.asked.is_empty() {
+            let asked = Value::from(std::mem::take(&mut self.asked)).to_string();
+            attributes.push((genai::INPUT_MESSAGES, AttributeValue::Text(asked)));
+        }
+        Span {
+            trace_id: self.trace_id,
+            span_id: short(id),
+            parent: Some(self.span_id),
+            name: format!("{} {model}", genai::OPERATION_CHAT),
+            kind: SpanKind::Client,
+            // A retry that came earlier than announced began when it ended, at the latest.
+            start: self.ready.min(at),
+            end: at,
+            attributes,
+            error: None,
+        }
+    }
+
+    fn failed_call(
+        &mut self,
+        id: EventId,
+        at: Timestamp,
+        error: &str,
+        content: Content,
+        out: &mut impl FnMut(Telemetry),
+    ) {
+        let model = self.model.clone();
+        let mut span = self.call(id, at, &model);
+        span.fail(genai::error_type(error), error, content);
+        self.measure_duration(&span, out);
+        out(Telemetry::Span(Box::new(span)));
+    }
+
+    fn reply(
+        &mut self,
+        id: EventId,
+        at: Timestamp,
+        reply: &AssistantMessage,
+        content: Content,
+        out: &mut impl FnMut(Telemetry),
+    ) {
+        let model = reply.requested_model.as_deref().unwrap_or(&reply.model).to_owned();
+        let mut span = self.call(id, at, &model);
+        self.ready = at;
+        let usage = &reply.usage;
+        let reason = serde_json::to_value(reply.stop_reason).ok();
+        let reason = reason.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+        span.attributes.extend([
+            (genai::RESPONSE_MODEL, reply.model.as_str().into()),
+            (genai::RESPONSE_FINISH_REASONS, AttributeValue::Texts(vec![reason])),
+        ]);
+        span.attributes.extend(used(usage));
+        if content == Content::On {
+            let said = Value::from(vec![told(&Message::Assistant(reply.clone()))]).to_string();
+            span.attributes.push((genai::OUTPUT_MESSAGES, AttributeValue::Text(said)));
+        }
+        if let Some(error) = &reply.error_message {
+            span.fail(genai::error_type(error), error, content);
+        }
+        for (kind, tokens) in [("input", usage.context()), ("output", usage.output)] {
+            let mut attributes = measured_of(&span);
+            attributes.push((genai::TOKEN_TYPE, kind.into()));
+            attributes.push((genai::RESPONSE_MODEL, reply.model.as_str().into()));
+            let measured = Measurement { metric: Metric::TokenUsage, value: tokens as f64, attributes };
+            out(Telemetry::Measured(measured));
+        }
+        self.measure_duration(&span, out);
+        out(Telemetry::Span(Box::new(span)));
+    }
+
+    fn end_tool(
+        &mut self,
+        call: &ToolCallId,
+        at: Timestamp,
+        error: Option<&str>,
+        result: Option<String>,
+        out: &mut impl FnMut(Telemetry),
+    ) {
+        // The model reads the result next.
+        self.ready = at;
+        let Some(tool) = self.tools.remove(call) else { return };
+        let mut attributes: Vec<Attribute> = vec![
+            (genai::OPERATION_NAME, genai::OPERATION_EXECUTE_TOOL.into()),
+            (genai::TOOL_NAME, tool.name.as_str().into()),
+            (genai::TOOL_CALL_ID, call.as_str().into()),
+            (genai::TOOL_TYPE, "function".into()),
+        ];
+        let with_content = [(genai::TOOL_CALL_ARGUMENTS, tool.arguments), (genai::TOOL_CALL_RESULT, result)];
+        let with_content = with_content.into_iter().filter_map(|(name, text)| Some((name, text?)));
+        attributes.extend(with_content.map(|(name, text)| (name, AttributeValue::Text(text))));
+        let mut span = Span {
+            trace_id: self.trace_id,
+            span_id: tool.span_id,
+            parent: Some(self.span_id),
+            name: format!("{} {}", genai::OPERATION_EXECUTE_TOOL, tool.name),
+            kind: SpanKind::Internal,
+            start: tool.start,
+            end: at,
+            attributes,
+            error: None,
+        };
+        if let Some(error) = error {
+            span.fail(error, "", Content::Off);
+        }
+        self.measure_duration(&span, out);
+        out(Telemetry::Span(Box::new(span)));
+    }
+
+    fn end(
+        mut self,
+        at: Timestamp,
+        usage: &Usage,
+        outcome: &RunOutcome,
+        content: Content,
+        out: &mut impl FnMut(Telemetry),
+    ) {
+        let left: Vec<ToolCallId> = self.tools.keys().cloned().collect();
+        for call in left {
+            self.end_tool(&call, at, Some("cancelled"), None, out);
+        }
+        let mut span = Span {
+            trace_id: self.trace_id,
+            span_id: self.span_id,
+            parent: self.parent,
+            name: genai::OPERATION_INVOKE_AGENT.to_owned(),
+            kind: SpanKind::Internal,
+            start: self.start,
+            end: at,
+            attributes: std::mem::take(&mut self.attributes),
+            error: None,
+        };
+        let ended = serde_json::to_value(outcome).unwrap_or_default();
+        let ended = ended.get("kind").and_then(Value::as_str).unwrap_or("unknown");
+        span.attributes.extend([(genai::OUTCOME, ended.into()), (genai::TURNS, self.turns.into())]);
+        span.attributes.extend(used(usage));
+        if let RunOutcome::Failed { error } = outcome {
+            span.fail(genai::error_type(error), error, content);
+        }
+        self.measure_duration(&span, out);
+        out(Telemetry::Span(Box::new(span)));
+    }
+
+    fn measure_duration(&self, span: &Span, out: &mut impl FnMut(Telemetry)) {
+        let value = span.end.since(span.start).as_secs_f64();
+        let metric = Metric::OperationDuration;
+        out(Telemetry::Measured(Measurement { metric, value, attributes: measured_of(span) }));
+    }
+}
+
+/// The attributes of a span that a measurement has, too: those with few values.
+fn measured_of(span: &Span) -> Vec<Attribute> {
+    const FEW: [&str; 5] = [
+        genai::OPERATION_NAME,
+        genai::PROVIDER_NAME,
+        genai::REQUEST_MODEL,
+        genai::TOOL_NAME,
+        genai::ERROR_TYPE,
+    ];
+    span.attributes.iter().filter(|(name, _)| FEW.contains(name)).cloned().collect()
+}
+
+fn used(usage: &Usage) -> Vec<Attribute> {
+    let mut attributes: Vec<Attribute> = vec![
+        (genai::USAGE_INPUT_TOKENS, usage.context().into()),
+        (genai::USAGE_OUTPUT_TOKENS, usage.output.into()),
+        (genai::USAGE_CACHE_READ, usage.cache_read.into()),
+        (genai::USAGE_CACHE_CREATION, usage.cache_write.into()),
+    ];
+    if !usage.cost.is_zero() {
+        attributes.push((genai::COST_USD, AttributeValue::Number(usage.cost.as_usd())));
+    }
+    attributes
+}
+
+/// A message in the conventions' form.
+fn told(message: &Message) -> Value {
+    let role = match message {
+        Message::User(_) => "user",
+        Message::Assistant(_) => "assistant",
+        Message::ToolResult(_) => "tool",
+    };
+    serde_json::json!({"role": role, "parts": [{"type": "text", "content": message.text()}]})
+}
+
+/// The random half of an event's id.
+fn short(id: EventId) -> u64 {
+    id.uuid().as_u64_pair().1
+}

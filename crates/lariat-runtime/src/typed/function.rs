@@ -1,0 +1,184 @@
+//! Tools from async functions.
+//!
+//! Owns the way from the JSON of a call to a function's arguments and from its result to what the model reads. A builder
+//! and not a derive macro: a macro would still need a struct for the arguments, an attribute for each of name, effects
+//! and label, and a crate of its own that every program compiles, and its mistakes show where nobody wrote anything.
+//! Here the schema is derived from the arguments' type, the rest is three method calls, and a closure can capture what
+//! the tool stands on.
+//! Invariant: a call whose arguments do not fit never reaches the function, and the model is told where they do not.
+
+use std::any::Any;
+use std::fmt::{self, Display};
+
+use lariat_core::BoxFuture;
+use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::form::schema_of;
+
+type Outcome = Result<ToolResult, ToolError>;
+type Body = Box<dyn Fn(Value, ToolContext) -> Result<BoxFuture<'static, Outcome>, ToolError> + Send + Sync>;
+
+/// A tool made of an async function.
+///
+/// - The arguments' type gives the schema; its doc comments become descriptions. A tool without arguments takes `()`.
+/// - A [`ToolResult`] is given back as it is, a text as text, everything else as JSON.
+/// - An error is told to the model; a [`ToolError`] as it is, everything else as a failure in its words.
+///
+/// ```
+/// use lariat_runtime::FunctionTool;
+/// use lariat_core::tool::{AgentTool, ToolContext, ToolEffects};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Place {
+///     /// A city.
+///     city: String,
+/// }
+///
+/// async fn weather(place: Place, _: ToolContext) -> Result<String, std::io::Error> {
+///     Ok(format!("It rains in {}.", place.city))
+/// }
+///
+/// let tool = FunctionTool::new("weather", "Tells the weather of a city.", weather).effects(ToolEffects::NETWORK);
+/// assert_eq!(tool.parameters_schema()["properties"]["city"]["description"], "A city.");
+/// ```
+pub struct FunctionTool {
+    name: String,
+    label: Option<String>,
+    description: String,
+    parameters: Value,
+    effects: ToolEffects,
+    parallel_safe: Option<bool>,
+    body: Body,
+}
+
+impl FunctionTool {
+    /// A tool that is said to do everything to the world; see [`FunctionTool::effects`].
+    pub fn new<Arguments, Work, Output, Error>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: impl Fn(Arguments, ToolContext) -> Work + Send + Sync + 'static,
+    ) -> Self
+    where
+        Arguments: DeserializeOwned + JsonSchema,
+        Work: Future<Output = Result<Output, Error>> + Send + 'static,
+        Output: Serialize + 'static,
+        Error: Display + 'static,
+    {
+        let schema = schema_of::<Arguments>();
+        let takes_nothing = schema.get("type").is_some_and(|kind| kind == "null");
+        let body = move |params: Value, context: ToolContext| {
+            let params = if takes_nothing { Value::Null } else { params };
+            let work = function(arguments(&params)?, context);
+            Ok(Box::pin(async move { work.await.map_err(failure).and_then(result) }) as BoxFuture<'static, _>)
+        };
+        Self {
+            name: name.into(),
+            label: None,
+            description: description.into(),
+            parameters: if takes_nothing { json!({"type": "object", "properties": {}}) } else { schema },
+            effects: ToolEffects::ALL,
+            parallel_safe: None,
+            body: Box::new(body),
+        }
+    }
+
+    /// What it does to the world. Who says nothing is asked about every time.
+    pub const fn effects(mut self, effects: ToolEffects) -> Self {
+        self.effects = effects;
+        self
+    }
+
+    /// A name for people.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// It may run beside other tools of the same reply, though it changes something.
+    pub const fn parallel_safe(mut self) -> Self {
+        self.parallel_safe = Some(true);
+        self
+    }
+}
+
+impl AgentTool for FunctionTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn parameters_schema(&self) -> Value {
+        self.parameters.clone()
+    }
+
+    fn effects(&self) -> ToolEffects {
+        self.effects
+    }
+
+    fn is_parallel_safe(&self) -> bool {
+        self.parallel_safe.unwrap_or_else(|| self.effects.is_read_only())
+    }
+
+    fn execute<'a>(&'a self, params: Value, context: ToolContext) -> BoxFuture<'a, Outcome> {
+        match (self.body)(params, context) {
+            Ok(work) => work,
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
+impl fmt::Debug for FunctionTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionTool")
+            .field("name", &self.name)
+            .field("effects", &self.effects)
+            .finish_non_exhaustive()
+    }
+}
+
+fn arguments<A: DeserializeOwned>(params: &Value) -> Result<A, ToolError> {
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let place = error.path().to_string();
+        let words = match place.as_str() {
+            "." => format!("The arguments do not fit: {}.", error.inner()),
+            place => format!("The argument `{place}` does not fit: {}.", error.inner()),
+        };
+        ToolError::InvalidArgs(words)
+    })
+}
+
+fn result<T: Serialize + 'static>(output: T) -> Outcome {
+    let any: &dyn Any = &output;
+    if let Some(result) = any.downcast_ref::<ToolResult>() {
+        return Ok(result.clone());
+    }
+    let value = serde_json::to_value(&output);
+    match value
+        .map_err(|error| ToolError::Failed(format!("It ran, and its result cannot be told: {error}.")))?
+    {
+        Value::String(text) => Ok(ToolResult::text(text)),
+        Value::Null => Ok(ToolResult::text("Done.")),
+        value => Ok(ToolResult::text(value.to_string())),
+    }
+}
+
+fn failure<E: Display + 'static>(error: E) -> ToolError {
+    let any: &dyn Any = &error;
+    let own = any.downcast_ref::<ToolError>().cloned();
+    own.unwrap_or_else(|| ToolError::Failed(error.to_string()))
+}
+
+#[cfg(test)]
+#[path = "function_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::Content;
+use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
+use serde_json::{Value, json};
+
+use super::FunctionTool;
+
+fn context() -> ToolContext {
+    ToolContext::new("c".into(), "t", "s".into(), "l".into(), CancellationToken::new())
+}
+
+async fn said(tool: FunctionTool) -> Result<String, ToolError> {
+    let result = tool.execute(json!({}), context()).await?;
+    Ok(result.content.iter().filter_map(Content::as_text).collect())
+}
+
+#[tokio::test]
+async fn results_are_told_as_text_as_json_or_as_they_are() {
+    let text = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>("as it is") });
+    assert_eq!(said(text).await.unwrap(), "as it is");
+    let data = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(vec![1, 2]) });
+    assert_eq!(said(data).await.unwrap(), "[1,2]");
+    let nothing = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(()) });
+    assert_eq!(said(nothing).await.unwrap(), "Done.");
+    let own = FunctionTool::new("t", "d", |(): (), _| async {
+        Ok::<_, ToolError>(ToolResult::text("own").with_details(json!({"a": 1})))
+    });
+    let result = own.execute(json!({}), context()).await.unwrap();
+    assert_eq!(result, ToolResult::text("own").with_details(json!({"a": 1})));
+}
+
+#[tokio::test]
+async fn errors_are_told_in_their_words_and_own_ones_as_they_are() {
+    let words = FunctionTool::new("t", "d", |(): (), _| async { Err::<(), _>("no such city") });
+    assert_eq!(said(words).await, Err(ToolError::Failed("no such city".into())));
+    let own = FunctionTool::new("t", "d", |(): (), _| async { Err::<(), _>(ToolError::Cancelled) });
+    assert_eq!(said(own).await, Err(ToolError::Cancelled));
+}
+
+#[test]
+fn what_is_not_said_about_a_tool_is_the_worst() {
+    let tool = || FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(()) });
+    assert_eq!((tool().effects, AgentTool::effects(&tool())), (ToolEffects::ALL, ToolEffects::ALL));
+    assert!(!tool().is_parallel_safe());
+    assert!(tool().effects(ToolEffects::READS).is_parallel_safe());
+    assert!(tool().parallel_safe().is_parallel_safe());
+    assert_eq!((AgentTool::label(&tool()), AgentTool::label(&tool().label("Tool"))), ("t", "Tool"));
+    assert_eq!(tool().parameters_schema(), json!({"type": "object", "properties": {}}));
+    assert_eq!(tool().parameters_schema().get("$schema"), None::<&Value>);
+}

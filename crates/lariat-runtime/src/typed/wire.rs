@@ -1,0 +1,129 @@
+//! A schema as every service enforces it.
+//!
+//! Owns the part of JSON Schema that the strict modes of the services have in common: objects that are closed and
+//! require all of their properties, `anyOf`, `enum`, `const`, `$ref` within the schema. Bounds, patterns and defaults
+//! are refused by some of them, so they are said in the description. A required property that the type can do without
+//! costs nothing: a model gives `null`, or the default.
+//! Invariant: what satisfies the enforced schema and the words in it satisfies the schema it was made of.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+/// Words instead of keywords: a service that enforces some of them rejects the others.
+const IN_WORDS: [&str; 13] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "default",
+];
+
+/// Formats that all of them know.
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+
+/// Makes a schema enforceable.
+pub(super) fn enforceable(mut schema: Value) -> Value {
+    each(&mut schema, &mut |fields| {
+        close(fields);
+        say(fields);
+        if let Some(options) = fields.remove("oneOf") {
+            fields.insert("anyOf".to_owned(), options);
+        }
+    });
+    schema
+}
+
+/// An object with one field for a schema of something else.
+pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
+    let definitions = schema.as_object_mut().and_then(|fields| fields.remove("$defs"));
+    let root = format!("#/properties/{name}");
+    let redirect = &mut |fields: &mut Map<String, Value>| {
+        if let Some(Value::String(target)) = fields.get_mut("$ref")
+            && target == "#"
+        {
+            target.clone_from(&root);
+        }
+    };
+    each(&mut schema, redirect);
+    let mut whole = json!({"type": "object", "properties": {name: schema}, "required": [name]});
+    if let (Some(mut definitions), Some(fields)) = (definitions, whole.as_object_mut()) {
+        let schemas = definitions.as_object_mut().into_iter().flat_map(Map::values_mut);
+        schemas.for_each(|schema| each(schema, redirect));
+        fields.insert("$defs".to_owned(), definitions);
+    }
+    whole
+}
+
+/// Visits every schema in a schema, itself last. What is data in it (`enum`, `const`, `default`) is none.
+fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
+    let Some(fields) = schema.as_object_mut() else { return };
+    for (key, value) in fields.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties" | "patternProperties" | "$defs", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(|schema| each(schema, visit));
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(|schema| each(schema, visit));
+            }
+            ("items" | "additionalProperties" | "propertyNames" | "contains" | "not", schema) => {
+                each(schema, visit);
+            }
+            _ => {}
+        }
+    }
+    visit(fields);
+}
+
+/// An object has the properties it names, and has all of them.
+fn close(fields: &mut Map<String, Value>) {
+    let is_object = fields.get("type").is_some_and(|kind| kind == "object");
+    let names: Vec<Value> = match fields.get("properties").and_then(Value::as_object) {
+        Some(properties) => properties.keys().map(|name| Value::from(name.as_str())).collect(),
+        None if is_object && !fields.contains_key("additionalProperties") => Vec::new(),
+        None => return,
+    };
+    fields.insert("required".to_owned(), names.into());
+    fields.entry("additionalProperties").or_insert(Value::Bool(false));
+}
+
+/// Moves what services refuse into the description.
+fn say(fields: &mut Map<String, Value>) {
+    let mut words = String::new();
+    let unsigned =
+        fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint"));
+    for key in IN_WORDS {
+        let Some(value) = fields.remove(key) else { continue };
+        if !(unsigned && key == "minimum" && value == 0) && !value.is_null() {
+            let _ = write!(words, "{}{key}: {value}", if words.is_empty() { "" } else { ", " });
+        }
+    }
+    if unsigned {
+        words.insert_str(0, if words.is_empty() { "not negative" } else { "not negative, " });
+    }
+    let known = |format: &Value| format.as_str().is_some_and(|format| FORMATS.contains(&format));
+    if fields.get("format").is_some_and(|format| !known(format)) {
+        fields.remove("format");
+    }
+    if words.is_empty() {
+        return;
+    }
+    let said = match fields.get("description").and_then(Value::as_str) {
+        Some(description) => format!("{description} ({words})"),
+        None => format!("({words})"),
+    };
+    fields.insert("description".to_owned(), said.into());
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,178 @@
+//! Observers: what they hear, and the spans that are made of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::model::ProviderError;
+use lariat_runtime::Observer;
+use lariat_runtime::trace::{AttributeValue, Content, Measurement, Metric, Span, Spans, Telemetry, genai};
+use lariat_testkit::{Act, Reply};
+use serde_json::json;
+
+use super::kit::{World, call, kinds};
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<(SessionId, Event)>>);
+
+impl Heard {
+    fn telemetry(&self, content: Content) -> (Vec<Span>, Vec<Measurement>) {
+        let (mut fold, mut spans, mut measured) = (Spans::new(content), Vec::new(), Vec::new());
+        for (session_id, event) in &*self.0.lock().unwrap() {
+            fold.observe(session_id, event, |telemetry| match telemetry {
+                Telemetry::Span(span) => spans.push(*span),
+                Telemetry::Measured(measurement) => measured.push(measurement),
+            });
+        }
+        (spans, measured)
+    }
+}
+
+impl Observer for Heard {
+    fn observe(&self, session_id: &SessionId, event: &Event) {
+        self.0.lock().unwrap().push((session_id.clone(), Arc::clone(event)));
+    }
+}
+
+struct Panics;
+
+impl Observer for Panics {
+    fn observe(&self, _: &SessionId, _: &Event) {
+        panic!("an observer of somebody else");
+    }
+}
+
+fn text<'a>(span: &'a Span, name: &str) -> Option<&'a str> {
+    span.attributes.iter().find(|(key, _)| *key == name).and_then(|(_, value)| match value {
+        AttributeValue::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// A run with a failed call, a tool that fails, one that works, and an answer; each takes a known time.
+async fn eventful(agent_said: &str) -> Arc<Heard> {
+    let second = Duration::from_secs(1);
+    let world = World::new([
+        Reply::error(ProviderError::Network("secret words of a service".into())),
+        call("c1", "breaks").then_wait(second),
+        Reply::tool_call("c2", "works", json!({"path": "secret words of a model"})),
+        Reply::text(agent_said),
+    ]);
+    let heard = Arc::new(Heard::default());
+    let breaks = world.tool("breaks", || Act::fail("secret words of a tool"));
+    let works = world.tool("works", || Act::text("secret words of a file").after(Duration::from_secs(3)));
+    let agent = world.agent().tool(breaks).tool(works).observer(heard.clone()).build().unwrap();
+    agent.run("secret words of a user").await.unwrap();
+    heard
+}
+
+#[tokio::test(start_paused = true)]
+async fn observers_hear_every_event_in_order_and_one_that_panics_disturbs_nobody() {
+    let world = World::new([call("c1", "write"), Reply::text("done")]);
+    let heard = Arc::new(Heard::default());
+    let agent = world
+        .agent()
+        .tool(world.tool("write", || Act::text("ok")))
+        .observer(Arc::new(Panics))
+        .observer(heard.clone())
+        .build()
+        .unwrap();
+    agent.run("go").await.unwrap();
+    let heard: Vec<(SessionId, Event)> = heard.0.lock().unwrap().clone();
+    let durable: Vec<Event> =
+        heard.iter().map(|(_, event)| event).filter(|event| event.is_durable()).cloned().collect();
+    let journal = world.journal(&agent.session_id()).await;
+    assert_eq!(kinds(&durable), kinds(&journal));
+    assert!(heard.iter().all(|(session_id, _)| *session_id == agent.session_id()));
+    assert!(heard.len() > durable.len(), "live events, too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_a_tree_of_spans_with_the_times_of_its_events() {
+    let (spans, _) = eventful("secret words of an answer").await.telemetry(Content::Off);
+    let root = spans.last().unwrap();
+    assert_eq!((root.name.as_str(), root.parent), ("invoke_agent", None));
+    let shown: Vec<String> = spans
+        .iter()
+        .map(|span| {
+            assert_eq!(span.trace_id, root.trace_id);
+            assert!(span.parent.is_none() || span.parent == Some(root.span_id));
+            let seconds = span.end.since(span.start).as_millis() / 1000;
+            let error = text(span, genai::ERROR_TYPE).map(|kind| format!(" {kind}")).unwrap_or_default();
+            assert_eq!(span.error.is_some(), !error.is_empty());
+            format!("{} {seconds}s{error}", span.name)
+        })
+        .collect();
+    let model = text(&spans[0], genai::REQUEST_MODEL).unwrap();
+    let expected = [
+        format!("chat {model} 0s network"),
+        format!("chat {model} 1s"),
+        "execute_tool breaks 0s tool_error".to_owned(),
+        format!("chat {model} 0s"),
+        "execute_tool works 3s".to_owned(),
+        format!("chat {model} 0s"),
+    ];
+    assert_eq!(shown[..6], expected);
+    assert_eq!(text(root, genai::OUTCOME), Some("completed"));
+    let ids: std::collections::BTreeSet<u64> = spans.iter().map(|span| span.span_id).collect();
+    assert_eq!(ids.len(), spans.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_words_are_in_spans_unless_asked_for() {
+    let heard = eventful("secret words of an answer").await;
+    let (off, measured) = heard.telemetry(Content::Off);
+    assert!(!format!("{off:?} {measured:?}").contains("secret words"));
+    let (on, measured) = heard.telemetry(Content::On);
+    let on = format!("{on:?}");
+    for who in ["a service", "a model", "a tool", "a file", "a user", "an answer"] {
+        assert!(on.contains(&format!("secret words of {who}")), "{who}");
+    }
+    assert!(!format!("{measured:?}").contains("secret words"), "never in measurements");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_and_durations_are_measured_for_every_operation() {
+    let (_, measured) = eventful("done").await.telemetry(Content::Off);
+    let mut counted: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+    for measurement in measured {
+        let named = |name: &str| {
+            let value = measurement.attributes.iter().find(|(key, _)| *key == name);
+            value.map(|(_, value)| format!("{value:?}")).unwrap_or_default()
+        };
+        let of = match measurement.metric {
+            Metric::TokenUsage => named(genai::TOKEN_TYPE),
+            Metric::OperationDuration => named(genai::OPERATION_NAME),
+        };
+        let entry = counted.entry(of).or_default();
+        *entry = (entry.0 + 1, entry.1 + measurement.value);
+    }
+    let counted: Vec<_> = counted.into_iter().map(|(of, (times, sum))| (of, times, sum.floor())).collect();
+    let of = |text: &str| format!("{:?}", AttributeValue::Text(text.to_owned()));
+    let chat = counted.iter().find(|(name, ..)| *name == of("chat")).unwrap();
+    assert_eq!((chat.1, chat.2), (4, 1.0));
+    let tool = counted.iter().find(|(name, ..)| *name == of("execute_tool")).unwrap();
+    assert_eq!((tool.1, tool.2), (2, 3.0));
+    let input = counted.iter().find(|(name, ..)| *name == of("input")).unwrap();
+    assert_eq!((input.1, input.2), (3, 30.0));
+    let output = counted.iter().find(|(name, ..)| *name == of("output")).unwrap();
+    assert_eq!((output.1, output.2), (3, 15.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_that_a_cancelled_run_leaves_behind_end_with_it() {
+    let world = World::new([call("c1", "hangs")]);
+    let heard = Arc::new(Heard::default());
+    let hangs = world.tool("hangs", || Act::text("never").after(Duration::from_secs(3600)));
+    let agent = world.agent().tool(hangs).observer(heard.clone()).build().unwrap();
+    let mut stream = agent.prompt("go").unwrap();
+    super::kit::until(&mut stream, "ToolExecutionStart").await;
+    stream.cancel();
+    stream.finish().await.unwrap();
+    let (spans, _) = heard.telemetry(Content::Off);
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names[1..], ["execute_tool hangs", "invoke_agent"]);
+    assert!(spans[1].error.is_some());
+}

@@ -1,0 +1,39 @@
+//! A store of one's own, around another: `cargo run -p lariat --example store`.
+
+use lariat::core::store::{Ack, Append, BlobHash, Epoch};
+use lariat::{Agent, BoxFuture, Event, MemoryStore, SessionId, SessionStore, StoreError};
+use lariat_testkit::{Reply, ScriptedModel};
+
+type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+/// Prints what is about to be kept.
+struct Printed(MemoryStore);
+
+impl SessionStore for Printed {
+    fn claim<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Epoch> {
+        self.0.claim(session)
+    }
+    fn append<'a>(&'a self, append: Append<'a>) -> Answer<'a, Ack> {
+        println!("{} events from {}", append.events.len(), append.expected_seq);
+        self.0.append(append)
+    }
+    fn read<'a>(&'a self, session: &'a SessionId, from: u64, limit: usize) -> Answer<'a, Vec<Event>> {
+        self.0.read(session, from, limit)
+    }
+    fn head<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {
+        self.0.head(session)
+    }
+    fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> Answer<'a, BlobHash> {
+        self.0.put_blob(bytes)
+    }
+    fn blob<'a>(&'a self, hash: &'a BlobHash) -> Answer<'a, Vec<u8>> {
+        self.0.blob(hash)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let model = ScriptedModel::new([Reply::text("Kept.")]);
+    let store = std::sync::Arc::new(Printed(MemoryStore::new()));
+    println!("{}", Agent::builder().model(model).store(store).build()?.run("Keep this.").await?.text);
+    Ok(())
+}

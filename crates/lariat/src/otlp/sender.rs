@@ -1,0 +1,139 @@
+//! The task that sends.
+//!
+//! Owns the batch, when it is sent, and how often that is tried. A collector that says it is busy (429, 502, 503, 504)
+//! or is not there gets the batch again, a little later; one that refuses it does not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::CONTENT_TYPE;
+use lariat_core::clock::Clock as _;
+use lariat_model::http::{HttpClient, Transport as _};
+use lariat_runtime::system::SystemClock;
+use lariat_runtime::trace::{Span, Telemetry};
+use prost::Message as _;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::OtlpConfig;
+use super::encode::Encoder;
+use super::histogram::Histograms;
+
+/// Spans in one request.
+const BATCH: usize = 512;
+
+/// How often a request is made, and the pause after the first time; later ones are twice as long each.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What the task is asked to do.
+pub(super) enum Order {
+    Take(Telemetry),
+    Flush(oneshot::Sender<()>),
+}
+
+pub(super) struct Sender {
+    config: OtlpConfig,
+    client: HttpClient,
+    encoder: Encoder,
+    spans: Vec<Span>,
+    histograms: Histograms,
+    lost: Arc<AtomicU64>,
+}
+
+/// What became of a request.
+enum Sent {
+    Yes,
+    Later,
+    Refused,
+}
+
+impl Sender {
+    pub(super) fn new(config: OtlpConfig, lost: Arc<AtomicU64>) -> Self {
+        let encoder = Encoder::new(&config.service_name, &config.resource);
+        let client = HttpClient::new(config.client.clone());
+        let histograms = Histograms::since(SystemClock.now());
+        Self { config, client, encoder, spans: Vec::new(), histograms, lost }
+    }
+
+    /// Until everybody who could ask is gone.
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Order>) {
+        let mut due = Instant::now() + self.config.interval;
+        loop {
+            match tokio::time::timeout_at(due, inbox.recv()).await {
+                Ok(Some(Order::Take(Telemetry::Measured(measured)))) => self.histograms.add(&measured),
+                Ok(Some(Order::Take(Telemetry::Span(span)))) => {
+                    self.spans.push(*span);
+                    if self.spans.len() >= BATCH {
+                        self.send_spans().await;
+                    }
+                }
+                Ok(Some(Order::Flush(done))) => {
+                    self.send_all().await;
+                    let _ = done.send(());
+                }
+                Ok(None) => return self.send_all().await,
+                Err(_) => {
+                    self.send_all().await;
+                    due = Instant::now() + self.config.interval;
+                }
+            }
+        }
+    }
+
+    async fn send_all(&mut self) {
+        self.send_spans().await;
+        if let Some(metrics) = self.histograms.take_news(SystemClock.now()) {
+            let request = self.encoder.metrics(metrics);
+            // Sums are of everything so far: what does not arrive now is in the next ones.
+            let _ = self.send("v1/metrics", request.encode_to_vec()).await;
+        }
+    }
+
+    async fn send_spans(&mut self) {
+        if self.spans.is_empty() {
+            return;
+        }
+        let spans = std::mem::take(&mut self.spans);
+        let count = spans.len() as u64;
+        let request = self.encoder.traces(&spans);
+        if !self.send("v1/traces", request.encode_to_vec()).await {
+            self.lost.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    async fn send(&self, path: &str, body: Vec<u8>) -> bool {
+        let body = Bytes::from(body);
+        let mut pause = PAUSE;
+        for attempt in 1..=TRIES {
+            match self.attempt(path, body.clone()).await {
+                Sent::Yes => return true,
+                Sent::Refused => return false,
+                Sent::Later if attempt == TRIES => return false,
+                Sent::Later => tokio::time::sleep(pause).await,
+            }
+            pause *= 2;
+        }
+        false
+    }
+
+    async fn attempt(&self, path: &str, body: Bytes) -> Sent {
+        let url = format!("{}/{path}", self.config.endpoint.trim_end_matches('/'));
+        let mut request = Request::post(url).header(CONTENT_TYPE, "application/x-protobuf");
+        for (name, value) in &self.config.headers {
+            request = request.header(name, value);
+        }
+        let Ok(request) = request.body(body) else { return Sent::Refused };
+        match tokio::time::timeout(self.config.timeout, self.client.send(request)).await {
+            Ok(Ok(answer)) => match answer.status {
+                200..=299 => Sent::Yes,
+                429 | 502 | 503 | 504 => Sent::Later,
+                _ => Sent::Refused,
+            },
+            Ok(Err(_)) | Err(_) => Sent::Later,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What CI does, as data: the checks, the short proofs, and the proofs that mistakes are noticed.
+//!
+//! Owns the list and its order. What a step checks is its own module's or its own program's.
+//! Invariant: nothing is compiled between the first proof and the last but the benches, until the mistakes are.
+
+use anyhow::Result;
+
+use crate::ci::{Proofs, Step};
+use crate::command_line::CommandLine;
+use crate::deny::Scope;
+use crate::workspace::Workspace;
+use crate::{bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers};
+
+/// The machine's own tests must catch its planted mistakes, too.
+const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
+
+/// The short proofs: a name, and the program of the build with its arguments. Mistakes that a proof makes itself are among them.
+const PROOFS: &[(&str, &str)] = &[
+    // Seeds enough to meet every planted bug, few enough to wait for.
+    ("simulate", "simulate --seeds 20000"),
+    ("sse", "wire sse --streams 3 --random 20"),
+    ("histories", "wire histories --count 2000"),
+    ("faults", "wire faults"),
+    ("prefix", "wire prefix --runs 1"),
+    ("prefix-planted", "wire prefix --planted --turns 60"),
+    ("crash-sqlite", "store crash --store sqlite --points 12 --random 20"),
+    ("crash-jsonl", "store crash --store jsonl --points 12 --random 20"),
+    ("crash-postgres", "store crash --store postgres --points 6 --random 20"),
+    ("crash-planted", "store crash --store sqlite --planted"),
+    ("disk-faults-sqlite", "store disk-faults --store sqlite --points 6"),
+    ("disk-faults-jsonl", "store disk-faults --store jsonl --points 6"),
+    ("disk-faults-planted", "store disk-faults --store sqlite --planted"),
+    ("power-loss-sqlite", "store power-loss --store sqlite --images 300"),
+    ("power-loss-jsonl", "store power-loss --store jsonl --images 300"),
+    ("power-loss-planted", "store power-loss --planted"),
+    ("writers-sqlite", "store writers --store sqlite --rounds 60"),
+    ("writers-jsonl", "store writers --store jsonl --rounds 60"),
+    ("writers-planted", "store writers --store sqlite --rounds 60 --planted"),
+    ("escape", "escape --operations 50000"),
+    ("sandbox", "host sandbox"),
+    ("sandbox-planted", "host sandbox --planted"),
+    ("processes", "host processes --runs 60"),
+    ("processes-planted", "host processes --planted"),
+    ("undo", "undo --sequences 60"),
+    ("shell-diff", "shell --count 2000"),
+    ("injections", "injections --count 300"),
+    ("injections-planted", "injections --planted"),
+    ("hostile-repos", "repos"),
+    ("tokens", "tokens --short"),
+    ("hostile-repos-planted", "repos --planted"),
+];
+
+/// Short, but optimised: their figures matter.
+const BENCHES: &[(&str, &str)] = &[
+    ("bench-machine", "machine --short"),
+    ("bench-gate", "gate --short"),
+    ("bench-runs", "runs --short"),
+    ("bench-store", "store --short"),
+    ("bench-tools", "tools --short"),
+];
+
+/// Proofs that mistakes in the product's own code are noticed; from the build that has them.
+const PLANTED: &[(&str, &str)] = &[
+    ("simulate-planted", "simulate --planted"),
+    ("escape-planted", "escape --planted"),
+    ("undo-planted", "undo --planted"),
+    ("shell-diff-planted", "shell --planted"),
+];
+
+/// What runs the unit and integration tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runner {
+    Nextest,
+    /// The fallback: stops at the first failing binary and has no time limits.
+    CargoTest,
+}
+
+/// The steps in the order that finds a fault soonest.
+pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<Step>> {
+    let mut steps = vec![
+        Step::command("fmt", CommandLine::cargo("fmt --all --check")),
+        Step::check("layers", layers::run),
+        Step::check("core-deps", core_deps::run),
+        Step::check("docs-links", docs_links::run),
+        Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
+        Step::command("clippy", build::clippy()),
+        Step::command("clippy-planted", build::clippy_planted()),
+        Step::command("docs", build::docs()),
+        Step::command("build", build::all()),
+        Step::command("test", runner.command_line()),
+        Step::command("doc-test", build::tests("test --doc")),
+        Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
+        Step::check("examples", build::examples),
+    ];
+    if proofs == Proofs::Skip {
+        return Ok(steps);
+    }
+    let built = |&(name, line): &(&'static str, &str)| Step::command(name, build::program(workspace, line));
+    steps.extend(PROOFS.iter().map(built));
+    steps.push(Step::check("sdk", sdk::prove));
+    steps.push(Step::check("servers", servers::prove));
+    for (name, line) in BENCHES {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        steps.push(Step::command(name, Bench::parse(&words)?.command_line(workspace)));
+    }
+    steps.push(Step::command("build-planted", build::planted()));
+    steps.extend(PLANTED.iter().map(built));
+    steps.push(Step::command("build-again", build::all()));
+    Ok(steps)
+}
+
+impl Runner {
+    pub(crate) fn installed(workspace: &Workspace) -> Self {
+        if CommandLine::cargo("nextest --version").succeeds_quietly(workspace) {
+            Self::Nextest
+        } else {
+            Self::CargoTest
+        }
+    }
+
+    fn command_line(self) -> CommandLine {
+        build::tests(match self {
+            Self::Nextest => "nextest run --profile ci",
+            Self::CargoTest => "test --lib --bins --tests",
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "steps_tests.rs"]
+mod tests;

@@ -1,0 +1,52 @@
+use super::{BENCHES, PLANTED, PROOFS, Runner, steps};
+use crate::ci::Proofs;
+use crate::workspace::Workspace;
+
+fn lines(proofs: Proofs) -> Vec<(&'static str, String)> {
+    let steps = steps(&Workspace::fake("target"), Runner::Nextest, proofs).unwrap();
+    steps.iter().map(|step| (step.name, step.action.to_string())).collect()
+}
+
+fn place(lines: &[(&str, String)], wanted: &str) -> usize {
+    lines.iter().position(|(name, _)| *name == wanted).unwrap()
+}
+
+#[test]
+fn proofs_come_last_and_only_when_wanted() {
+    let all = lines(Proofs::Run);
+    let quick = lines(Proofs::Skip);
+    assert_eq!(all[..quick.len()], quick[..]);
+    // Beside the proofs: two kinds of other people's programs, and two builds.
+    assert_eq!(all.len() - quick.len(), PROOFS.len() + BENCHES.len() + PLANTED.len() + 4);
+}
+
+#[test]
+fn proofs_run_what_was_built_without_cargo() {
+    let all = lines(Proofs::Run);
+    assert_eq!(
+        all[place(&all, "crash-jsonl")].1,
+        "./target/debug/store crash --store jsonl --points 12 --random 20"
+    );
+    assert!(all[place(&all, "simulate")..place(&all, "sdk")].iter().all(|(_, line)| !line.contains("cargo")));
+}
+
+#[test]
+fn mistakes_are_built_after_all_that_needs_a_clean_program_and_taken_back() {
+    let all = lines(Proofs::Run);
+    let planted = place(&all, "build-planted");
+    assert!(all[planted + 1..all.len() - 1].iter().all(|(name, _)| name.ends_with("-planted")), "{all:?}");
+    assert_eq!(all[all.len() - 1].1, all[place(&all, "build")].1);
+    // What a proof plants itself needs no other product.
+    assert!(place(&all, "crash-planted") < planted);
+}
+
+#[test]
+fn both_runners_test_what_was_built() {
+    for (runner, start) in [
+        (Runner::Nextest, "cargo nextest run --profile ci"),
+        (Runner::CargoTest, "cargo test --lib --bins --tests"),
+    ] {
+        let line = runner.command_line().to_string();
+        assert_eq!(line, format!("{start} --workspace --locked --features lariat-testkit/proofs"));
+    }
+}
