@@ -402,13 +402,15 @@ async fn a_memory_file_that_is_gone_is_taken_back() {
 }
 
 #[tokio::test]
-async fn after_compaction_the_system_prompt_is_the_same_and_notes_are_told_again() {
+async fn after_compaction_the_system_prompt_is_the_same() {
     snap("compacted", async |bench: &Bench| {
-        let mut context = ContextConfig::with_window(600);
+        let mut context = ContextConfig::with_window(2_000);
         context.system_prompt_tokens = 10;
         (context.keep_first, context.keep_recent) = (0, 2);
-        let full = ok().with_usage(Usage::new(560, 20));
-        let agent = bench.agent([ok(), ok(), full, ok(), ok()]).context_source(environment());
+        let full = ok().with_usage(Usage::new(1_900, 20));
+        let long = Reply::tool_call("c1", "bash", json!({"lines": 400}));
+        let agent = bench.agent([long, ok(), ok(), full, ok(), ok()]).tool(tool("bash"));
+        let agent = agent.context_source(environment());
         let compacted = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&compacted);
         let agent = agent.context(Some(context)).on_event(move |event| {

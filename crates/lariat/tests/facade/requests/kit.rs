@@ -178,9 +178,11 @@ impl AgentTool for Echo {
 
     fn execute<'a>(&'a self, params: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
+        let lines = params.get("lines").and_then(Value::as_u64).unwrap_or(0);
+        let said = || (0..lines).map(|n| format!("line {n}\n")).collect::<String>() + "done";
         let result = match text("fail") {
             Some(why) => Err(ToolError::Failed(why)),
-            None => Ok(ToolResult::text(text("say").unwrap_or_else(|| "done".to_owned()))),
+            None => Ok(ToolResult::text(text("say").unwrap_or_else(said))),
         };
         Box::pin(std::future::ready(result))
     }
