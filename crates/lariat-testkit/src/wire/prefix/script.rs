@@ -124,7 +124,7 @@ fn reply(n: usize, dice: &mut Seeded) -> Reply {
     let size = 500 + dice.index(6_000);
     match n {
         _ if n % 25 == 24 => Reply::text("This step is done."),
-        _ if n % 40 == 0 => {
+        _ if n.is_multiple_of(40) => {
             let list = format!("[x] step {n}\n[>] step {}\n[ ] step {}\n", n + 1, n + 2);
             Reply::tool_call(id(0), "todo", json!({"say": list}))
         }

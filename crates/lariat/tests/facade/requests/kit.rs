@@ -14,7 +14,7 @@ use lariat::{
     ModelStream, PermissionPolicy, PolicyQuery, StreamConfig, StreamProvider, ToolContext, ToolError,
     ToolResult, Verdict,
 };
-use lariat_testkit::{Reply, ScriptedModel, VirtualClock};
+use lariat_testkit::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
 
 use crate::place::Place;
 
@@ -74,6 +74,7 @@ impl Bench {
             })
             .model_config(model)
             .clock(self.clock.shared())
+            .entropy(Arc::new(SeededEntropy::new(7)))
             .store(self.store.clone())
             .session_id("s")
             .shared_policy(self.policy.clone())
