@@ -59,6 +59,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
     ),
     (
+        "prefix [ARGS]",
+        "compare the requests of long runs with each other, and count what a prefix cache reads; `--turns N`, `--runs N`, `--planted`",
+    ),
+    (
         "undo [ARGS]",
         "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
     ),
@@ -153,6 +157,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "servers" => bare(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),
         "histories" => Command::Wire("histories", rest.to_vec()),
+        "prefix" => Command::Wire("prefix", rest.to_vec()),
         "crash" => Command::Store("crash", rest.to_vec()),
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "power-loss" => Command::Store("power-loss", rest.to_vec()),

@@ -23,6 +23,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("histories", "wire histories --count 2000"),
     ("compactions", "wire compactions --count 2000 --planted"),
     ("faults", "wire faults"),
+    ("prefix", "wire prefix --runs 1"),
+    ("prefix-planted", "wire prefix --planted --turns 60"),
     ("crash-sqlite", "store crash --store sqlite --points 12 --random 20"),
     ("crash-jsonl", "store crash --store jsonl --points 12 --random 20"),
     ("crash-postgres", "store crash --store postgres --points 6 --random 20"),

@@ -421,11 +421,15 @@
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
 pub mod guide;
+#[cfg(feature = "sqlite")]
+mod learned;
 #[cfg(all(feature = "tools", target_os = "linux"))]
 pub mod local;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 
+#[cfg(feature = "tools")]
+pub use lariat_connect as connect;
 pub use lariat_core as core;
 /// Who may do what: permission rules, shell analysis, trust, hooks, redaction.
 pub use lariat_guard as guard;
@@ -440,6 +444,8 @@ pub use lariat_store as stores;
 /// The built-in tools.
 #[cfg(feature = "tools")]
 pub use lariat_tools as tools;
+#[cfg(feature = "sqlite")]
+pub use learned::StoredLearnings;
 /// What describes the types of answers and arguments to a model. A program that derives `JsonSchema` depends on it, too.
 #[cfg(feature = "typed")]
 #[doc(no_inline)]
@@ -488,8 +494,8 @@ pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
-    CompactionReport, EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision, PlannedChange, Preview,
-    RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
+    CompactionReport, EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision,
+    PlannedChange, Preview, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
 
 #[cfg(feature = "typed")]
@@ -514,6 +520,11 @@ pub struct Permissions;
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/hooks.md")]
 pub struct HookReference;
+
+/// The code in the guide to what a model is told, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/context.md")]
+pub struct Context;
 
 /// The code in the guide to the tools, as tests.
 #[cfg(all(doctest, feature = "tools"))]

@@ -19,6 +19,12 @@ pub trait ContextSource: Send + Sync {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>>;
 }
 
+impl<S: ContextSource + ?Sized> ContextSource for Arc<S> {
+    fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
+        (**self).notes(query)
+    }
+}
+
 /// What a source has to work with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

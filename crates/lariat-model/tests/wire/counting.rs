@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lariat_core::model::{ModelConfig, StreamConfig, StreamProvider, SystemPrompt, ThinkingLevel};
+use lariat_core::model::{ModelConfig, StreamConfig, StreamProvider, ThinkingLevel};
 use lariat_core::tool::ToolDefinition;
 use lariat_model::ProviderRegistry;
 use lariat_testkit::server::{Script, Server, Turn, Wire};
@@ -12,7 +12,7 @@ use serde_json::json;
 /// A request with all that does and does not count.
 fn asked(wire: Wire, server: &Server) -> StreamConfig {
     let mut asked = request(wire, &server.base_url(wire));
-    asked.system_prompt = SystemPrompt::new("You count.");
+    asked.system_prompt = "You count.".into();
     asked.thinking_level = ThinkingLevel::Low;
     asked.temperature = Some(1.0);
     asked.max_tokens = Some(9_000);

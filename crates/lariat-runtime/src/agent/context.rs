@@ -3,13 +3,14 @@
 //! Owns the link between the conversation in memory and the journal: which of its messages are journaled, and under
 //! which base the next loop continues. Messages from outside are journaled before the first loop that uses them.
 
+mod prompt;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
-use lariat_core::content::joined_text;
 use lariat_core::event::{
     AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
     QueueKind, SpawnRef,
@@ -17,7 +18,6 @@ use lariat_core::event::{
 use lariat_core::hooks::{Moment, MomentKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
-use lariat_core::model::{Place, PromptSection};
 use lariat_core::permission::PermissionPolicy;
 use lariat_core::run::{Run, RunConfig, StartError};
 use lariat_core::session::{QueuedChange, SessionFold, SessionMemory, SessionSnapshot};
@@ -27,8 +27,8 @@ use lariat_core::transcript::{Transcript, Window};
 
 use crate::drive::moments::{self, Opening};
 use crate::drive::questions;
-use crate::drive::{Driven, Journal, Ports, redaction};
-use crate::prompt::{PromptSlot, SectionQuery, SessionPrompt};
+use crate::drive::{Driven, Journal, Ports};
+use crate::prompt::PromptSlot;
 
 /// What a loop is run with. Shared between loops.
 #[derive(Clone, Debug)]
@@ -347,7 +347,7 @@ impl AgentContext {
         start.metadata = self.metadata.take();
         start.config = Some(config.snapshot());
         let transcript = std::mem::take(&mut self.transcript);
-        let mut run = Run::new(Arc::clone(&config.run), start, self.loops, transcript, prompts)?;
+        let mut run = Run::new(self.run_config(config), start, self.loops, transcript, prompts)?;
         run.remember(self.memory.clone());
         for (queue, message) in self.queued.drain(..) {
             run.carry_over(queue, message);
@@ -365,59 +365,6 @@ impl AgentContext {
         self.base = self.unrecorded.last().map(|message| message.id());
         self.unrecorded.clear();
         Ok(())
-    }
-
-    /// Where the session's own system prompt is, once it is known.
-    pub(super) const fn prompt(&self) -> &PromptSlot {
-        &self.prompt
-    }
-
-    /// Puts the system prompt of a new session together and journals it. One that is journaled stays as it is.
-    async fn assemble_prompt(
-        &mut self,
-        config: &AgentLoopConfig,
-        prompts: &[AgentMessage],
-    ) -> Result<(), StoreError> {
-        if self.memory.prompt().is_none() && self.prompt.get().is_none() {
-            let words =
-                prompts.iter().filter_map(AgentMessage::as_user).map(|user| joined_text(&user.content));
-            let Some(sections) = sections(config, words.collect::<Vec<_>>().join("\n")).await else {
-                return Ok(());
-            };
-            self.record(config, AgentEvent::PromptAssembled { sections: sections.clone().into() }).await?;
-            let _ = self.prompt.set(SessionPrompt::new(sections.clone().into(), sections));
-        }
-        self.know_prompt(config).await;
-        Ok(())
-    }
-
-    /// Takes the system prompt of a session that goes on from its journal, and looks what it would be now.
-    pub(super) async fn know_prompt(&mut self, config: &AgentLoopConfig) {
-        let Some(sent) = self.memory.prompt().filter(|_| self.prompt.get().is_none()).cloned() else {
-            return;
-        };
-        let first = self.transcript.window();
-        let first = first.iter().filter_map(|message| message.as_user()).find(|user| user.origin.is_person());
-        let words = first.map_or_else(String::new, |user| joined_text(&user.content));
-        let current = sections(config, words).await.unwrap_or_else(|| sent.to_vec());
-        let _ = self.prompt.set(SessionPrompt::new(sent, current));
-    }
-
-    /// What the session's system prompt is, or would be if it began now.
-    pub(super) async fn report_sections(
-        &mut self,
-        config: &AgentLoopConfig,
-    ) -> Result<Vec<PromptSection>, super::AgentError> {
-        if self.stale && self.unrecorded.is_empty() {
-            self.read().await?;
-        }
-        self.know_prompt(config).await;
-        if let Some(prompt) = self.prompt.get() {
-            return Ok(prompt.sections().to_vec());
-        }
-        let plain = &config.ports.request.system_prompt;
-        let plain = || vec![PromptSection::new("system", Place::Static, plain.as_str())];
-        Ok(sections(config, String::new()).await.unwrap_or_else(plain))
     }
 
     /// Journals what a person or a program says about the session.
@@ -497,15 +444,6 @@ impl AgentContext {
         self.continuation_kind = None;
         self.stale = false;
     }
-}
-
-/// The sections of the system prompt as they are now; none when nobody knows any.
-async fn sections(config: &AgentLoopConfig, prompt: String) -> Option<Vec<PromptSection>> {
-    let ports = &config.ports;
-    let query = SectionQuery::new(prompt, ports.tools.definitions().to_vec());
-    let mut sections = ports.sections.as_ref()?.assemble(query).await;
-    sections.iter_mut().for_each(|section| redaction::section(&ports.redactor, section));
-    Some(sections)
 }
 
 /// What a journal says, read as far back as going on needs it.

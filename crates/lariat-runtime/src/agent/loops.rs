@@ -106,7 +106,8 @@ pub(super) async fn recover(
     context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     Box::pin(context.know_prompt(config)).await;
-    let recovered = Run::recover_from(config.run.clone(), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
+    let recovered =
+        Run::recover_from(context.run_config(config), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = recovered.resume(config.ports.stamp());
     let mut changes = Changes::default();
     let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));

@@ -12,6 +12,8 @@ use lariat_core::model::Place;
 
 use super::{Section, SectionQuery, SectionSource};
 
+/// The name of the section.
+const NAME: &str = "learnings";
 /// Learnings that are told (seed 003).
 const MOST: usize = 5;
 /// Characters of one learning.
@@ -40,6 +42,9 @@ pub struct LearningsSection<L>(pub L);
 impl<L: Learnings> SectionSource for LearningsSection<L> {
     fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
         Box::pin(async move {
+            if let Some(sent) = query.sent_as(NAME) {
+                return vec![Section::new(NAME, sent.place, &*sent.text).once()];
+            }
             let known = self.0.learnings().await;
             let lines: String = relevant(&known, &query.prompt).into_iter().map(line).collect();
             if lines.is_empty() {
@@ -48,7 +53,7 @@ impl<L: Learnings> SectionSource for LearningsSection<L> {
             let text = format!(
                 "# Learned in earlier sessions\nMay be out of date; check before you rely on it.\n{lines}"
             );
-            vec![Section::new("learnings", Place::SemiStatic, text).with_max_tokens(1_000)]
+            vec![Section::new(NAME, Place::SemiStatic, text).with_max_tokens(1_000).once()]
         })
     }
 }

@@ -29,12 +29,21 @@ pub struct Section {
     pub max_tokens: u64,
     /// Where all of it is, for when not all of it is shown.
     pub whole: Option<String>,
+    /// Whether it tells how things were when the session began, so that later changes of it are not told.
+    pub once: bool,
 }
 
 impl Section {
     /// A section of at most 8,000 tokens.
     pub fn new(name: impl Into<String>, place: Place, text: impl Into<String>) -> Self {
-        Self { name: name.into(), place, text: text.into(), max_tokens: MOST_TOKENS, whole: None }
+        Self {
+            name: name.into(),
+            place,
+            text: text.into(),
+            max_tokens: MOST_TOKENS,
+            whole: None,
+            once: false,
+        }
     }
 
     /// Bounds it otherwise.
@@ -48,6 +57,13 @@ impl Section {
     #[must_use]
     pub fn with_whole(mut self, whole: impl Into<String>) -> Self {
         self.whole = Some(whole.into());
+        self
+    }
+
+    /// Tells how things are when the session begins; later changes are not told.
+    #[must_use]
+    pub const fn once(mut self) -> Self {
+        self.once = true;
         self
     }
 

@@ -4,11 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use lariat_core::context::{Note, Told};
 use lariat_core::model::{PromptSection, SystemPrompt};
+use lariat_core::run::RunConfig;
 
 use super::Teller;
 
-/// Where the prompt of a session is once it is known. Shared by the session's context, its runs and whoever asks.
-pub(crate) type PromptSlot = Arc<OnceLock<SessionPrompt>>;
+/// Where the prompt of a session is once it is known. Shared by the session's context, its runs and whoever asks. In a box:
+/// every agent has one, and most have no sections.
+pub(crate) type PromptSlot = Arc<OnceLock<Box<SessionPrompt>>>;
 
 /// The system prompt of a session.
 #[derive(Debug)]
@@ -19,11 +21,18 @@ pub(crate) struct SessionPrompt {
     /// As the sources tell it to this process.
     current: Vec<PromptSection>,
     teller: Teller,
+    /// The configuration of runs that knows how much it takes.
+    run: Arc<RunConfig>,
 }
 
 impl SessionPrompt {
-    pub(crate) fn new(sent: Arc<[PromptSection]>, current: Vec<PromptSection>) -> Self {
-        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: Teller::default() }
+    pub(crate) fn new(sent: Arc<[PromptSection]>, current: Vec<PromptSection>, run: Arc<RunConfig>) -> Self {
+        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: Teller::default(), run }
+    }
+
+    /// The configuration of the session's runs.
+    pub(crate) const fn run_config(&self) -> &Arc<RunConfig> {
+        &self.run
     }
 
     pub(crate) const fn system(&self) -> &SystemPrompt {

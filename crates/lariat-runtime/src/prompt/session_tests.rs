@@ -12,7 +12,7 @@ fn sections_that_changed_came_or_went_are_told_once_and_the_prompt_stays() {
     let sent: Arc<[_]> =
         sections(&[("memory", "Use tabs."), ("map", "src/a.rs"), ("rules", "Be kind.")]).into();
     let now = sections(&[("memory", "Use spaces."), ("rules", "Be kind."), ("skills", "pdf")]);
-    let prompt = SessionPrompt::new(sent, now);
+    let prompt = SessionPrompt::new(sent, now, Arc::default());
     assert_eq!(prompt.system().as_str(), "Use tabs.\n\nsrc/a.rs\n\nBe kind.");
     let mut told = Told::default();
     let notes = prompt.drift(&told);

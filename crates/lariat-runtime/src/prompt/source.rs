@@ -29,12 +29,26 @@ pub struct SectionQuery {
     pub prompt: String,
     /// The tools of the agent.
     pub tools: Vec<ToolDefinition>,
+    /// What the system prompt says already, when a process goes on with a session.
+    pub sent: Vec<PromptSection>,
 }
 
 impl SectionQuery {
     /// A query.
     pub const fn new(prompt: String, tools: Vec<ToolDefinition>) -> Self {
-        Self { prompt, tools }
+        Self { prompt, tools, sent: Vec::new() }
+    }
+
+    /// The same for a session that goes on.
+    #[must_use]
+    pub fn with_sent(mut self, sent: Vec<PromptSection>) -> Self {
+        self.sent = sent;
+        self
+    }
+
+    /// What the system prompt says already about a section.
+    pub fn sent_as(&self, name: &str) -> Option<&PromptSection> {
+        self.sent.iter().find(|section| section.name == name)
     }
 }
 
@@ -64,7 +78,8 @@ impl Sections {
         for source in &self.0 {
             let asking = AssertUnwindSafe(async { source.sections(query.clone()).await });
             for section in asking.catch_unwind().await.unwrap_or_default() {
-                let section = section.sent();
+                let once = query.sent_as(&section.name).filter(|_| section.once).cloned();
+                let section = once.unwrap_or_else(|| section.sent());
                 sections.retain(|known| known.name != section.name);
                 if section.place != Place::Dynamic && !section.text.trim().is_empty() {
                     sections.push(section);
@@ -79,6 +94,12 @@ impl Sections {
 impl fmt::Debug for Sections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sections").field("sources", &self.0.len()).finish()
+    }
+}
+
+impl<S: SectionSource + ?Sized> SectionSource for Arc<S> {
+    fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
+        (**self).sections(query)
     }
 }
 

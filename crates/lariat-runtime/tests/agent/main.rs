@@ -19,6 +19,7 @@ mod observing;
 mod panics;
 mod permission;
 mod plan;
+mod prompt;
 mod recovery;
 mod running;
 mod secrets;

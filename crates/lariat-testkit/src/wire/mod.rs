@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod faults;
 pub mod fuzz;
 pub mod histories;
+pub mod prefix;
 pub mod splits;
 
 use std::sync::Arc;

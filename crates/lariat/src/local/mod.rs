@@ -2,12 +2,15 @@
 //!
 //! Owns the adapters between the guard's contracts and the host: a workspace's files for [`Manifest::of`], where paths
 //! really lead for the rules, and programs and addresses for hooks. The guard decides and the host acts; neither knows the other.
+//! What a workspace has to tell a model is here, too: memory files, skills, its map, the state of git.
 //! [`Opening`] goes with them from a directory to everything that counts in it.
 //!
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 
+mod brief;
 mod files;
 mod hooks;
+mod memory;
 mod open;
 mod opened;
 mod paths;
@@ -16,8 +19,10 @@ mod posts;
 mod source;
 mod trace_file;
 
+pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
 pub use hooks::HookPrograms;
+pub use memory::{Instructions, MemoryFiles};
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;

@@ -10,8 +10,10 @@
 
 mod changes;
 mod everything_said;
+mod memory;
 mod opening;
 #[cfg(all(feature = "otlp", feature = "typed"))]
 mod otlp;
 mod place;
+mod requests;
 mod secrets;

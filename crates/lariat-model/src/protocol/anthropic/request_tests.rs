@@ -1,7 +1,7 @@
 //! What the model sees, feature by feature.
 
 use lariat_core::message::StopReason;
-use lariat_core::model::{CacheConfig, CacheStrategy, OutputSchema, ThinkingLevel};
+use lariat_core::model::{CacheConfig, CacheStrategy, OutputSchema, Place, PromptSection, ThinkingLevel};
 
 use super::*;
 use crate::protocol::anthropic::fixtures::*;
@@ -297,6 +297,29 @@ fn marks_are_placed_where_the_next_request_finds_them() {
     assert_eq!(sent["messages"][2]["content"][0]["cache_control"], mark);
     assert_eq!(sent["messages"][4]["content"][1]["cache_control"], mark);
     assert_eq!(sent["messages"][4]["content"][0].get("cache_control"), None);
+}
+
+#[test]
+fn both_parts_of_a_system_prompt_are_marked_and_never_more_than_four_marks_are_sent() {
+    let mut request = request(vec![says("one"), reply(vec!["two".into()]), says("three")]);
+    request.tools = vec![tool("read")].into();
+    request.system_prompt = SystemPrompt::of_sections(&[
+        PromptSection::new("base", Place::Static, "Be brief."),
+        PromptSection::new("memory", Place::SemiStatic, "Use tabs."),
+    ]);
+    let (sent, mark) = (body(&request), json!({"type": "ephemeral"}));
+    assert_eq!(
+        sent["system"],
+        json!([
+            {"type": "text", "text": "Be brief.\n\n", "cache_control": mark},
+            {"type": "text", "text": "Use tabs.", "cache_control": mark},
+        ])
+    );
+    assert_eq!(sent["tools"][0].get("cache_control"), None, "the mark after the static part covers them");
+    assert_eq!(sent.to_string().matches("cache_control").count(), 4);
+    request.cache_config.strategy =
+        CacheStrategy::Manual { cache_system: false, cache_tools: true, cache_messages: true };
+    assert_eq!(body(&request)["tools"][0]["cache_control"], mark);
 }
 
 #[test]

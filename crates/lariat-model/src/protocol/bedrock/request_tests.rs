@@ -175,6 +175,19 @@ fn cache_points_are_blocks_of_their_own() {
 }
 
 #[test]
+fn both_parts_of_a_system_prompt_end_with_a_point_and_never_more_than_four_are_sent() {
+    let mut request = asked(CLAUDE, vec![says("one"), reply(vec!["two".into()]), says("three")]);
+    request.tools = vec![tool("read")].into();
+    request.system_prompt = lariat_core::model::SystemPrompt::of_sections(&[
+        lariat_core::model::PromptSection::new("base", lariat_core::model::Place::Static, "Be brief."),
+        lariat_core::model::PromptSection::new("memory", lariat_core::model::Place::SemiStatic, "Use tabs."),
+    ]);
+    let (sent, point) = (body(&request), json!({"cachePoint": {"type": "default"}}));
+    assert_eq!(sent["system"], json!([{"text": "Be brief.\n\n"}, point, {"text": "Use tabs."}, point]));
+    assert_eq!(sent.to_string().matches("cachePoint").count(), 4);
+}
+
+#[test]
 fn cache_points_go_only_to_models_that_take_them() {
     let points = |id: &str, compat: Value| {
         let mut model = model(id);

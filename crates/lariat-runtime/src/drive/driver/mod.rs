@@ -200,7 +200,7 @@ impl Driver {
     }
 
     fn session_prompt(&self) -> Option<&SessionPrompt> {
-        self.prompt.as_ref()?.get()
+        self.prompt.as_ref()?.get().map(|prompt| &**prompt)
     }
 
     fn system_prompt(&self) -> Option<&SystemPrompt> {

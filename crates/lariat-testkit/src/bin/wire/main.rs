@@ -9,6 +9,7 @@
 mod compactions;
 mod faults;
 mod histories;
+mod prefix;
 mod seeds;
 mod sse;
 mod talk;
@@ -22,6 +23,7 @@ usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent u
        wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
        wire histories [--count N] [--start N]  put N random histories before every protocol's validator
        wire compactions [--count N] [--start N] [--planted]  compact N random conversations in every way
+       wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the requests of long runs with each other
        wire seeds DIRECTORY                    write the inputs that fuzzing starts from
        wire talk API URL MODEL SERVICE         run a tool loop against a server";
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Some((&"sse", options)) => sse::run(options),
         Some((&"histories", options)) => histories::run(options),
         Some((&"compactions", options)) => compactions::run(options),
+        Some((&"prefix", options)) => prefix::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"talk", options)) => talk::run(options),
         _ => Err("which proof?".to_owned()),

@@ -1,0 +1,176 @@
+//! The front matter of a Markdown file: flat keys, read as people write them.
+//!
+//! Owns a lenient reader of the part of YAML that skills and rules use: `key: value`, quoted values, values that go on in
+//! indented lines, block scalars (`|`, `>`), lists. A colon in a value needs no quotes. What is nested deeper is kept as
+//! text under its first key; nothing is an error.
+
+/// The keys of a front matter, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrontMatter {
+    entries: Vec<(String, Entry)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    text: String,
+    items: Vec<String>,
+}
+
+/// The line before and after a front matter.
+const FENCE: &str = "---";
+
+impl FrontMatter {
+    /// The front matter of a text; empty when it has none.
+    pub fn of(text: &str) -> Self {
+        Self::split(text).0
+    }
+
+    /// The front matter of a text, and the text after it.
+    pub fn split(text: &str) -> (Self, &str) {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let none = (Self::default(), text);
+        let mut lines = text.split_inclusive('\n');
+        let Some(first) = lines.next().filter(|line| line.trim_end() == FENCE) else { return none };
+        let mut at = first.len();
+        let mut inside = Vec::new();
+        for line in lines {
+            at += line.len();
+            if line.trim_end() == FENCE {
+                return (Self::parse(&inside), text.get(at..).unwrap_or_default());
+            }
+            inside.push(line.trim_end());
+        }
+        none
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.entry(key).map(|entry| entry.text.as_str())
+    }
+
+    /// The values of a key: the items of a list, or of a text with commas.
+    pub fn list(&self, key: &str) -> Vec<String> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        if !entry.items.is_empty() {
+            return entry.items.clone();
+        }
+        let inner = entry.text.trim().trim_start_matches('[').trim_end_matches(']');
+        split_outside_braces(inner)
+            .iter()
+            .map(|item| unquoted(item))
+            .filter(|item| !item.is_empty())
+            .collect()
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|(known, _)| known == key).map(|(_, entry)| entry)
+    }
+
+    fn parse(lines: &[&str]) -> Self {
+        let mut front = Self::default();
+        let mut block = Block::Plain;
+        for line in lines {
+            let is_inside = line.starts_with([' ', '\t']) || line.trim().is_empty();
+            let item = line.trim_start().strip_prefix("- ").or((line.trim() == "-").then_some(""));
+            if !is_inside && item.is_none() {
+                if line.starts_with('#') {
+                    continue;
+                }
+                let Some((key, value)) = line.split_once(':') else { continue };
+                let value = value.trim();
+                block = Block::of(value);
+                let text = if block == Block::Plain { unquoted(value) } else { String::new() };
+                front.entries.push((key.trim().to_owned(), Entry { text, items: Vec::new() }));
+                continue;
+            }
+            let Some((_, entry)) = front.entries.last_mut() else { continue };
+            match item.filter(|_| block == Block::Plain && entry.text.is_empty()) {
+                Some(item) => entry.items.push(unquoted(item)),
+                None => block.go_on(&mut entry.text, line),
+            }
+        }
+        front.entries.iter_mut().for_each(|(_, entry)| entry.text.truncate(entry.text.trim_end().len()));
+        front
+    }
+}
+
+/// How a value goes on in the lines after its key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// In one line with spaces.
+    Plain,
+    /// As it is.
+    Literal,
+    /// In one line; an empty line is a new one.
+    Folded,
+}
+
+impl Block {
+    fn of(value: &str) -> Self {
+        match value.chars().next() {
+            Some('|') if value.len() <= 3 => Self::Literal,
+            Some('>') if value.len() <= 3 => Self::Folded,
+            _ => Self::Plain,
+        }
+    }
+
+    fn go_on(self, text: &mut String, line: &str) {
+        let words = line.trim();
+        match self {
+            Self::Literal => {
+                text.push_str(words);
+                text.push('\n');
+            }
+            Self::Plain | Self::Folded if words.is_empty() => text.push('\n'),
+            Self::Plain | Self::Folded => {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push(' ');
+                }
+                text.push_str(words);
+            }
+        }
+    }
+}
+
+/// A value without its quotes and without a comment after it.
+fn unquoted(value: &str) -> String {
+    let value = value.trim();
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.strip_prefix(quote)
+            && let Some(end) = inner.rfind(quote)
+        {
+            let inner = inner.get(..end).unwrap_or_default();
+            return if quote == '"' {
+                inner.replace("\\\"", "\"").replace("\\n", "\n").replace("\\\\", "\\")
+            } else {
+                inner.replace("''", "'")
+            };
+        }
+    }
+    value.split(" #").next().unwrap_or_default().trim_end().to_owned()
+}
+
+/// Items between commas; a comma in braces belongs to a glob.
+fn split_outside_braces(text: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                items.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(item) = items.last_mut() {
+            item.push(c);
+        }
+    }
+    items
+}
+
+#[cfg(test)]
+#[path = "front_matter_tests.rs"]
+mod tests;

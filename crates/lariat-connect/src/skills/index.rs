@@ -1,0 +1,37 @@
+//! The index of skills for a system prompt: name, what it is good for, where it is.
+
+use super::Skill;
+
+/// Characters of one entry's description.
+const LONGEST: usize = 1_536;
+
+pub(super) fn format(skills: &[Skill]) -> String {
+    let entries: String = skills.iter().filter(|skill| skill.is_listed).map(entry).collect();
+    if entries.is_empty() {
+        return entries;
+    }
+    format!(
+        "# Skills\n\
+         Instructions for special tasks. When a task fits one, read its file before you begin, and follow it. Paths in it \
+         are relative to its folder.\n\
+         <available_skills>\n{entries}</available_skills>"
+    )
+}
+
+fn entry(skill: &Skill) -> String {
+    let words = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut description: String = words.chars().take(LONGEST).collect();
+    if description.len() < words.len() {
+        description.push('…');
+    }
+    let (name, location) = (escaped(&skill.name), escaped(&skill.file_path.display().to_string()));
+    let description = escaped(&description);
+    format!(
+        "<skill>\n<name>{name}</name>\n<description>{description}</description>\n<location>{location}</location>\n</skill>\n"
+    )
+}
+
+/// No text of a skill ends its own entry.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,98 @@
+//! The system prompt of a session: put together once, journaled, and the same from then on.
+
+use std::sync::Arc;
+
+use lariat_core::content::joined_text;
+use lariat_core::event::AgentEvent;
+use lariat_core::message::AgentMessage;
+use lariat_core::model::{Place, PromptSection, SystemPrompt};
+use lariat_core::run::RunConfig;
+use lariat_core::store::StoreError;
+
+use super::{AgentContext, AgentLoopConfig};
+use crate::agent::AgentError;
+use crate::drive::redaction;
+use crate::prompt::{PromptSlot, SectionQuery, SessionPrompt};
+
+impl AgentContext {
+    /// Where the session's own system prompt is, once it is known.
+    pub(in crate::agent) const fn prompt(&self) -> &PromptSlot {
+        &self.prompt
+    }
+
+    /// Puts the system prompt of a new session together and journals it. One that is journaled stays as it is.
+    pub(super) async fn assemble_prompt(
+        &mut self,
+        config: &AgentLoopConfig,
+        prompts: &[AgentMessage],
+    ) -> Result<(), StoreError> {
+        if self.memory.prompt().is_none() && self.prompt.get().is_none() {
+            let words =
+                prompts.iter().filter_map(AgentMessage::as_user).map(|user| joined_text(&user.content));
+            let query = query(config, words.collect::<Vec<_>>().join("\n"));
+            let Some(sections) = sections(config, query).await else {
+                return Ok(());
+            };
+            self.record(config, AgentEvent::PromptAssembled { sections: sections.clone().into() }).await?;
+            self.set_prompt(config, sections.clone().into(), sections);
+        }
+        self.know_prompt(config).await;
+        Ok(())
+    }
+
+    /// Takes the system prompt of a session that goes on from its journal, and looks what it would be now.
+    pub(in crate::agent) async fn know_prompt(&mut self, config: &AgentLoopConfig) {
+        let Some(sent) = self.memory.prompt().filter(|_| self.prompt.get().is_none()).cloned() else {
+            return;
+        };
+        let first = self.transcript.window();
+        let first = first.iter().filter_map(|message| message.as_user()).find(|user| user.origin.is_person());
+        let words = first.map_or_else(String::new, |user| joined_text(&user.content));
+        let query = query(config, words).with_sent(sent.to_vec());
+        let current = sections(config, query).await.unwrap_or_else(|| sent.to_vec());
+        self.set_prompt(config, sent, current);
+    }
+
+    fn set_prompt(&self, config: &AgentLoopConfig, sent: Arc<[PromptSection]>, current: Vec<PromptSection>) {
+        let mut run = Arc::clone(&config.run);
+        if run.context.is_some() {
+            let text = SystemPrompt::of_sections(&sent);
+            Arc::make_mut(&mut run).count_besides(text.as_str(), config.ports.tools.definitions());
+        }
+        let _ = self.prompt.set(Box::new(SessionPrompt::new(sent, current, run)));
+    }
+
+    /// The configuration of the session's runs: it knows how much of the window the system prompt takes.
+    pub(in crate::agent) fn run_config(&self, config: &AgentLoopConfig) -> Arc<RunConfig> {
+        Arc::clone(self.prompt.get().map_or(&config.run, |prompt| prompt.run_config()))
+    }
+
+    /// What the session's system prompt is, or would be if it began now.
+    pub(in crate::agent) async fn report_sections(
+        &mut self,
+        config: &AgentLoopConfig,
+    ) -> Result<Vec<PromptSection>, AgentError> {
+        if self.stale && self.unrecorded.is_empty() {
+            self.read().await?;
+        }
+        self.know_prompt(config).await;
+        if let Some(prompt) = self.prompt.get() {
+            return Ok(prompt.sections().to_vec());
+        }
+        let plain = &config.ports.request.system_prompt;
+        let plain = || vec![PromptSection::new("system", Place::Static, plain.as_str())];
+        Ok(sections(config, query(config, String::new())).await.unwrap_or_else(plain))
+    }
+}
+
+/// The sections of the system prompt as they are now; none when nobody knows any.
+async fn sections(config: &AgentLoopConfig, query: SectionQuery) -> Option<Vec<PromptSection>> {
+    let ports = &config.ports;
+    let mut sections = ports.sections.as_ref()?.assemble(query).await;
+    sections.iter_mut().for_each(|section| redaction::section(&ports.redactor, section));
+    Some(sections)
+}
+
+fn query(config: &AgentLoopConfig, prompt: String) -> SectionQuery {
+    SectionQuery::new(prompt, config.ports.tools.definitions().to_vec())
+}

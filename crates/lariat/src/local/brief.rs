@@ -1,0 +1,113 @@
+//! What a model is told of a workspace besides its memory files: skills, the map of its source, the state of git.
+
+use lariat_connect::SkillSet;
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::joined_text;
+use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::tool::ToolContext;
+use lariat_guard::Trust;
+use lariat_host::files::Workspace;
+use lariat_host::git::Git;
+use lariat_runtime::prompt::{Place, Section, SectionQuery, SectionSource, Teller};
+use lariat_tools::Workbench;
+use serde_json::json;
+use std::path::Path;
+
+/// Where skills are, in a home and in a workspace; the later counts.
+const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
+/// Tokens of the index of skills.
+const SKILLS_TOKENS: u64 = 6_000;
+/// The section of the map.
+const MAP: &str = "map";
+/// Lines of git's status that are told.
+const STATUS_LINES: usize = 30;
+
+/// The skills of the person and of a workspace; those of the workspace only when it is trusted, and before the person's.
+pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
+    let mut set = SkillSet::default();
+    if let Some(home) = home.and_then(|home| Workspace::open(home).ok()) {
+        SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(&home, folder, "user")));
+    }
+    if trust == Trust::Trusted {
+        SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(workspace, folder, "project")));
+    }
+    set
+}
+
+/// The index of skills as a section of the system prompt. The model reads a skill's file when it needs it.
+pub fn skills_section(skills: &SkillSet) -> Section {
+    Section::new("skills", Place::Static, skills.format_for_prompt()).with_max_tokens(SKILLS_TOKENS)
+}
+
+/// The outline of a workspace's source as a section of the system prompt.
+#[derive(Debug)]
+pub struct MapSection {
+    bench: Workbench,
+    tokens: u64,
+}
+
+impl MapSection {
+    /// Of at most this many tokens.
+    pub fn new(bench: &Workbench, tokens: u64) -> Self {
+        Self { bench: bench.clone(), tokens }
+    }
+}
+
+impl SectionSource for MapSection {
+    fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
+        Box::pin(async move {
+            if let Some(sent) = query.sent_as(MAP) {
+                return vec![Section::new(MAP, sent.place, &*sent.text).once()];
+            }
+            let tools = lariat_tools::search_tools(&self.bench);
+            let Some(map) = tools.into_iter().find(|tool| tool.name() == "repo_map") else {
+                return Vec::new();
+            };
+            let (session, run) = ("".into(), "".into());
+            let context = ToolContext::new("".into(), "repo_map", session, run, CancellationToken::new());
+            let Ok(drawn) = map.execute(json!({ "tokens": self.tokens }), context).await else {
+                return Vec::new();
+            };
+            if drawn.details.get("files").and_then(serde_json::Value::as_u64) == Some(0) {
+                return Vec::new();
+            }
+            let text = format!(
+                "# Map of the repository, as it was when the session began\n{}",
+                joined_text(&drawn.content)
+            );
+            let section =
+                Section::new(MAP, Place::SemiStatic, text).with_max_tokens(self.tokens + self.tokens / 4);
+            vec![section.with_whole("call `repo_map`").once()]
+        })
+    }
+}
+
+/// Tells the branch and what changed in the work tree, when that changes.
+#[derive(Debug)]
+pub struct GitNotes {
+    git: Git,
+    teller: Teller,
+}
+
+impl GitNotes {
+    /// Of a repository.
+    pub fn new(git: Git) -> Self {
+        Self { git, teller: Teller::default() }
+    }
+}
+
+impl ContextSource for GitNotes {
+    fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
+        Box::pin(async move {
+            let Ok(status) = self.git.status().await else { return Vec::new() };
+            let mut text: String =
+                status.lines().take(STATUS_LINES).map(|line| format!("{line}\n")).collect();
+            let more = status.lines().count().saturating_sub(STATUS_LINES);
+            if more > 0 {
+                text.push_str(&format!("[{more} more; call git to see them]\n"));
+            }
+            self.teller.tell("git", &text, &query.told).into_iter().collect()
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! Rules: `.claude/rules/**/*.md`, for everything or for certain paths.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use lariat_connect::skills::FrontMatter;
+use lariat_host::files::Kind;
+
+use super::lookup::{Side, joined};
+use super::{Found, MOST_FILES, MemoryFiles, text};
+
+/// Where rules are.
+const FOLDER: &str = ".claude/rules";
+/// Directories below each other that are looked into.
+const DEEPEST: usize = 5;
+/// Names of one directory that are looked at.
+const MOST_NAMES: usize = 200;
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) found: Found,
+    /// The paths it is about; none for all.
+    paths: Option<GlobSet>,
+}
+
+impl Rule {
+    pub(super) const fn is_for_all(&self) -> bool {
+        self.paths.is_none()
+    }
+
+    pub(super) fn is_about(&self, path: &str) -> bool {
+        self.paths.as_ref().is_some_and(|paths| paths.is_match(path))
+    }
+}
+
+impl MemoryFiles {
+    pub(super) fn find_rules(&self) -> Vec<Rule> {
+        let mut files = Vec::new();
+        self.walk(FOLDER, 0, &mut files);
+        files.into_iter().filter_map(|path| self.rule(path)).collect()
+    }
+
+    fn walk(&self, folder: &str, depth: usize, files: &mut Vec<String>) {
+        let Ok((entries, _)) = self.workspace.list(folder, MOST_NAMES) else { return };
+        for entry in entries {
+            let Some(path) = entry.name.to_str().map(|name| joined(folder, name)) else { continue };
+            match entry.kind {
+                Kind::Directory if depth < DEEPEST => self.walk(&path, depth + 1, files),
+                Kind::File | Kind::Link if path.ends_with(".md") && files.len() < MOST_FILES => {
+                    files.push(path)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn rule(&self, path: String) -> Option<Rule> {
+        let whole = self.read(Side::Project, &path)?;
+        let (front, body) = FrontMatter::split(&whole);
+        let globs = front.list("paths");
+        let mut set = GlobSetBuilder::new();
+        for glob in &globs {
+            match GlobBuilder::new(glob).literal_separator(true).build() {
+                Ok(glob) => {
+                    set.add(glob);
+                }
+                Err(error) => self.problem(format!("`{path}`: {error}")),
+            }
+        }
+        let paths = if globs.is_empty() { None } else { Some(set.build().ok()?) };
+        let text = text::shown(body);
+        Some(Rule { found: Found { side: Side::Project, path, text }, paths })
+    }
+}

@@ -1,0 +1,14 @@
+use super::*;
+
+#[test]
+fn comments_that_stand_by_themselves_are_taken_out() {
+    let text = "a\n<!-- one -->\nb\n<!-- two\nlines\n-->\nc <!-- stays -->\n```\n<!-- code -->\n```\n";
+    assert_eq!(shown(text), "a\nb\nc <!-- stays -->\n```\n<!-- code -->\n```\n");
+    assert_eq!(shown("<!-- never closed\ntext"), "");
+}
+
+#[test]
+fn imports_are_words_with_an_at_outside_of_code() {
+    let text = "See @docs/a.md, and @b.md.\nMail me@x.org or @ada. `@code.md`\n```\n@fenced.md\n```\n(@no) @docs/a.md\n@~/own.md";
+    assert_eq!(imports(text), ["docs/a.md", "b.md", "~/own.md"]);
+}

@@ -1,0 +1,105 @@
+//! Memory files: which are read, how far imports go, and that no link leads out.
+
+use lariat::core::model::PromptSection;
+use lariat::guard::Trust;
+use lariat::host::files::Workspace;
+use lariat::local::{MapSection, MemoryFiles};
+use lariat::runtime::prompt::{SectionQuery, Sections};
+use lariat::tools::Workbench;
+
+use crate::place::Place;
+
+fn files(place: &Place) -> MemoryFiles {
+    let workspace = Workspace::open(place.path("project")).unwrap();
+    MemoryFiles::new(&workspace, Some(&place.path("home")), Trust::Trusted)
+}
+
+/// What would be sent of them, by the names of the sections, and what was wrong.
+async fn told(files: MemoryFiles) -> (Vec<PromptSection>, Vec<String>) {
+    let files = std::sync::Arc::new(files);
+    let mut sections = Sections::default();
+    sections.add(std::sync::Arc::clone(&files));
+    (sections.assemble(SectionQuery::default()).await, files.problems())
+}
+
+fn names(sections: &[PromptSection]) -> Vec<&str> {
+    sections.iter().map(|section| &*section.name).collect()
+}
+
+#[tokio::test]
+async fn a_link_out_of_the_workspace_is_not_followed() {
+    let place = Place::new();
+    place.write("secret.md", "The secret.");
+    place.write("project/real.md", "Inside.");
+    place.link(place.path("secret.md"), "project/CLAUDE.md");
+    place.link("real.md", "project/CLAUDE.local.md");
+    place.link(place.path("secret.md"), "project/.claude/rules/evil.md");
+    let (sections, problems) = told(files(&place)).await;
+    assert_eq!(names(&sections), ["memory CLAUDE.local.md"]);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}
+
+#[tokio::test]
+async fn imports_stop_after_four_steps_and_circles_end() {
+    let place = Place::new();
+    place.write("project/CLAUDE.md", "@1.md");
+    for n in 1..=6 {
+        place.write(&format!("project/{n}.md"), &format!("@{}.md @CLAUDE.md", n + 1));
+    }
+    let (sections, _) = told(files(&place)).await;
+    assert_eq!(
+        names(&sections),
+        ["memory CLAUDE.md", "memory 1.md", "memory 2.md", "memory 3.md", "memory 4.md"]
+    );
+}
+
+#[tokio::test]
+async fn imports_from_outside_are_followed_only_when_that_is_allowed_and_only_into_the_home() {
+    let place = Place::new();
+    place.write("home/own.md", "Mine.");
+    place.write("else.md", "Nobody's.");
+    place.write("project/CLAUDE.md", "@~/own.md @../else.md");
+    let (sections, problems) = told(files(&place)).await;
+    assert_eq!(names(&sections), ["memory CLAUDE.md"]);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let (sections, _) = told(files(&place).with_imports_from_outside()).await;
+    assert_eq!(names(&sections), ["memory CLAUDE.md", "memory ~/own.md"]);
+}
+
+#[tokio::test]
+async fn directories_between_the_home_and_the_workspace_count_and_those_above_do_not() {
+    let place = Place::new();
+    place.write("CLAUDE.md", "Above the home.");
+    place.write("home/work/CLAUDE.md", "Of the person.");
+    place.write("home/work/app/CLAUDE.md", "Of the project.");
+    place.write("home/work/app/web/src/CLAUDE.md", "Of the directory.");
+    let workspace = Workspace::open(place.path("home/work/app")).unwrap();
+    let files = MemoryFiles::new(&workspace, Some(&place.path("home")), Trust::Trusted);
+    let (sections, _) = told(files.with_directory("web/src")).await;
+    let expected = ["memory ~/work/CLAUDE.md", "memory CLAUDE.md", "memory web/src/CLAUDE.md"];
+    assert_eq!(names(&sections), expected);
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_is_skipped_and_told_to_people() {
+    let place = Place::new();
+    place.write("project/CLAUDE.md", &"x".repeat(4 * 1024 * 1024 + 1));
+    let (sections, problems) = told(files(&place)).await;
+    assert!(sections.is_empty());
+    assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+#[tokio::test]
+async fn the_map_is_a_section_where_there_is_source() {
+    let place = Place::new();
+    let map = || {
+        let bench = Workbench::new(Workspace::open(place.path("project")).unwrap());
+        let mut sections = Sections::default();
+        sections.add(MapSection::new(&bench, 500));
+        sections
+    };
+    assert!(map().assemble(SectionQuery::default()).await.is_empty());
+    place.write("project/src/lib.rs", "pub fn lasso() {}\n");
+    let sections = map().assemble(SectionQuery::default()).await;
+    assert!(sections[0].text.contains("pub fn lasso()"), "{sections:?}");
+}
