@@ -21,7 +21,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("budgets", "budgets --trees 2000"),
     ("sse", "wire sse --streams 3 --random 20"),
     ("histories", "wire histories --count 2000"),
-    ("compactions", "wire compactions --count 2000 --planted"),
+    ("compactions", "wire compactions --count 500 --planted"),
     ("faults", "wire faults"),
     ("prefix", "wire prefix --runs 1"),
     ("prefix-planted", "wire prefix --planted --turns 60"),

@@ -171,10 +171,10 @@ impl ContextTracker {
     fn learn(&mut self, model: &str, context: u64) {
         let TrackerState { base, sent, fresh, overhead, calibration, .. } = &mut self.state;
         match (base, self.fixed) {
-            (Some(base), _) if base.model == model => {
-                if *fresh >= SMALLEST_SAMPLE && base.doubtful <= *fresh / 4 {
-                    calibration.learn(model, context.saturating_sub(base.tokens), *fresh);
-                }
+            (Some(base), _)
+                if base.model == model && *fresh >= SMALLEST_SAMPLE && base.doubtful <= *fresh / 4 =>
+            {
+                calibration.learn(model, context.saturating_sub(base.tokens), *fresh);
             }
             (None, Fixed::Counted(fixed))
                 if overhead.is_none() && fixed + *sent + *fresh >= SMALLEST_WHOLE =>

@@ -3,10 +3,6 @@
 //! Owns the table. A whole agent talks to a scripted server over HTTP; the server counts with tokenizers that are not
 //! the one of the estimate. From the fourth request on, what was predicted before a call may differ from what the
 //! service reported for it by 5 % at most: for every kind of text, every tokenizer, both counters.
-#![cfg_attr(
-    not(test),
-    expect(clippy::disallowed_methods, reason = "a command-line tool reads its arguments")
-)]
 
 mod corpus;
 mod service;
