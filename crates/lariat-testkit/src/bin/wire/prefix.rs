@@ -39,9 +39,10 @@ fn told(seed: u64, report: &Report) -> bool {
     let faults = report.faults();
     let least = report.turns.iter().filter(|turn| !turn.compacted).map(|turn| turn.shared).min().unwrap_or(0);
     println!(
-        "seed {seed}: {} requests, {} compactions; of a request's bytes the one before begins with {} in the median \
+        "seed {seed}: {} requests ({} more for summaries, not counted), {} compactions; of a request's bytes the one before begins with {} in the median \
          (at least {}; least {}; with cache marks {}); {} of {} input tokens read from the cache (at least {}); {}",
         report.turns.len() + 1,
+        report.beside,
         report.compactions(),
         percent(report.median(|turn| turn.shared)),
         percent(LEAST_SHARED),

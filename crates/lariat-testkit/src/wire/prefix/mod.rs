@@ -26,6 +26,8 @@ pub struct Report {
     pub tokens: u64,
     /// Of those, read from the cache.
     pub read: u64,
+    /// Requests beside the conversation, which are not counted: summaries.
+    pub beside: u64,
 }
 
 /// What one request has in common with the one before.

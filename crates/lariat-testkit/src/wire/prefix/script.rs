@@ -61,6 +61,11 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
     let mut dice = Seeded::new(seed);
     let script = ScriptedModel::from_fn(move |n, request| {
         time.advance(if n == PAUSE_AT { PAUSE } else { TURN });
+        // Compaction may ask for a summary beside the conversation, without its tools.
+        if request.tools.is_empty() {
+            lock(&seen).report.beside += 1;
+            return Reply::text("What was done: step after step.");
+        }
         let now = time.now().as_millis();
         let usage = lock(&seen).look(request, now, made.swap(false, Ordering::Relaxed), (n, mistake));
         if n % 20 == 5
