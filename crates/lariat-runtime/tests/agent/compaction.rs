@@ -202,7 +202,7 @@ async fn a_pinned_message_stays_until_it_is_unpinned() {
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_hangs_holds_up_neither_the_run_nor_its_end() {
     let world = World::with_model(summarising(|_| Reply::stall_forever()));
-    let agent = talked(world.agent().context(small(3_200)).compaction_model(cheap()), 6);
+    let agent = talked(world.agent().context(small(3_900)).compaction_model(cheap()), 6);
     assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed);
     let journal = world.journal(&agent.session_id()).await;
     assert!(journal.iter().any(|event| kind(event) == "CompactionWarning"));
@@ -218,7 +218,7 @@ async fn a_conversation_that_does_not_fit_names_what_is_too_big() {
     let output = agent.run("paste ".repeat(5_000)).await.unwrap();
     let RunOutcome::ContextFull(full) = output.outcome else { panic!("{:?}", output.outcome) };
     assert_eq!(full.largest[0].message_id, agent.messages()[0].id());
-    assert!(full.largest[0].tokens > 7_000);
+    assert!(full.largest[0].tokens > 4_000, "{full:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,7 +47,7 @@ fn strange_paths_belong_to_nobody() {
     for path in [
         "/",
         "/anthropic/v1/complete",
-        "/gemini/v1beta/models/x:countTokens",
+        "/gemini/v1beta/models/x:embedContent",
         "/vertex/v1/models/x:generateContent",
         "/bedrock/model/x/invoke",
     ] {
