@@ -23,7 +23,7 @@ use crate::wire::{model, protocol};
 use crate::{Reply, ScriptedModel, Seeded, VirtualClock};
 
 /// Tokens of the window: small enough that room is made several times.
-const WINDOW: usize = 60_000;
+const WINDOW: usize = 100_000;
 /// Time a turn takes.
 const TURN: Duration = Duration::from_secs(20);
 /// The request before which somebody goes for a coffee, longer than the cache remembers.
