@@ -93,6 +93,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::Servers => servers::run(&workspace)?,
+        Command::LongRun(arguments) => return proof::long_run(&arguments).pass_through(&workspace),
         Command::Tokens(arguments) => return proof::tokens(&arguments).pass_through(&workspace),
         Command::Fuzz(fuzz) => fuzz.run(&workspace)?,
         Command::Bench(bench) => return bench.pass_through(&workspace),

@@ -87,6 +87,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
     ),
     (
+        "long-run [ARGS]",
+        "let an agent work for 2,000 turns in a window of 200,000 tokens: nothing is lost, and it stays quick and small; `--turns N`, `--window N`",
+    ),
+    (
         "tokens [--short]",
         "predict the size of requests for services that count otherwise: within 5 % after three turns",
     ),
@@ -125,6 +129,7 @@ pub(crate) enum Command {
     Catalogue(Vec<String>),
     Sdk,
     Servers,
+    LongRun(Vec<String>),
     Tokens(Vec<String>),
     Fuzz(Fuzz),
     Bench(Bench),
@@ -171,6 +176,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "injections" => Command::Injections(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
+        "long-run" => Command::LongRun(rest.to_vec()),
         "tokens" => Command::Tokens(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),

@@ -44,6 +44,12 @@ pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
+/// The proof of long runs: optimised, because it is timed.
+pub(crate) fn long_run(arguments: &[String]) -> CommandLine {
+    CommandLine::cargo("run --release --locked -p lariat-testkit --features long --bin long --")
+        .with_arguments(arguments)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{alone, one_of, shell, with_own_mistakes};

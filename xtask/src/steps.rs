@@ -49,6 +49,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("injections-planted", "injections --planted"),
     ("hostile-repos", "repos"),
     ("tokens", "tokens --short"),
+    ("long-run", "long --turns 120 --window 120000"),
     ("hostile-repos-planted", "repos --planted"),
 ];
 

@@ -77,7 +77,7 @@ fn a_rewritten_conversation_is_judged_from_its_start() {
     let compacted = transcript.overlaid(&[edit]).unwrap();
     let judged = checker.judged();
     assert_eq!(checker.check_window(&compacted.window()), []);
-    assert_eq!(checker.judged() - judged, compacted.window().len());
+    assert_eq!(checker.judged() - judged, compacted.window().len() as u64);
     assert!(!compacted.window().is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! The server on a socket: HTTP/1.1 and HTTP/2 with prior knowledge, on a free port of the loopback.
 //!
 //! Owns connections, the record of requests and the order check → script → bytes. It must run inside a tokio runtime.
-//! Invariant: every request to a known path is recorded, refused or not; when the `Server` is dropped, every connection
+//! Invariant: every request to a known path is recorded, refused or not, unless the script forgets; when the `Server` is dropped, every connection
 //! is closed.
 
 use std::convert::Infallible;
@@ -143,7 +143,9 @@ impl State {
         };
         let (request, answer) = self.decide(wire, operation, &parts.method, path, headers, &bytes);
         let raw = script::raw(answer, &request);
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        if !self.script.forgets() {
+            self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        }
         reply(Some(wire), raw)
     }
 

@@ -111,6 +111,8 @@ pub struct Script {
     source: Source,
     count: fn(&Value) -> u64,
     strictness: Strictness,
+    /// Requests are not kept.
+    forgets: bool,
 }
 
 impl fmt::Debug for Script {
@@ -138,13 +140,17 @@ impl Script {
         I::Item: Into<Answer>,
     {
         let answers = answers.into_iter().map(Into::into).collect();
-        Self { source: Source::Queue(Mutex::new(answers)), count: quarter, strictness: Strictness::Checked }
+        Self::of(Source::Queue(Mutex::new(answers)))
     }
 
     /// Computes each answer from its request.
     #[must_use]
     pub fn answer(function: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
-        Self { source: Source::Function(Box::new(function)), count: quarter, strictness: Strictness::Checked }
+        Self::of(Source::Function(Box::new(function)))
+    }
+
+    fn of(source: Source) -> Self {
+        Self { source, count: quarter, strictness: Strictness::Checked, forgets: false }
     }
 
     /// Plays a model that uses tools: a prompt is answered with (thinking, if asked for,) text and a call of each of the
@@ -171,6 +177,17 @@ impl Script {
 
     pub(super) fn count(&self, body: &Value) -> u64 {
         (self.count)(body)
+    }
+
+    /// Keeps no requests: for runs that send gigabytes.
+    #[must_use]
+    pub fn forgetting(mut self) -> Self {
+        self.forgets = true;
+        self
+    }
+
+    pub(super) const fn forgets(&self) -> bool {
+        self.forgets
     }
 
     pub(super) fn is_checked(&self) -> bool {
