@@ -4,7 +4,7 @@
 //! is given and lets another one keep it.
 //!
 //! ```no_run
-#![doc = include_str!("../../examples/store.rs")]
+#![doc = include_str!("../../examples/own_store.rs")]
 //! ```
 //!
 //! It prints:

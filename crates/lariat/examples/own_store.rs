@@ -1,4 +1,4 @@
-//! A store of one's own, around another: `cargo run -p lariat --example store`.
+//! A store of one's own, around another: `cargo run -p lariat --example own_store`.
 
 use lariat::core::store::{Ack, Append, BlobHash, Epoch};
 use lariat::{Agent, BoxFuture, Event, MemoryStore, SessionId, SessionStore, StoreError};
