@@ -28,6 +28,9 @@ use crate::message::{AgentMessage, AssistantMessage, Message, SharedMessage, Sto
 pub struct Transcript {
     list: SharedList<SharedMessage>,
     call_ids: HashSet<ToolCallId>,
+    /// Ids of calls that compaction took out. They may come again in what is read back, because not everybody who read
+    /// it knew them; a running loop does not let them.
+    taken: Option<Arc<HashSet<ToolCallId>>>,
     sendable: Sendable,
 }
 
@@ -97,9 +100,9 @@ impl Transcript {
         self.list.last()
     }
 
-    /// Whether a call of this id is part of the conversation.
+    /// Whether a call of this id is part of the conversation, or was before a compaction.
     pub fn has_call(&self, id: &ToolCallId) -> bool {
-        self.call_ids.contains(id)
+        self.call_ids.contains(id) || self.taken.as_ref().is_some_and(|taken| taken.contains(id))
     }
 
     /// A snapshot, for the same price at any length.

@@ -50,7 +50,9 @@ impl Transcript {
         }
         let (mut transcript, repairs) = Self::repaired(messages);
         // Ids stay taken: a model that counts its calls anew after a compaction must not reuse one (seen in the wild).
-        transcript.call_ids.clone_from(&self.call_ids);
+        let gone = self.call_ids.iter().chain(self.taken.iter().flat_map(|taken| taken.iter()));
+        let gone = gone.filter(|id| !transcript.call_ids.contains(*id)).cloned();
+        transcript.taken = Some(Arc::new(gone.collect()));
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)
         } else {

@@ -180,7 +180,7 @@ impl Repairer {
         for block in &mut content {
             let Content::ToolCall(call) = block else { continue };
             let taken = |id: &ToolCallId, seen: &[ToolCallId], transcript: &Transcript| {
-                id.as_str().is_empty() || transcript.has_call(id) || seen.contains(id)
+                id.as_str().is_empty() || transcript.call_ids.contains(id) || seen.contains(id)
             };
             if taken(&call.id, &seen, &self.transcript) {
                 let fresh = (2u32..)

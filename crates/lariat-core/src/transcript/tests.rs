@@ -477,8 +477,11 @@ fn each_edit_does_what_it_says() {
 #[test]
 fn call_ids_that_were_compacted_away_stay_taken() {
     let mut overlaid = two_turns().overlaid(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
-    let reused = overlaid.push_exchange(calls(7, &["a"]), vec![result(8, "a")]);
-    assert_eq!(reused.unwrap_err(), TranscriptError::DuplicateCall("a".into()));
+    assert!(overlaid.has_call(&"a".into()), "a running loop does not use it again");
+    // What is read back may: whoever wrote it began after a snapshot and did not know.
+    overlaid.push_exchange(calls(7, &["a"]), vec![result(8, "a")]).unwrap();
+    let again = overlaid.push_exchange(calls(9, &["a"]), vec![result(10, "a")]);
+    assert_eq!(again.unwrap_err(), TranscriptError::DuplicateCall("a".into()));
 }
 
 #[test]

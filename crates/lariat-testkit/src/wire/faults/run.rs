@@ -170,7 +170,9 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
     let journal = Journal::new(store, "s".into(), Arc::clone(&clock), entropy, JournalConfig::default());
     let mut context = AgentContext::new("agent".into(), Arc::new(journal));
     if compaction == Compaction::On {
-        let old = |at: usize| AgentMessage::user(format!("Note {at}: {}", "of no use any more. ".repeat(20)));
+        let old = |at: usize| {
+            AgentMessage::note("old", format!("Note {at}: {}", "of no use any more. ".repeat(20)))
+        };
         context.replace_messages((0..LONG_HISTORY).map(old).collect(), &config.ports);
     }
 
