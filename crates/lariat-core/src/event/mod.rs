@@ -6,8 +6,10 @@
 //! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
 
 mod about;
+mod compaction;
 mod full;
 mod kind;
+mod loops;
 mod record;
 mod reference;
 mod resolve;
@@ -16,10 +18,12 @@ mod seed;
 mod tests;
 
 pub use about::{Description, Goal, GoalStatus, Learning};
+pub use compaction::{CompactionCause, CompactionEdit};
 pub use full::{ContextFull, LargeMessage};
-pub use kind::{
-    AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, LimitKind, LoopConfigSnapshot,
-    LoopPattern, LoopStart, QueueKind, RunOutcome, SpawnRef, StreamDelta, TurnTrigger,
+pub use kind::{AgentEvent, QueueKind, StreamDelta};
+pub use loops::{
+    ContinuationKind, LimitKind, LoopConfigSnapshot, LoopPattern, LoopStart, RunOutcome, SpawnRef,
+    TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};

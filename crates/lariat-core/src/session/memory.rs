@@ -72,7 +72,7 @@ struct Aims {
 }
 
 /// The tool whose newest result is the list of what is to be done.
-const TODO: &str = "todo";
+pub const TASK_LIST: &str = "todo";
 
 /// A change that plan mode queued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,7 +174,7 @@ impl SessionMemory {
         if result.is_error || self.aims.as_ref().is_some_and(|aims| !aims.failures.is_empty()) {
             self.aims.get_or_insert_default().failures.apply(result, call.map(|call| &**call));
         }
-        if result.tool_name == TODO && !result.is_error {
+        if result.tool_name == TASK_LIST && !result.is_error {
             self.aims.get_or_insert_default().todo = Some(joined_text(&result.content).into());
         }
         let Some(at) = self.ran.iter().position(|ran| ran.id == result.tool_call_id && ran.ended) else {

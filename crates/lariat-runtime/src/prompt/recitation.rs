@@ -7,7 +7,7 @@ use lariat_core::BoxFuture;
 use lariat_core::content::joined_text;
 use lariat_core::context::{ContextSource, Note, NotesQuery, Told};
 use lariat_core::message::AgentMessage;
-use lariat_core::session::SessionMemory;
+use lariat_core::session::{SessionMemory, TASK_LIST};
 use lariat_core::transcript::Window;
 
 use super::Teller;
@@ -20,8 +20,6 @@ const TASKS: &str = "tasks";
 const OLD: usize = 40;
 /// Changes and goals that are named.
 const MOST: usize = 20;
-/// The tool whose results are the list of tasks.
-const TODO: &str = "todo";
 
 /// Recites goals, tasks and changes that wait for a decision.
 #[derive(Debug, Default)]
@@ -89,7 +87,8 @@ impl Recent {
 }
 
 fn todo(message: &AgentMessage) -> Option<String> {
-    let result = message.as_tool_result().filter(|result| result.tool_name == TODO && !result.is_error)?;
+    let result =
+        message.as_tool_result().filter(|result| result.tool_name == TASK_LIST && !result.is_error)?;
     Some(joined_text(&result.content).trim_end().to_owned())
 }
 
