@@ -1,0 +1,18 @@
+//! The program `lariat`: a coding agent for the terminal, for scripts, and for whoever looks after sessions.
+//!
+//! Arguments come in (`args`), a command does its work with the service (`commands`), a person sees it (`screen`) or a
+//! program does (`wire`), and the program ends with a code that means something (`exit`). This crate is the only one that
+//! reads the environment.
+
+mod args;
+mod commands;
+mod exit;
+mod problem;
+mod screen;
+mod wire;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::start()
+}

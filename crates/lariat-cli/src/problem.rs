@@ -1,0 +1,52 @@
+//! What a person is told when something cannot be done: the cause, the place, the next step.
+
+use std::fmt;
+
+use lariat_guard::display;
+
+use crate::exit::Exit;
+
+/// Why a command could not do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// What is wrong.
+    pub(crate) cause: String,
+    /// Where: a file, a setting, a session, an address.
+    pub(crate) place: Option<String>,
+    /// What to do now. Commands are in backticks.
+    pub(crate) next: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a way to end.
+    pub(crate) fn new(exit: Exit, cause: impl Into<String>) -> Self {
+        Self { exit, cause: cause.into(), place: None, next: None }
+    }
+
+    /// Says where.
+    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
+        self.place = Some(place.into());
+        self
+    }
+
+    /// Says what to do now.
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", display::block(&self.cause))?;
+        if let Some(place) = &self.place {
+            write!(f, "\n   at: {}", display::line(place))?;
+        }
+        if let Some(next) = &self.next {
+            write!(f, "\n next: {}", display::block(next))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! What programs read: JSON, one document or one line per event.
