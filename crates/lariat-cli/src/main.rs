@@ -10,6 +10,7 @@ mod exit;
 mod problem;
 mod screen;
 mod wire;
+mod world;
 
 use std::process::ExitCode;
 
