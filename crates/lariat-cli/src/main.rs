@@ -5,8 +5,11 @@
 //! reads the environment.
 
 mod args;
+mod around;
 mod commands;
 mod exit;
+mod files;
+mod keys;
 mod problem;
 mod screen;
 mod wire;

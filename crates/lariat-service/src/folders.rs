@@ -64,6 +64,13 @@ impl Folders {
         let tail: String = name.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
         self.state.join("undo").join(format!("{tail}-{:016x}", fnv(path.as_bytes())))
     }
+
+    /// The same, of one session that came while another worked in the workspace.
+    pub fn undo_of(&self, workspace: &Path, session: &str) -> PathBuf {
+        let mut folder = self.undo(workspace).into_os_string();
+        folder.push(format!(".{}", session.replace('/', "-")));
+        folder.into()
+    }
 }
 
 /// A short name for a path; two workspaces that shared one would only share a folder that one of them finds in use.

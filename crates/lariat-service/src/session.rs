@@ -322,13 +322,10 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
-    let session = parts.session_id.clone();
+    let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
         // Another session works here: this one keeps its own.
-        Err(UndoError::Busy(_)) => {
-            let own = folder.with_extension(session.as_str().replace('/', "-"));
-            Undo::open(&workspace, own, UndoLimits::default())
-        }
+        Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
         opened => opened,
     })
 }
