@@ -14,7 +14,9 @@ use crate::problem::Problem;
 
 /// What happened to a file.
 pub(crate) fn problem(path: &Path, doing: &str, error: &io::Error) -> Problem {
-    Problem::new(Exit::Failed, format!("the file cannot be {doing}: {error}")).at(path.display().to_string())
+    Problem::new(Exit::Failed, format!("it cannot be {doing}: {error}"))
+        .at(path.display().to_string())
+        .next("look whether the name is right, and whether you may do this there")
 }
 
 /// The bytes of a file.

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use lariat_core::store::StoreError;
-use lariat_guard::{KeptError, display};
+use lariat_guard::{KeptError, Origin, SettingsError, display};
 use lariat_service::ServiceError;
+use lariat_service::local::OpenError;
 
 use crate::exit::Exit;
 
@@ -79,10 +80,41 @@ impl From<ServiceError> for Problem {
                 Self::new(Exit::Session, cause).next("`lariat sessions list` shows all")
             }
             ServiceError::Store(error) => Self::from(error),
-            ServiceError::Directory { .. } | ServiceError::Open(_) | ServiceError::Schema(_) => {
-                Self::new(Exit::Setup, cause)
+            ServiceError::Directory { path, reason } => {
+                Self::new(Exit::Setup, format!("the directory cannot be opened: {reason}"))
+                    .at(path)
+                    .next("name a directory that is there and can be entered")
             }
+            ServiceError::Folder { path, reason } => {
+                Self::new(Exit::Setup, format!("the folder cannot be used: {reason}"))
+                    .at(path)
+                    .next("make it writable, or set another in the settings (`store.path`)")
+            }
+            ServiceError::Open(error) => Self::from(error),
+            ServiceError::Schema(_) => Self::new(Exit::Setup, cause),
             _ => Self::new(Exit::Failed, cause),
+        }
+    }
+}
+
+impl From<OpenError> for Problem {
+    fn from(error: OpenError) -> Self {
+        let cause = error.to_string();
+        let unread = |origin: &Origin, reason: &str| {
+            // A parser's picture of the place is left out: the line and what is wrong with it say as much.
+            let lines: Vec<&str> = reason.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let reason = match lines.as_slice() {
+                [first, .., last] => format!("{first}: {last}"),
+                _ => reason.to_owned(),
+            };
+            Self::new(Exit::Setup, format!("settings cannot be read: {reason}"))
+                .at(origin.to_string())
+                .next("correct the file, or move it away; `lariat config schema` knows every setting")
+        };
+        match &error {
+            OpenError::Settings(SettingsError::Malformed { origin, reason })
+            | OpenError::Unreadable { origin, reason } => unread(origin, reason),
+            _ => Self::new(Exit::Setup, cause),
         }
     }
 }

@@ -86,7 +86,8 @@ fn login(config: &Config, file: &KeyFile, provider: &str) -> Ended {
             .next(format!("paste it, or pipe it: `lariat auth login {provider} < FILE`")));
     }
     if key.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
-        return Err(Problem::new(Exit::Usage, "a key has no spaces and is one line; nothing was stored"));
+        return Err(Problem::new(Exit::Usage, "this is no key: it has spaces in it; nothing was stored")
+            .next("give the key alone, on one line"));
     }
     file.store(provider, &key)?;
     print::note(&format!("stored for {provider} in {}, readable for you alone", file.path().display()));

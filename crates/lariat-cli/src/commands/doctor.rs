@@ -1,7 +1,8 @@
 //! `lariat doctor`: looks at everything a session needs, and says how to mend what does not work.
 //!
-//! Each check is a function that gives findings. Invariant: nothing is changed, no key is shown, and nobody is reached but servers
-//! on this machine and, when there is a key for it, the host of the chosen model.
+//! Each check is a function that gives findings. Invariant: nothing is changed but what the program makes for itself anyway (an
+//! empty database, which sandbox works), no key is shown, and nobody is reached but servers on this machine and, when there is
+//! a key for it, the host of the chosen model.
 
 use std::io::IsTerminal as _;
 
@@ -82,9 +83,9 @@ fn tell(finding: &Finding) {
         Level::Warning => "warning",
         Level::Problem => "PROBLEM",
     };
-    print::line(&format!("{mark}  {:<9} {}", finding.about, display::line(&finding.what)));
+    print::out(&format!("{mark}  {:<9} {}\n", finding.about, display::line(&finding.what)));
     if let Some(fix) = &finding.fix {
-        print::line(&format!("{:>20} {}", "→", display::line(fix)));
+        print::out(&format!("{:>20} {}\n", "→", display::line(fix)));
     }
 }
 

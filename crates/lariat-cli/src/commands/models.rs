@@ -156,7 +156,7 @@ fn show(config: &Config, args: &ModelsShowArgs) -> Ended {
     if args.json {
         return print::json(&told);
     }
-    let add = |name: &str, value: String| print::line(&format!("{name:<10} {value}"));
+    let add = |name: &str, value: String| print::field(name, &value);
     add("model", told.model.clone());
     add("name", told.name.clone());
     add("window", told.context.map_or_else(|| "not known".to_owned(), |tokens| format!("{tokens} tokens")));

@@ -65,6 +65,11 @@ pub(crate) fn line(text: &str) {
     out(&format!("{}\n", display::block(text)));
 }
 
+/// Writes a line with a name and a value. The value is neutralised, the space between them is ours.
+pub(crate) fn field(name: &str, value: &str) {
+    out(&format!("{name:<10} {}\n", display::line(value)));
+}
+
 /// Tells something that is not the answer, on standard error. The text is neutralised.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", display::block(text));

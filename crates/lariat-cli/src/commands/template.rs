@@ -21,7 +21,9 @@ pub(crate) fn project() -> String {
 fn body(is_meant: impl Fn(&Key) -> bool) -> String {
     let mut text = String::new();
     let mut table = "";
-    for key in KEYS.iter().filter(|key| is_meant(key)) {
+    // What is in no table comes before the first one.
+    let (bare, within): (Vec<&Key>, Vec<&Key>) = KEYS.iter().partition(|key| !key.name.contains('.'));
+    for key in bare.into_iter().chain(within).filter(|key| is_meant(key)) {
         let (within, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
         if within != table {
             text.push_str(&format!("\n# [{}]", within.replace('*', "NAME")));

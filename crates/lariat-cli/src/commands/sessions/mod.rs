@@ -43,5 +43,10 @@ pub(crate) async fn sessions(world: &World, args: SessionsArgs) -> Ended {
 /// The sessions of the person.
 async fn service(world: &World) -> Result<LocalService, Problem> {
     let place = world.place(&world.visit(None))?;
-    Ok(world.service(&place).await?)
+    let path = place.config.text("store.path");
+    let path = path.unwrap_or_else(|| world.folders.sessions().display().to_string());
+    world.service(&place).await.map_err(|error| {
+        let problem = Problem::from(error);
+        if problem.place.is_some() { problem } else { problem.at(path) }
+    })
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use lariat_core::content::{Content, ToolCall, joined_text};
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::message::{AgentMessage, SharedMessage, ToolResultMessage};
+use lariat_guard::display;
 use serde_json::Value;
 
 use super::super::print;
@@ -88,7 +89,7 @@ pub(crate) fn about(arguments: &Value) -> String {
     }
 }
 
-/// An event on one line.
+/// An event on one line, neutralised.
 pub(super) fn event(record: &EventRecord) -> String {
     let (kind, about) = match &record.event {
         AgentEvent::AgentStart(start) => {
@@ -122,8 +123,9 @@ pub(super) fn event(record: &EventRecord) -> String {
             ("recovered", format!("{} calls were interrupted", interrupted.len()))
         }
         AgentEvent::EventLost { note } => ("lost", note.clone()),
-        other => return format!("{:>6}  {}  {}", record.seq, print::time(record.timestamp), kind_of(other)),
+        other => ("event", kind_of(other)),
     };
+    let about = display::line(&about);
     let line = format!("{:>6}  {}  {kind:<12} {about}", record.seq, print::time(record.timestamp));
     line.trim_end().to_owned()
 }

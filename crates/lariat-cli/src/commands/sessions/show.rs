@@ -29,7 +29,7 @@ pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
         let messages = window.iter().cloned().collect();
         return print::json(&Shown { session, messages });
     }
-    print::line(&head(&session));
+    head(&session);
     print::line(&said::conversation(window.iter()));
     if fold.open_loops().next().is_some() {
         print::note(&format!("it was interrupted: `lariat run --resume {}` goes on", session.session_id));
@@ -37,24 +37,21 @@ pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-fn head(session: &SessionSummary) -> String {
-    let mut lines = vec![format!("session {}", session.session_id)];
-    let mut add = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| format!("{name:<10} {value}")));
+fn head(session: &SessionSummary) {
+    let add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            print::field(name, &value);
+        }
     };
+    let (begun, ended) = (print::time(session.created_at), print::time(session.last_active_at));
+    let used = (print::count(session.usage.total()), print::money(session.usage.cost));
+    add("session", Some(session.session_id.to_string()));
     add("title", session.title.clone());
     add("directory", session.cwd.clone());
     add("model", session.model.clone());
-    add(
-        "active",
-        Some(format!("{} to {} UTC", print::time(session.created_at), print::time(session.last_active_at))),
-    );
-    add(
-        "used",
-        Some(format!("{} tokens, {}", print::count(session.usage.total()), print::money(session.usage.cost))),
-    );
+    add("active", Some(format!("{begun} to {ended} UTC")));
+    add("used", Some(format!("{} tokens, {}", used.0, used.1)));
     add("tags", (!session.tags.is_empty()).then(|| session.tags.join(", ")));
     add("from", session.parent.as_ref().map(ToString::to_string));
-    lines.push(String::new());
-    lines.join("\n")
+    print::out("\n");
 }

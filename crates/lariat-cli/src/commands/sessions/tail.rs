@@ -53,7 +53,7 @@ fn show(event: &Event, json: bool) -> Result<(), Problem> {
             .map_err(|error| Problem::new(Exit::Failed, format!("an event cannot be written: {error}")))?;
         print::out(&format!("{text}\n"));
     } else {
-        print::line(&said::event(event));
+        print::out(&format!("{}\n", said::event(event)));
     }
     Ok(())
 }

@@ -109,17 +109,22 @@ fn guess(path: &Path) -> Result<ImportFormat, Problem> {
     let text = String::from_utf8_lossy(&beginning);
     let lines = text.lines().take(LOOKED_AT).filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> = lines.filter(Value::is_object).collect();
-    let any = |has: &dyn Fn(&Value) -> bool| lines.iter().any(has);
+    let any = |fits: &dyn Fn(&Value) -> bool| lines.iter().any(fits);
     let has = |name: &'static str| move |line: &Value| line.get(name).is_some();
-    Ok(if lines.is_empty() {
-        ImportFormat::Lariat
+    let begins = |line: &Value| line.get("type").and_then(Value::as_str) == Some("session_start");
+    if lines.is_empty() {
+        Ok(ImportFormat::Lariat)
+    } else if any(&begins) {
+        Ok(ImportFormat::Codeloops)
     } else if any(&has("parentUuid")) || any(&has("sessionId")) {
-        ImportFormat::Claude
-    } else if any(&has("payload")) || any(&has("record_type")) {
-        ImportFormat::Codex
+        Ok(ImportFormat::Claude)
+    } else if any(&has("payload")) || any(&has("role")) {
+        Ok(ImportFormat::Codex)
     } else {
-        ImportFormat::Codeloops
-    })
+        Err(Problem::new(Exit::Failed, "nothing in this file says which program's session it is")
+            .at(path.display().to_string())
+            .next("say what it is: `--format lariat|claude|codex|codeloops`"))
+    }
 }
 
 fn archived(error: ArchiveFileError) -> Problem {

@@ -1,0 +1,146 @@
+//! What can be done with a session, on one that the program made itself.
+
+use serde_json::Value;
+
+use crate::errors::CLAUDE;
+use crate::kit::{Home, Ran, Scene, snap};
+
+fn done(home: &Home, args: &[&str]) -> Ran {
+    let ran = home.run(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {ran}");
+    ran
+}
+
+fn json(home: &Home, args: &[&str]) -> Value {
+    serde_json::from_slice(&home.bytes(args)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_listed_shown_followed_checked_and_counted() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut text = String::new();
+    for args in [
+        &["sessions", "list"][..],
+        &["sessions", "list", "greeting", "HELLO"],
+        &["sessions", "list", "unheard-of"],
+        &["sessions", "list", "--here", "--limit", "1"],
+        &["sessions", "list", "--tag", "none"],
+        &["sessions", "show", &id],
+        &["sessions", "tail", &id, "-n", "6"],
+        &["sessions", "verify", &id],
+        &["sessions", "repair", &id],
+        &["sessions", "cost", &id],
+        &["sessions", "cost", "--days", "1"],
+        &["undo", "--list"],
+        &["replay", &id],
+    ] {
+        let ran = done(home, args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
+    }
+    snap("sessions", &text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_programs_read_has_the_same_in_it() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let listed = json(home, &["sessions", "list", "--json"]);
+    assert_eq!(listed.pointer("/0/first_prompt"), Some(&Value::from("write a greeting")));
+    let shown = json(home, &["sessions", "show", &id[..8], "--json"]);
+    assert_eq!(shown.pointer("/session/session_id"), Some(&Value::from(id.as_str())));
+    assert!(shown.get("messages").unwrap().as_array().unwrap().len() >= 6, "{shown}");
+    let tail = home.bytes(&["sessions", "tail", &id, "-n", "3", "--json"]);
+    let lines: Vec<Value> =
+        String::from_utf8(tail).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines.last().unwrap().get("type"), Some(&Value::from("AgentEnd")));
+    let verdict = json(home, &["sessions", "verify", "--all", "--json"]);
+    assert_eq!(verdict.pointer("/0/damage"), Some(&Value::Array(Vec::new())));
+    let cost = json(home, &["sessions", "cost", &id, "--json"]);
+    assert_eq!(cost.pointer("/total/output"), Some(&Value::from(120)));
+    let days = json(home, &["sessions", "cost", "--json"]);
+    assert_eq!(days.pointer("/total"), cost.pointer("/total"));
+    let replayed = json(home, &["replay", &id, "--json"]);
+    assert!(replayed.as_array().unwrap().iter().all(|one| one.get("difference").is_none()), "{replayed}");
+    let undo = json(home, &["undo", "--list", "--json"]);
+    assert_eq!(undo.pointer("/0/paths/0"), Some(&Value::from("hello.txt")));
+    let context = json(home, &["context", "show", "--continue", "--json"]);
+    assert!(context.get("parts").unwrap().as_array().unwrap().len() > 3, "{context}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_goes_to_a_file_and_comes_back_as_it_was() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    done(home, &["sessions", "export", &id, "-o", "kept.lariat"]);
+    let events = home.bytes(&["sessions", "export", &id, "--format", "jsonl"]);
+    let claude = home.bytes(&["sessions", "export", &id, "--format", "claude"]);
+    assert!(String::from_utf8(claude).unwrap().lines().all(|line| line.contains("sessionId")));
+
+    // Into another home, where it does not exist yet.
+    let other = Home::offline();
+    std::fs::copy(home.path("project/kept.lariat"), other.path("project/kept.lariat")).unwrap();
+    let ran = done(&other, &["sessions", "import", "kept.lariat"]);
+    assert_eq!(ran.out, "[ID]\n");
+    assert_eq!(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]), events);
+    // Twice is once.
+    done(&other, &["sessions", "import", "kept.lariat"]);
+    assert_eq!(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]), events);
+}
+
+#[test]
+fn sessions_of_other_programs_are_recognised() {
+    let home = Home::offline();
+    home.write("project/claude.jsonl", CLAUDE);
+    home.write(
+        "project/codex.jsonl",
+        "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"hi codex\"}]}}\n",
+    );
+    home.write(
+        "project/loops.jsonl",
+        "{\"type\":\"session_start\",\"timestamp\":\"2025-01-27T15:30:45Z\",\"prompt\":\"hi loops\",\"working_dir\":\"/w\"}\n",
+    );
+    for file in ["claude.jsonl", "codex.jsonl", "loops.jsonl"] {
+        done(&home, &["sessions", "import", file]);
+    }
+    snap("sessions_imported", &done(&home, &["sessions", "list"]).to_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_goes_back_and_files_with_it_when_asked() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut text = String::new();
+    let mut step = |args: &[&str]| {
+        let ran = done(home, args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
+    };
+    step(&["sessions", "rewind", &id, "--yes"]);
+    step(&["sessions", "show", &id]);
+    step(&["sessions", "rewind", &id, "--turns", "9", "--yes"]);
+    step(&["sessions", "rewind", &id, "--yes"]);
+    assert_eq!(home.read("project/hello.txt"), "hello\n", "files stay");
+    step(&["undo", "--yes"]);
+    assert!(!home.path("project/hello.txt").exists(), "unless they are taken back");
+    step(&["undo", "rewind-1", "--yes"]);
+    assert_eq!(home.read("project/hello.txt"), "hello\n", "and that can be, too");
+    // What a person changed since is kept, and told.
+    home.write("project/hello.txt", "mine\n");
+    step(&["undo", "call_1", "--yes"]);
+    assert_eq!(home.read("project/hello.txt"), "mine\n");
+    snap("sessions_rewound", &text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_outlives_what_it_was_made_from() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let ran = home.bytes(&["sessions", "fork", &id]);
+    let fork = String::from_utf8(ran).unwrap().trim().to_owned();
+    assert_ne!(fork, id);
+    done(home, &["sessions", "delete", &id, "--yes"]);
+    assert_eq!(home.run(&["sessions", "show", &id]).code, Some(6));
+    let shown = done(home, &["sessions", "show", &fork]);
+    assert!(shown.out.contains("It says hello."), "{shown}");
+}
