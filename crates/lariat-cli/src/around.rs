@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use lariat_core::model::ModelConfig;
+use lariat_model::protocol::ApiProtocol;
 use lariat_service::config::Config;
 use lariat_service::models::{KNOWN, LOCAL_SERVERS, LocalServer, known_provider};
 use serde::Serialize;
@@ -28,14 +30,16 @@ const LONGEST: u64 = 1024 * 1024;
 pub(crate) struct FoundKey {
     /// The service it is for.
     pub(crate) provider: String,
-    /// Where it is: a variable's name, or the file.
+    /// Where it is: a variable's name, or [`STORED`].
     pub(crate) from: String,
 }
 
+/// Where a key is that was stored.
+const STORED: &str = "stored";
+
 /// Every service that has a key, with where it is. What is looked at first counts.
 pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Problem> {
-    let file = KeyFile::new(world.folders.keys());
-    let stored = file.load()?;
+    let stored = KeyFile::new(world.folders.keys()).load()?;
     let own = config.names_in("providers");
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
     let others = own.iter().map(String::as_str).chain(stored.keys().map(String::as_str));
@@ -51,7 +55,7 @@ pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Prob
         let variable = variables.find(|name| world.variable(name).is_some());
         let from = match variable {
             Some(name) => name.to_owned(),
-            None => stored.get(provider).map(|_| file.path().display().to_string())?,
+            None => stored.get(provider).map(|_| STORED.to_owned())?,
         };
         Some(FoundKey { provider: provider.to_owned(), from })
     });
@@ -103,6 +107,13 @@ async fn listed(address: &Address) -> Option<Vec<String>> {
     let body: Value = serde_json::from_str(body).ok()?;
     let models = body.get("data")?.as_array()?.iter();
     Some(models.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect())
+}
+
+/// Where the service of a model is; none when nobody knows before it is asked.
+pub(crate) fn address(model: &ModelConfig) -> Option<String> {
+    let api: ApiProtocol = model.api.parse().ok()?;
+    let listing = api.implementation().list_request(model).map(|request| request.url);
+    listing.or_else(|| Some(model.base_url.clone()).filter(|url| !url.is_empty()))
 }
 
 /// Whether the host of an address can be reached.

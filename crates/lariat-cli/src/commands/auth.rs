@@ -21,7 +21,7 @@ use crate::world::World;
 #[derive(Serialize)]
 struct Status {
     provider: String,
-    /// A variable's name, or the file.
+    /// A variable's name, or that it was stored.
     from: Option<String>,
     variables: Vec<String>,
 }
@@ -109,9 +109,6 @@ fn read_key(provider: &str) -> Result<String, Problem> {
     let input = std::io::stdin();
     let is_terminal = input.is_terminal();
     let before = if is_terminal { tcgetattr(&input).ok() } else { None };
-    if is_terminal {
-        let _ = write!(std::io::stderr(), "key of {provider}: ");
-    }
     if let Some(before) = &before {
         let mut unseen = before.clone();
         unseen.local_modes.remove(LocalModes::ECHO);
@@ -119,6 +116,10 @@ fn read_key(provider: &str) -> Result<String, Problem> {
         tcsetattr(&input, OptionalActions::Flush, &unseen).map_err(|error| {
             Problem::new(Exit::Failed, format!("the terminal shows what is typed: {error}"))
         })?;
+    }
+    if is_terminal {
+        // Only now: what is typed at once is not seen either.
+        let _ = write!(std::io::stderr(), "key of {provider}: ");
     }
     let mut line = String::new();
     let read = input.lock().read_line(&mut line);

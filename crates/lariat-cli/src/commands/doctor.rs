@@ -107,12 +107,12 @@ fn settings(place: &Place) -> Vec<Finding> {
 }
 
 fn trusted(place: &Place) -> Finding {
-    let what = format!("{} is {}", place.path().display(), trust::standing(&place.opened.standing));
+    let what = format!("{}: {}", place.path().display(), trust::standing(&place.opened.standing));
     match (&place.opened.standing, place.opened.trust) {
         (Standing::Harmless, _) | (_, Trust::Trusted) => ok("trust", what),
         _ => warning(
             "trust",
-            format!("{what}: its hooks, servers and rules that allow do not count"),
+            format!("{what}; its hooks, servers and rules that allow do not count"),
             "`lariat trust` shows them",
         ),
     }
@@ -165,7 +165,7 @@ async fn store(world: &World, place: &Place) -> Vec<Finding> {
         }
         Ok(verdict) => bad(
             "sessions",
-            format!("the newest has {} damaged places", verdict.damage.len()),
+            format!("the newest is damaged in {}", print::counted(verdict.damage.len(), "place", "places")),
             format!("`lariat sessions repair {}` keeps what is intact", newest.session_id),
         ),
         Err(error) => bad("sessions", error.to_string(), "`lariat sessions verify --all` says more"),
@@ -178,7 +178,7 @@ async fn models(world: &World, place: &Place) -> Vec<Finding> {
         Ok(keys) if keys.is_empty() => findings.push(ok("keys", "none is set")),
         Ok(keys) => {
             let found: Vec<String> =
-                keys.iter().map(|key| format!("{} from {}", key.provider, key.from)).collect();
+                keys.iter().map(|key| format!("{} ({})", key.provider, key.from)).collect();
             findings.push(ok("keys", found.join(", ")));
         }
         Err(problem) => findings.push(bad("keys", problem.cause, problem.next.unwrap_or_default())),
@@ -197,8 +197,8 @@ async fn models(world: &World, place: &Place) -> Vec<Finding> {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));
             let is_keyed = models.key(&model.provider).is_some();
-            if is_keyed && !model.base_url.is_empty() {
-                findings.push(match around::reach(&model.base_url).await {
+            if let Some(address) = around::address(&model).filter(|_| is_keyed) {
+                findings.push(match around::reach(&address).await {
                     Ok(name) => ok("network", format!("{name} can be reached")),
                     Err(why) => {
                         bad("network", why, "look at the connection, a proxy, or the address in the settings")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_core::nearest::nearest;
-use lariat_guard::{ApprovalBook, Decision, Mode};
+use lariat_guard::{ApprovalBook, Cause, Decision, Level, Mode, Reason};
 use lariat_host::process::Supervisor;
 use lariat_runtime::Gate;
 use lariat_service::Place;
@@ -39,6 +39,16 @@ struct Judged {
     verdict: &'static str,
     danger: String,
     mode: &'static str,
+    because: Vec<String>,
+    /// Each command of a call of several, by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    part: String,
+    verdict: &'static str,
     because: Vec<String>,
 }
 
@@ -117,29 +127,68 @@ fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, ever
         Problem::new(Exit::Usage, format!("`{call}` is no call"))
             .next("name the tool, then what it is called with: `lariat permissions test bash \"git push\"`")
     })?;
-    let verdict = match judgement.verdict {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    };
-    let because = judgement.because.iter().map(ToString::to_string);
+    let verdict = word(judgement.verdict);
+    let because = judgement.because.iter().map(told);
+    let is_shell = args.tool.eq_ignore_ascii_case("bash");
+    let parts = if every && is_shell { parts(&gate, &args.tool, &arguments) } else { Vec::new() };
     let judged = Judged {
         call,
         verdict,
         danger: format!("{:?}", judgement.danger).to_lowercase(),
         mode: gate.mode().name(),
         because: if every { because.collect() } else { because.take(1).collect() },
+        parts,
     };
     if args.json {
         print::json(&judged)?;
     } else {
         print::line(verdict);
         judged.because.iter().for_each(|reason| print::line(&format!("  {reason}")));
+        for part in &judged.parts {
+            print::line(&format!("  {}  {}", part.verdict, part.because.join("; ")));
+        }
         if every {
             print::line(&format!("  danger: {}, mode: {}", judged.danger, judged.mode));
         }
     }
     Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::Unsound })
+}
+
+const fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// A reason in words. Rules of flags are approvals here: these commands take no rules.
+fn told(reason: &Reason) -> String {
+    match &reason.cause {
+        Cause::Rule { text, origin, .. } if origin.level == Level::Flags => {
+            format!("`{}`: the approval `{text}` that was remembered fits", reason.part)
+        }
+        _ => reason.to_string(),
+    }
+}
+
+/// Each command of a shell command, judged by itself.
+fn parts(gate: &Gate, tool: &str, command: &str) -> Vec<Part> {
+    let commands = lariat_guard::shell::analyse(command).commands;
+    if commands.len() < 2 {
+        return Vec::new();
+    }
+    let texts =
+        commands.into_iter().map(|one| match command.get(one.place).filter(|text| !text.is_empty()) {
+            Some(text) => text.to_owned(),
+            None => one.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),
+        });
+    let judged = texts.filter_map(|part| {
+        let judgement = gate.guard().dry_run(&format!("{tool}({part})"), gate.mode())?;
+        let because = judgement.because.iter().map(told).collect();
+        Some(Part { part, verdict: word(judgement.verdict), because })
+    });
+    judged.collect()
 }
 
 fn revoke(place: &Place, book: &ApprovalBook, rule: &str) -> Ended {

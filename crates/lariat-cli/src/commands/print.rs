@@ -104,6 +104,11 @@ pub(crate) fn count(number: u64) -> String {
     }
 }
 
+/// A number with the thing that is counted.
+pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// So many letters of a text's first line, with a mark when there is more.
 pub(crate) fn beginning(text: &str, most: usize) -> String {
     let text = text.trim();

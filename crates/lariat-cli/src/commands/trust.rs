@@ -43,9 +43,7 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
     }
     print::line(&format!("{}: {}", told.directory, told.standing));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
-    if told.brings.is_empty() {
-        print::line("it brings nothing that would take effect");
-    } else {
+    if !told.brings.is_empty() {
         let rows: Vec<Vec<String>> = told
             .brings
             .into_iter()
@@ -91,7 +89,7 @@ fn told(place: &Place) -> Told {
 /// What a person's word is worth, in one word or two.
 pub(crate) const fn standing(standing: &Standing) -> &'static str {
     match standing {
-        Standing::Harmless => "not asked yet",
+        Standing::Harmless => "brings nothing",
         Standing::Trusted => "trusted",
         Standing::Unknown => "not trusted",
         Standing::Changed(_) => "not trusted any more",

@@ -113,8 +113,11 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
             .next("`lariat run` in this directory makes changes that can be taken back")
     })?;
     let at = calls.len().checked_sub(back).and_then(|at| calls.get(at)).ok_or_else(|| {
-        Problem::new(Exit::Usage, format!("only {} calls changed files here", calls.len()))
-            .next("`lariat undo --list` shows all")
+        Problem::new(
+            Exit::Usage,
+            format!("only {} changed files here", print::counted(calls.len(), "call", "calls")),
+        )
+        .next("`lariat undo --list` shows all")
     })?;
     Ok((undo, at.call.clone()))
 }
@@ -132,7 +135,7 @@ fn show(preview: &Preview) {
 
 fn verb(item: &Item) -> &'static str {
     match (&item.now, &item.then) {
-        (Some(_), None) => "remove ",
+        (Some(_), None) => "remove",
         (None, Some(_)) => "bring back",
         _ if item.is_mode_only() => "set the mode of",
         _ => "restore",
@@ -141,8 +144,8 @@ fn verb(item: &Item) -> &'static str {
 
 fn told(rewound: &Rewound) {
     print::note(&format!(
-        "{} files restored; `lariat undo {}` takes this back",
-        rewound.restored.len(),
+        "{} restored; `lariat undo {}` takes this back",
+        print::counted(rewound.restored.len(), "file", "files"),
         rewound.id
     ));
     for (path, reason) in &rewound.kept {

@@ -162,6 +162,7 @@ impl Scene {
             ),
             Turn::new().text("hello.txt is there."),
             Turn::new().text("It says hello."),
+            Turn::new().text("Nothing more."),
         ])
         .await;
         let first = ["run", "--mode", "accept-edits", "--no-sandbox", "write a greeting"];

@@ -10,3 +10,4 @@ mod help;
 mod kit;
 mod managing;
 mod sessions;
+mod terminal;

@@ -176,7 +176,8 @@ fn patient() -> Home {
 fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
     let home = patient();
     home.write("project/.mcp.json", r#"{ "mcpServers": { "x": { "command": "x" } } }"#);
-    home.write("project/lariat.toml", "[sandboks]\n");
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("[sandboks]\nenabled = true\n{settings}"));
     story("doctor", &home, &[&["doctor"], &["doctor", "--json"]]);
 }
 
@@ -224,4 +225,59 @@ fn a_project_is_looked_at_and_nothing_is_overwritten() {
     assert_eq!(home.run(&["trust", "--yes"]).code, Some(0));
     let shown = home.run(&["config", "show"]);
     assert!(shown.err.is_empty(), "{shown}");
+}
+
+#[test]
+fn an_approval_that_was_remembered_is_listed_and_revoked() {
+    let home = Home::offline();
+    let project = home.path("project").display().to_string();
+    let book = serde_json::json!([
+        { "project": project, "rule": "Bash(npm test)", "asked": "npm test" },
+        { "project": "/elsewhere", "rule": "Bash(npm test)", "asked": "npm test" },
+    ]);
+    home.write("home/.local/state/lariat/approvals.json", &book.to_string());
+    story(
+        "approvals",
+        &home,
+        &[
+            &["permissions", "list"],
+            &["permissions", "test", "bash", "npm test"],
+            &["permissions", "revoke", "Bash(npm tset)"],
+            &["permissions", "revoke", "Bash(npm test)"],
+            &["permissions", "test", "bash", "npm test"],
+        ],
+    );
+    assert!(
+        home.read("home/.local/state/lariat/approvals.json").contains("/elsewhere"),
+        "others keep theirs"
+    );
+}
+
+#[test]
+fn a_key_in_a_variable_is_used_without_a_look_at_those_that_are_stored() {
+    let home = Home::offline().with("ANTHROPIC_API_KEY", "sk-in-a-variable");
+    home.write("home/.local/state/lariat/keys.json", "this is no JSON");
+    let ran = home.run(&["context", "show"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(!ran.err.contains("keys"), "{ran}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_host_of_a_model_is_reached_only_when_there_is_a_key() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let settings = format!("[providers.far]\nbase_url = \"http://{address}/v1\"\nkey_env = \"FAR_KEY\"\n");
+    let open = |home: Home| {
+        let old = home.read(CONFIG);
+        home.write(CONFIG, &format!("{old}{settings}"));
+        home.with("LARIAT_MODEL", "far/x")
+    };
+    let without = open(patient()).run(&["doctor"]);
+    assert!(without.code == Some(0) && !without.out.contains("network"), "{without}");
+    let home = open(patient()).with("FAR_KEY", "sk");
+    let with = home.run(&["doctor"]);
+    assert!(with.code == Some(0) && with.out.contains("network   [ADDRESS] can be reached"), "{with}");
+    drop(listener);
+    let gone = home.run(&["doctor"]);
+    assert!(gone.code == Some(8) && gone.out.contains("cannot be reached"), "{gone}");
 }

@@ -1,5 +1,9 @@
 //! What can be done with a session, on one that the program made itself.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::errors::CLAUDE;
@@ -143,4 +147,60 @@ async fn a_fork_outlives_what_it_was_made_from() {
     assert_eq!(home.run(&["sessions", "show", &id]).code, Some(6));
     let shown = done(home, &["sessions", "show", &fork]);
     assert!(shown.out.contains("It says hello."), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_follows_a_session_sees_what_another_process_does() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut following = home
+        .command(&["sessions", "tail", &id, "--follow", "--json", "-n", "1"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines().map(|line| {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        line.get("type").unwrap().as_str().unwrap().to_owned()
+    });
+    assert_eq!(lines.next().as_deref(), Some("AgentEnd"), "the last that happened");
+    done(home, &["run", "--no-sandbox", "--continue", "and now?"]);
+    assert!(lines.by_ref().take(20).any(|kind| kind == "AgentEnd"), "what happens then");
+    // Interrupted by the person, it says so.
+    kill_process(Pid::from_child(&following), Signal::INT).unwrap();
+    assert_eq!(following.wait().unwrap().code(), Some(130));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_is_found_told_and_repaired() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut text = String::new();
+    let mut step = |args: &[&str]| {
+        let ran = home.run(args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
+        ran.code
+    };
+    // One letter in what the model said, wherever the database has it.
+    let path = home.path("home/.local/state/lariat/sessions.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let said = b"\"It says hello.\"";
+    let places: Vec<usize> =
+        (0..bytes.len() - said.len()).filter(|at| bytes[*at..].starts_with(said)).collect();
+    assert!(!places.is_empty(), "the journal is not where it is looked for");
+    places.iter().for_each(|at| bytes[at + 1] = b'X');
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(step(&["sessions", "verify", &id]), Some(8));
+    assert_eq!(step(&["doctor"]), Some(8));
+    assert_eq!(step(&["sessions", "repair", &id]), Some(0));
+    assert_eq!(step(&["sessions", "verify", &id]), Some(0));
+    // What is lost cannot be replayed: today's loop goes another way, and the place is named.
+    assert_eq!(step(&["replay", &id]), Some(8));
+    let text: String = text.lines().filter(|line| !machine(line)).map(|line| format!("{line}\n")).collect();
+    snap("sessions_damaged", &text);
+}
+
+/// Lines of the doctor that depend on the machine.
+fn machine(line: &str) -> bool {
+    ["git  ", "install git", "local  "].iter().any(|about| line.contains(about))
 }

@@ -73,7 +73,11 @@ pub(super) async fn rewind(world: &World, service: &LocalService, args: &RewindA
         print::note("nothing would leave the conversation");
         return Ok(Exit::Done);
     }
-    print::note(&format!("{} messages leave the conversation, {} stay:\n", leave.len(), stay.len()));
+    print::note(&format!(
+        "{} of {} leave the conversation:\n",
+        leave.len(),
+        print::counted(messages.len(), "message", "messages")
+    ));
     print::note(said::conversation(leave).trim_end());
     print::note(&changes(world, &session, leave));
     if !ask::whether(world, "Go back?", args.yes)? {

@@ -70,12 +70,14 @@ async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
     }
     let mut columns = vec![Column::text("SOURCE"), Column::number("CALLS")];
     columns.extend(FIGURES);
-    let row = |name: String, calls: u64, usage: &Usage| {
-        [name, calls.to_string()].into_iter().chain(figures(usage)).collect::<Vec<String>>()
+    let row = |name: String, calls: String, usage: &Usage| {
+        [name, calls].into_iter().chain(figures(usage)).collect::<Vec<String>>()
     };
-    let mut rows: Vec<Vec<String>> =
-        sources.iter().map(|of| row(of.source.to_string(), of.entry.calls, &of.entry.usage)).collect();
-    rows.push(row("total".to_owned(), sources.iter().map(|of| of.entry.calls).sum(), &total));
+    let mut rows: Vec<Vec<String>> = sources
+        .iter()
+        .map(|of| row(of.source.to_string(), of.entry.calls.to_string(), &of.entry.usage))
+        .collect();
+    rows.push(row("total".to_owned(), String::new(), &total));
     print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }
@@ -104,7 +106,12 @@ async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
             row(short(session), print::time(session.last_active_at), &session.usage, name)
         })
         .collect();
-    rows.push(row("total".to_owned(), format!("{days} days"), &total, String::new()));
+    rows.push(row(
+        "total".to_owned(),
+        print::counted(usize::try_from(days).unwrap_or(usize::MAX), "day", "days"),
+        &total,
+        String::new(),
+    ));
     print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }
