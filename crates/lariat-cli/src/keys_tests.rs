@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "a test makes its own folders")]
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
@@ -13,7 +15,6 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    #[expect(clippy::disallowed_methods, reason = "a test cleans up")]
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -146,7 +146,7 @@ impl Scene {
         let home = Home::new().with("LARIAT_MODEL", "test/x").with("TEST_KEY", "sk-test");
         let address = server.base_url(Wire::OpenAiChat);
         let settings = format!(
-            "[providers.test]\napi = \"openai-chat\"\nbase_url = \"{address}\"\nkey_env = \"TEST_KEY\"\n"
+            "[sandbox]\nenabled = false\n[providers.test]\napi = \"openai-chat\"\nbase_url = \"{address}\"\nkey_env = \"TEST_KEY\"\n"
         );
         home.write(CONFIG, &settings);
         Self { home, _server: server }
