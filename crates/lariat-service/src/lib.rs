@@ -6,6 +6,8 @@
 //! - [`service`]: sessions on this machine. [`session`]: one that is driven.
 //! - [`walls`]: which sandbox works here. [`otlp`]: spans and measurements, to a collector.
 
+#[cfg(feature = "service")]
+mod assembly;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
@@ -27,6 +29,8 @@ pub mod place;
 pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
+#[cfg(feature = "service")]
+mod traces;
 #[cfg(feature = "service")]
 pub mod walls;
 

@@ -13,9 +13,10 @@ use lariat_runtime::fresh_session;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 
+use crate::assembly::Parts;
 use crate::models::Keys;
 use crate::place::Place;
-use crate::session::{Driving, Parts, Session};
+use crate::session::{Driving, Session};
 use crate::{Folders, ServiceError, StoredLearnings, walls};
 
 /// Which session is meant.

@@ -112,14 +112,12 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
         Problem::new(Exit::Failed, "no call has changed a file here, so there is nothing to take back")
             .next("`lariat run` in this directory makes changes that can be taken back")
     })?;
-    let at = calls.len().checked_sub(back).and_then(|at| calls.get(at)).ok_or_else(|| {
-        Problem::new(
-            Exit::Usage,
-            format!("only {} changed files here", print::counted(calls.len(), "call", "calls")),
-        )
-        .next("`lariat undo --list` shows all")
-    })?;
-    Ok((undo, at.call.clone()))
+    if back > calls.len() {
+        print::note(&format!("only {} changed files here", print::counted(calls.len(), "call", "calls")));
+    }
+    let at = calls.len().saturating_sub(back);
+    let to = calls.get(at).map(|call| call.call.clone()).unwrap_or_default();
+    Ok((undo, to))
 }
 
 fn show(preview: &Preview) {
