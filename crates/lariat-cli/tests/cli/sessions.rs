@@ -204,3 +204,56 @@ async fn damage_is_found_told_and_repaired() {
 fn machine(line: &str) -> bool {
     ["git  ", "install git", "local  "].iter().any(|about| line.contains(about))
 }
+
+/// What takes over a terminal that prints it: colours, titles, the clipboard, letters in another order.
+const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\u{202e}gpj.exe\r";
+
+#[test]
+fn nothing_in_a_session_reaches_the_terminal_as_it_is() {
+    let home = Home::offline();
+    let line = |kind: &str, id: u8, parent: Option<u8>, content: Value| {
+        let name = |id: u8| format!("{id}{id}{id}{id}{id}{id}{id}{id}-1111-4111-8111-111111111111");
+        serde_json::json!({
+            "type": kind, "uuid": name(id), "parentUuid": parent.map(name), "cwd": HOSTILE,
+            "sessionId": "22222222-2222-4222-8222-222222222222", "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": { "id": name(id), "role": kind, "model": HOSTILE, "content": content, "stop_reason": "tool_use" },
+        })
+        .to_string()
+    };
+    let call = serde_json::json!([
+        { "type": "text", "text": HOSTILE },
+        { "type": "tool_use", "id": "call_1", "name": "bash", "input": { "command": HOSTILE } },
+    ]);
+    let result = serde_json::json!([{ "type": "tool_result", "tool_use_id": "call_1", "content": HOSTILE }]);
+    let lines = [
+        line("user", 1, None, Value::from(HOSTILE)),
+        line("assistant", 2, Some(1), call),
+        line("user", 3, Some(2), result),
+    ];
+    home.write("project/hostile.jsonl", &lines.join("\n"));
+    home.write("project/.claude/settings.json", &serde_json::json!({ "env": { "A": HOSTILE } }).to_string());
+    let id = "22222222";
+    for args in [
+        &["sessions", "import", "hostile.jsonl"][..],
+        &["sessions", "list"],
+        &["sessions", "show", id],
+        &["sessions", "tail", id],
+        &["sessions", "cost", id],
+        &["sessions", "rewind", id],
+        &["sessions", "delete", id],
+        &["sessions", "show", HOSTILE],
+        &["replay", id],
+        &["trust"],
+        &["permissions", "explain", "bash", HOSTILE],
+        &["models", "show", HOSTILE],
+        &["undo", HOSTILE],
+    ] {
+        let output = home.command(args).stdin(Stdio::null()).output().unwrap();
+        let shown = [output.stdout, output.stderr].concat();
+        let shown = String::from_utf8(shown).unwrap();
+        let hides = |letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}';
+        assert!(!shown.contains(hides), "{args:?}: {shown:?}");
+    }
+    let shown = home.run(&["sessions", "show", id]);
+    assert!(shown.out.contains("⟨U+001B⟩"), "it is told that something is there: {shown}");
+}
