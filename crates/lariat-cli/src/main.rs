@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod exit;
 mod problem;
+#[cfg_attr(not(test), expect(dead_code, reason = "wired in by the run command"))]
 mod screen;
 mod wire;
 mod world;
