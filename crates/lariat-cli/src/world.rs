@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lariat_host::process::Environment;
+use lariat_service::config::Config;
 use lariat_service::models::Keys;
 use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
+use crate::screen::look::{Facts, Look};
 
 /// The surroundings of the process.
 #[derive(Clone)]
@@ -91,6 +93,32 @@ impl World {
     /// Where keys come from.
     pub(crate) fn keys(&self) -> WorldKeys {
         WorldKeys(self.clone())
+    }
+
+    /// The arguments, as far as they are text.
+    pub(crate) fn words(&self) -> Vec<String> {
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Whether a person looks at standard output.
+    pub(crate) fn shows_output(&self) -> bool {
+        std::io::stdout().is_terminal()
+    }
+
+    /// What the terminal can do that standard error is.
+    pub(crate) fn terminal(&self, config: &Config) -> Look {
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+        let colour = config.text("ui.color").unwrap_or_default();
+        Look::of(&Facts {
+            is_terminal: std::io::stderr().is_terminal(),
+            columns: size.map(|size| size.ws_col.into()),
+            no_color: self.variable("NO_COLOR"),
+            force_color: self.variable("FORCE_COLOR").or_else(|| self.variable("CLICOLOR_FORCE")),
+            term: self.variable("TERM"),
+            colour: &colour,
+            links: config.flag("ui.links"),
+            locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.variable(name)),
+        })
     }
 
     /// Whether somebody sits at it: input and output are a terminal.

@@ -6,6 +6,7 @@
 //!
 //! - [`arguments`]: one table per tool gives both its schema and the check of its arguments.
 //! - [`output`]: text with a bound.
+//! - [`image`]: pictures that models take.
 //! - one module per tool.
 
 mod apply_patch;
@@ -20,7 +21,7 @@ mod edit_file;
 mod fetch;
 mod file_tool;
 mod glob;
-mod image;
+pub mod image;
 mod kept;
 mod list_files;
 #[cfg(feature = "map")]

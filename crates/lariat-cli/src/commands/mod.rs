@@ -10,6 +10,7 @@ use clap::Parser as _;
 use crate::args::{Args, Command};
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::wire::compat;
 use crate::world::World;
 
 /// How a command ends: with a code, or with a problem that is told.
@@ -17,12 +18,25 @@ pub(crate) type Ended = Result<Exit, Problem>;
 
 /// Reads the arguments and does what they say.
 pub(crate) fn start() -> ExitCode {
-    let args = Args::parse();
     let world = World::look();
-    let ended = match args.command {
+    if let Some(asked) = compat::parse(&world.words()) {
+        return over(match asked {
+            compat::Asked::Version => {
+                let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
+                Ok(Exit::Done)
+            }
+            compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
+        });
+    }
+    let args = Args::parse();
+    over(match args.command {
         Command::Run(args) => waiting(run::run(&world, *args)),
         _ => Err(Problem::new(Exit::Failed, "this command does not exist yet")),
-    };
+    })
+}
+
+/// Tells a problem, and ends.
+fn over(ended: Ended) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(problem) => {
@@ -36,5 +50,8 @@ pub(crate) fn start() -> ExitCode {
 fn waiting(command: impl Future<Output = Ended>) -> Ended {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
-    runtime.block_on(command)
+    let ended = runtime.block_on(command);
+    // What still reads a terminal cannot be waited for, and what was to be kept is.
+    runtime.shutdown_background();
+    ended
 }
