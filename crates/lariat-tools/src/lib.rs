@@ -6,6 +6,7 @@
 //!
 //! - [`arguments`]: one table per tool gives both its schema and the check of its arguments.
 //! - [`output`]: text with a bound.
+//! - `highlight`, with the feature `map`: what the words of a piece of code are, for people.
 //! - one module per tool.
 
 mod apply_patch;
@@ -20,6 +21,8 @@ mod edit_file;
 mod fetch;
 mod file_tool;
 mod glob;
+#[cfg(feature = "map")]
+pub mod highlight;
 mod image;
 mod kept;
 mod list_files;

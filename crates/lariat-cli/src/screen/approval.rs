@@ -33,7 +33,17 @@ pub(crate) fn question(request: &PermissionRequest, look: &Look) -> String {
         DangerLevel::Critical => (Style::Bad, "could destroy what cannot be restored"),
     };
     let title = format!("{} Allow {}?", look.mark("◆", "?"), text::line(&request.tool_name));
-    let mut shown = format!("{}  {}\n", look.paint(Style::Strong, &title), look.paint(style, danger));
+    let mut shown = String::new();
+    if text::width(&title) + text::width(danger) + 2 <= look.width {
+        shown = format!("{}  {}\n", look.paint(Style::Strong, &title), look.paint(style, danger));
+    } else {
+        for (style, words) in [(Style::Strong, title.as_str()), (style, danger)] {
+            for line in text::wrap(words, look.width) {
+                shown.push_str(&look.paint(style, &line));
+                shown.push('\n');
+            }
+        }
+    }
     shown.push_str(&exactly(&request.summary, look));
     if let Some(args) = &request.args {
         shown.push_str("  A hook replaced its arguments. It runs with these:\n");

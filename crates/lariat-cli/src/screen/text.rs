@@ -35,6 +35,17 @@ pub(crate) fn line(text: &str) -> String {
     shown
 }
 
+/// One line for another program: spaces and tabs stay as they are, the rest is neutralised.
+pub(crate) fn kept(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(SPACES) {
+        let word = piece.strip_suffix(SPACES).unwrap_or(piece);
+        shown.push_str(&display::line(word));
+        shown.push_str(piece.get(word.len()..).unwrap_or_default());
+    }
+    shown
+}
+
 /// Lines, for reading. `\r\n` ends a line as `\n` does.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split('\n').map(|text| line(text.strip_suffix('\r').unwrap_or(text)))
