@@ -51,7 +51,22 @@ fn samples() -> Vec<AgentEvent> {
 fn everything_a_person_should_know_is_a_sentence() {
     let look = Look::plain(72);
     let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &look)).collect();
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    ▸ model busy, trying again in 4 s: overloaded_error: try
+      later⟨U+001B⟩[2J
+    ▸ a failed, going on with b: overloaded_error: try later⟨U+001B⟩[2J
+    ▸ 91 % of the money for this session is used: $0.9100 of $1.00
+    ▸ 20 of 20 turns are used
+    ▸ made room (the window fills up): 120.0k to 41.0k tokens
+    ▸ a hook stopped the run: overloaded_error: try later⟨U+001B⟩[2J
+      more
+    ▸ the model goes round in a circle: bash, 3 times
+    ▸ the helper is done (1.2k tokens)
+    ▸ going on after a crash; 1 call ran then, outcome unknown
+    ▸ cannot save the session, trying again (2 events wait): No space left
+      on device
+    ▸ the session is saved again
+    "#);
 }
 
 #[test]

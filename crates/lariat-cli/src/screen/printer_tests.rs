@@ -60,13 +60,53 @@ fn run() -> Vec<Event> {
 #[test]
 fn a_run_reads_from_top_to_bottom() {
     let shown = print(Look::plain(72), Verbosity::Normal, &run());
-    insta::assert_snapshot!(screen(&shown, 40, 72), @"");
+    insta::assert_snapshot!(screen(&shown, 40, 72), @r#"
+    thinking… The parser fails on commas.
+
+    I will look at the parser first.
+
+    Then the test.
+
+    ✓ read_file  src/a.rs  50ms
+    ✗ bash  cargo test  8.7s  error: test failed
+    ▸ model busy, trying again in 4 s: overloaded
+    ✓ edit_file  src/a.rs  20ms  +1 -1
+      src/a.rs
+      1 - let a = 1;
+      1 + let a = 2;
+
+    Done:
+    • one
+    • two
+    "#);
 }
 
 #[test]
 fn more_is_told_to_whoever_asks_for_it() {
     let shown = print(Look::plain(72), Verbosity::Verbose, &run());
-    insta::assert_snapshot!(screen(&shown, 50, 72), @"");
+    insta::assert_snapshot!(screen(&shown, 50, 72), @r#"
+      The parser fails on commas.
+      So I look at it.
+
+    I will look at the parser first.
+
+    Then the test.
+
+    ✓ read_file  src/a.rs  50ms
+      1 let a = 1;
+    ✗ bash  cargo test  8.7s  error: test failed
+      error: test failed
+      more
+    ▸ model busy, trying again in 4 s: overloaded
+    ✓ edit_file  src/a.rs  20ms  +1 -1
+      src/a.rs
+      1 - let a = 1;
+      1 + let a = 2;
+
+    Done:
+    • one
+    • two
+    "#);
 }
 
 #[test]
@@ -74,7 +114,28 @@ fn a_dumb_terminal_gets_lines_only() {
     let look = Look { live: false, unicode: false, ..Look::plain(72) };
     let shown = print(look, Verbosity::Normal, &run());
     assert!(!shown.contains(['\r', '\u{1b}']));
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    thinking... The parser fails on commas.
+
+    I will look at the parser first.
+
+    Then the test.
+
+    * read_file  src/a.rs
+    + read_file  src/a.rs  50ms
+    * bash  cargo test
+    x bash  cargo test  8.7s  error: test failed
+    > model busy, trying again in 4 s: overloaded
+    * edit_file  src/a.rs
+    + edit_file  src/a.rs  20ms  +1 -1
+      src/a.rs
+      1 - let a = 1;
+      1 + let a = 2;
+
+    Done:
+    - one
+    - two
+    "#);
 }
 
 #[test]

@@ -123,7 +123,9 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
         rest = after.trim_start_matches(' ');
     }
-    lines.push(rest.to_owned());
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest.to_owned());
+    }
     lines
 }
 
@@ -143,7 +145,9 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
         chunks.push(chunk);
         rest = after;
     }
-    chunks.push(rest);
+    if !rest.is_empty() || chunks.is_empty() {
+        chunks.push(rest);
+    }
     chunks
 }
 
@@ -151,6 +155,7 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
 pub(crate) fn painted(pieces: &[(Style, String)], most: usize, look: &Look) -> String {
     let total: usize = pieces.iter().map(|(_, text)| width(text)).sum();
     let mark = if total > most { look.mark("…", "...") } else { "" };
+    let mark = if width(mark) > most { "" } else { mark };
     let mut room = most.saturating_sub(width(mark));
     let mut shown = String::new();
     for (style, text) in pieces {

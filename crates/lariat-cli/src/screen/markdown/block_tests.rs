@@ -19,18 +19,54 @@ fn parts(source: &str) -> String {
 
 #[test]
 fn paragraphs_end_at_empty_lines_and_where_something_else_begins() {
-    insta::assert_snapshot!(parts("a\nb\n\nc\n# d\ne\n---\n> f\n> g\nh\n***\n| x |\n|---|\n| y |"), @"");
+    insta::assert_snapshot!(parts("a\nb\n\nc\n# d\ne\n---\n> f\n> g\nh\n***\n| x |\n|---|\n| y |"), @r##"
+    | "a\nb\n"
+    | "c\n"
+    | "# d\n"
+    | "e\n---\n"
+    | "> f\n> g\nh\n"
+    | "***\n"
+    | "| x |\n|---|\n| y |\n"
+    "##);
 }
 
 #[test]
 fn list_items_are_blocks_and_keep_what_is_theirs() {
-    insta::assert_snapshot!(parts("Text:\n- a\n  more\n\n  para\n- b\n  - c\n    ```rs\n    x\n\n    - y\n    ```\nlazy\n\nend"), @"");
-    insta::assert_snapshot!(parts("1. a\n1. b\n\n1. c\n\nx\n7) d\n2026. no\n2 no"), @"");
+    insta::assert_snapshot!(parts("Text:\n- a\n  more\n\n  para\n- b\n  - c\n    ```rs\n    x\n\n    - y\n    ```\nlazy\n\nend"), @r#"
+    | "Text:\n"
+      "- a\n  more\n\n  para\n"
+      "- b\n  - c\n    ```rs\n    x\n\n    - y\n    ```\nlazy\n\n"
+    | "end\n"
+    "#);
+    insta::assert_snapshot!(parts("1. a\n1. b\n\n1. c\n\nx\n7) d\n2026. no\n2 no"), @r#"
+      1 "1. a\n"
+      2 "1. b\n\n"
+    | 3 "1. c\n\n"
+    | "x\n7) d\n2026. no\n2 no\n"
+    "#);
 }
 
 #[test]
 fn fenced_code_comes_line_by_line() {
-    insta::assert_snapshot!(parts("```rust,ignore\nfn a() {}\n\n~~~\n``` no\n```\n~~~~\nb\n~~~\n~~~~\n  ```\n  c\n    d\n  ```\n```\nopen"), @"");
+    insta::assert_snapshot!(parts("```rust,ignore\nfn a() {}\n\n~~~\n``` no\n```\n~~~~\nb\n~~~\n~~~~\n  ```\n  c\n    d\n  ```\n```\nopen"), @r#"
+    code "rust"
+      > fn a() {}
+      > 
+      > ~~~
+      > ``` no
+    end
+    code ""
+      > b
+      > ~~~
+    end
+    code ""
+      > c
+      >   d
+    end
+    code ""
+      > open
+    end
+    "#);
 }
 
 #[test]

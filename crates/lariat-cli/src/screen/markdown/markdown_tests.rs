@@ -57,17 +57,169 @@ hidden
 
 #[test]
 fn a_reply_without_colours() {
-    insta::assert_snapshot!(Markdown::whole(REPLY, Look::plain(60)), @"");
+    insta::assert_snapshot!(Markdown::whole(REPLY, Look::plain(60)), @r#"
+    # The parser
+
+    It failed on trailing commas: see `parse_list` in the file
+    (https://example.com/a.rs), line 12, and https://a.b/c. A
+    line that is soft.
+    A line that is hard.
+
+    1. First
+    2. Second, which is long enough to go on the next line of a
+       narrow terminal
+       ◦ nested
+
+       ◦ ☑ done
+
+       ◦ ☐ open
+
+           fn a() {}
+
+    • loose
+
+    • items
+
+    │ Quoted text that goes on and on and on, until it does not
+    │ fit on one line any more
+    │
+    │ │ twice
+
+    name │ count │                  what it is
+    ─────┼───────┼──────────────────────────────────────────────
+    a    │     1 │                     short
+    `bb` │  1000 │ a long cell that has to be wrapped because it
+         │       │                 does not fit
+
+    ────────────────────────────────────────
+
+      // Adds one.
+      fn add(a: u32) -> u32 {
+          a + 1          // one
+      }
+
+      plain  text
+
+    <details>
+    hidden
+    </details>
+
+    [ref]: https://example.com
+    "#);
 }
 
 #[test]
 fn a_reply_on_a_narrow_terminal_without_unicode() {
-    insta::assert_snapshot!(Markdown::whole(REPLY, Look { unicode: false, ..Look::plain(28) }), @"");
+    insta::assert_snapshot!(Markdown::whole(REPLY, Look { unicode: false, ..Look::plain(28) }), @r#"
+    # The parser
+
+    It failed on trailing
+    commas: see `parse_list` in
+    the file
+    (https://example.com/a.rs),
+    line 12, and https://a.b/c.
+    A line that is soft.
+    A line that is hard.
+
+    1. First
+    2. Second, which is long
+       enough to go on the next
+       line of a narrow terminal
+       - nested
+
+       - [x] done
+
+       - [ ] open
+
+           fn a() {}
+
+    - loose
+
+    - items
+
+    > Quoted text that goes on
+    > and on and on, until it
+    > does not fit on one line
+    > any more
+    >
+    > > twice
+
+    name | count |  what it is
+    -----+-------+--------------
+    a    |     1 |     short
+    `bb` |  1000 |  a long cell
+         |       |  that has to
+         |       |  be wrapped
+         |       |  because it
+         |       | does not fit
+
+    ----------------------------
+
+      // Adds one.
+      fn add(a: u32) -> u32 {
+          a + 1          // one
+      }
+
+      plain  text
+
+    <details>
+    hidden
+    </details>
+
+    [ref]: https://example.com
+    "#);
 }
 
 #[test]
 fn a_reply_in_colours() {
-    insta::assert_snapshot!(Markdown::whole(REPLY, Look::full(70)).replace('\u{1b}', "␛"), @"");
+    insta::assert_snapshot!(Markdown::whole(REPLY, Look::full(70)).replace('\u{1b}', "␛"), @r#"
+    ␛[1;36mThe parser␛[0m
+
+    It failed on ␛[1mtrailing commas␛[0m: see ␛[36mparse_list␛[0m in ␛]8;;https://example.com/a.rs␛\␛[4;34mthe file␛[0m␛]8;;␛\, line 12, and
+    ␛]8;;https://a.b/c␛\␛[4;34mhttps://a.b/c␛[0m␛]8;;␛\. A line that is soft.
+    A line that is hard.
+
+    1. First
+    2. Second, which is long enough to go on the next line of a narrow
+       terminal
+       ◦ nested
+
+       ◦ ☑ done
+
+       ◦ ☐ open
+
+           ␛[35mfn␛[0m ␛[34ma␛[0m() {}
+
+    • loose
+
+    • items
+
+    ␛[2m│␛[0m Quoted ␛[1mtext␛[0m that goes on and on and on, until it does not fit on one
+    ␛[2m│␛[0m line any more
+    ␛[2m│␛[0m
+    ␛[2m│␛[0m ␛[2m│␛[0m twice
+
+    ␛[1mname␛[0m␛[2m │ ␛[0m␛[1mcount␛[0m␛[2m │ ␛[0m                      ␛[1mwhat it is␛[0m
+    ␛[2m─────┼───────┼────────────────────────────────────────────────────────␛[0m
+    a   ␛[2m │ ␛[0m    1␛[2m │ ␛[0m                         short
+    ␛[36mbb␛[0m  ␛[2m │ ␛[0m 1000␛[2m │ ␛[0ma long cell that has to be wrapped because it does not
+        ␛[2m │ ␛[0m     ␛[2m │ ␛[0m                          fit
+
+    ␛[2m────────────────────────────────────────␛[0m
+
+      ␛[2m// Adds one.␛[0m
+      ␛[35mfn␛[0m ␛[34madd␛[0m(a: ␛[36mu32␛[0m) -> ␛[36mu32␛[0m {
+          a + ␛[33m1␛[0m          ␛[2m// one␛[0m
+      }
+
+      plain  text
+
+    ␛[2m<details>␛[0m
+    ␛[2mhidden␛[0m
+    ␛[2m</details>␛[0m
+
+    [ref]: https://example.com
+    "#);
 }
 
 #[test]

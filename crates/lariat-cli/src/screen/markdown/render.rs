@@ -28,7 +28,8 @@ pub(super) fn block(source: &str, number: Option<u64>, look: &Look) -> String {
     writer.flush();
     if writer.out.trim().is_empty() {
         // What the parser swallows, such as where a link by name leads, is shown as it is.
-        return text::lines(source.trim()).map(|line| format!("{line}\n")).collect();
+        let lines = text::lines(source.trim()).flat_map(|line| text::wrap(&line, look.width));
+        return lines.map(|line| format!("{line}\n")).collect();
     }
     writer.out
 }
@@ -256,7 +257,9 @@ impl<'a> Writer<'a> {
     }
 
     fn style(&self) -> Style {
-        self.styles.last().copied().unwrap_or_default()
+        // A heading is one, whatever is in it.
+        let heading = self.styles.first().filter(|style| **style == Style::Heading);
+        heading.or(self.styles.last()).copied().unwrap_or_default()
     }
 
     fn text(&mut self, style: Style, untrusted: &str) {
