@@ -17,11 +17,13 @@ mod core_deps;
 mod corrupt;
 mod deny;
 mod disk;
+mod dist;
 mod docs_links;
 mod fuzz;
 mod layers;
 mod menu;
 mod mistakes;
+mod peers;
 mod proof;
 mod python;
 mod sdk;
@@ -62,6 +64,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Layers => layers::run(&workspace)?,
         Command::CoreDeps => core_deps::run(&workspace)?,
         Command::Deny(scope) => deny::run(&workspace, scope)?,
+        Command::Dist(arguments) => dist::run(&workspace, &arguments)?,
         Command::Docs => return build::docs().pass_through(&workspace),
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Simulate(arguments) => {

@@ -94,10 +94,14 @@ const ENTRIES: &[(&str, &str)] = &[
         "tokens [--short]",
         "predict the size of requests for services that count otherwise: within 5 % after three turns",
     ),
+    (
+        "dist [--check]",
+        "build what is shipped: archive and Debian package; `--check` builds it again elsewhere and compares the bytes",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
-        "run a bench: `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools` or `turn`; `--short` for a quick look",
+        "run a bench: `decoders`, `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools` or `turn`; `--short` for a quick look",
     ),
 ];
 
@@ -108,6 +112,7 @@ pub(crate) enum Command {
     Layers,
     CoreDeps,
     Deny(Scope),
+    Dist(Vec<String>),
     Docs,
     DocsLinks,
     Simulate(Vec<String>),
@@ -151,6 +156,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         },
         "layers" => bare(name, rest, Command::Layers)?,
         "core-deps" => bare(name, rest, Command::CoreDeps)?,
+        "dist" => Command::Dist(rest.to_vec()),
         "docs" => bare(name, rest, Command::Docs)?,
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
         "simulate" => Command::Simulate(rest.to_vec()),

@@ -11,6 +11,7 @@ mod problem;
 #[cfg_attr(not(test), expect(dead_code, reason = "wired in by the run command"))]
 mod screen;
 mod wire;
+mod world;
 
 use std::process::ExitCode;
 

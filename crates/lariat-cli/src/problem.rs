@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use lariat_core::store::StoreError;
 use lariat_guard::display;
+use lariat_service::ServiceError;
 
 use crate::exit::Exit;
 
@@ -48,5 +50,38 @@ impl fmt::Display for Problem {
             write!(f, "\n next: {}", display::block(next))?;
         }
         Ok(())
+    }
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        let cause = error.to_string();
+        match error {
+            ServiceError::NoModel => {
+                Self::new(Exit::Setup, cause).next("`lariat doctor` says what there is to use")
+            }
+            ServiceError::UnknownModel { suggestions, .. } => {
+                let near = suggestions.first().map(|name| format!("did you mean `{name}`? "));
+                let near = near.unwrap_or_default();
+                Self::new(Exit::Setup, cause).next(format!("{near}`lariat models list` shows all"))
+            }
+            ServiceError::NoKey { provider, variables } => {
+                let variable = variables.first().map(String::as_str).unwrap_or_default();
+                Self::new(Exit::Setup, cause)
+                    .next(format!("set {variable}, or store it: `lariat auth login {provider}`"))
+            }
+            ServiceError::UnknownSession(_)
+            | ServiceError::AmbiguousSession { .. }
+            | ServiceError::NothingToContinue(_) => {
+                Self::new(Exit::Session, cause).next("`lariat sessions list` shows all")
+            }
+            ServiceError::Store(StoreError::Busy { .. } | StoreError::NotFound(_)) => {
+                Self::new(Exit::Session, cause)
+            }
+            ServiceError::Directory { .. } | ServiceError::Open(_) | ServiceError::Schema(_) => {
+                Self::new(Exit::Setup, cause)
+            }
+            _ => Self::new(Exit::Failed, cause),
+        }
     }
 }

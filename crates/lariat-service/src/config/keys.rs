@@ -11,7 +11,17 @@ const fn own(name: &'static str, kind: Kind, default: &'static str, about: &'sta
     Key { name, kind, default, raises: true, about }
 }
 
-const MODES: Kind = Kind::Word(&["default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"]);
+const MODES: Kind = Kind::Word(&[
+    "default",
+    "accept-edits",
+    "plan",
+    "auto",
+    "dont-ask",
+    "bypass",
+    "acceptEdits",
+    "dontAsk",
+    "bypassPermissions",
+]);
 const APIS: Kind = Kind::Word(&[
     "anthropic-messages",
     "openai-chat",
@@ -39,10 +49,10 @@ pub const KEYS: &[Key] = &[
         "How hard the model thinks.",
     ),
     key("max_tokens", Kind::Count, "", "Tokens that one reply may have."),
-    own("mode", MODES, "default", "What runs without a question."),
+    own("mode", MODES, "", "What runs without a question."),
     own("sandbox.enabled", Kind::Flag, "true", "Whether commands run in the kernel's sandbox."),
     own("sandbox.network", Kind::Flag, "false", "Whether commands in the sandbox reach the network."),
-    key("limits.turns", Kind::Count, "", "Model calls of one run."),
+    key("limits.turns", Kind::Count, "500", "Model calls of one run."),
     key("limits.tool_calls", Kind::Count, "", "Tool calls of one run."),
     key("limits.tokens", Kind::Count, "", "Tokens of one run."),
     key("limits.cost", Kind::Money, "", "Dollars of one run."),
@@ -60,6 +70,13 @@ pub const KEYS: &[Key] = &[
         "How full it is when nothing is sent before room is made.",
     ),
     key(
+        "context.map",
+        Kind::Count,
+        "0",
+        "Tokens of an outline of the source that the model is told at the beginning.",
+    ),
+    own("undo.enabled", Kind::Flag, "true", "Whether what calls change can be taken back."),
+    key(
         "instruction_files",
         Kind::Word(&["claude-md", "claude-md-or-agents-md", "claude-md-and-agents-md", "none"]),
         "claude-md-or-agents-md",
@@ -69,6 +86,7 @@ pub const KEYS: &[Key] = &[
     own("providers.*.base_url", Kind::Text, "", "Where a service is."),
     own("providers.*.key_env", Kind::Text, "", "The variable that holds its key."),
     own("providers.*.models", Kind::Texts, "", "The models it has, where it does not list them."),
+    own("providers.*.context", Kind::Count, "", "Tokens that the windows of its models have."),
     own("store.path", Kind::Text, "", "The database of the sessions."),
     own("trace.file", Kind::Text, "", "A file that every event is written to, one JSON line each."),
     own(

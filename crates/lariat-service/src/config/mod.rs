@@ -139,6 +139,13 @@ impl Config {
         self.get(path)?.value.as_str().map(str::to_owned)
     }
 
+    /// A list of texts; empty when nobody set it.
+    pub fn texts(&self, path: &str) -> Vec<String> {
+        let set = self.get(path).map(|set| set.value).unwrap_or_default();
+        let items = set.as_array().into_iter().flatten();
+        items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    }
+
     /// A switch; off when nobody set it and nothing is built in.
     pub fn flag(&self, path: &str) -> bool {
         self.get(path).and_then(|set| set.value.as_bool()).unwrap_or_default()
