@@ -68,3 +68,18 @@ impl From<Exit> for ExitCode {
         Self::from(exit.code())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What scripts are told.
+    const DOCUMENT: &str = include_str!("../../../docs/cli.md");
+
+    #[test]
+    fn the_document_lists_every_code() {
+        let rows: String = CODES.iter().map(|(exit, means)| format!("| {} | {means} |\n", exit.code())).collect();
+        let table = format!("<!-- exit:begin -->\n| code | means |\n| --- | --- |\n{rows}<!-- exit:end -->");
+        assert!(DOCUMENT.contains(&table), "docs/cli.md should say\n{table}");
+    }
+}

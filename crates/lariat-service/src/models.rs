@@ -213,3 +213,7 @@ impl<'a> Models<'a> {
         found.or_else(|| self.keys.stored(provider))
     }
 }
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@
 //! - [`arguments`]: one table per tool gives both its schema and the check of its arguments.
 //! - [`output`]: text with a bound.
 //! - [`image`]: pictures that models take.
+//! - `highlight`, with the feature `map`: what the words of a piece of code are, for people.
 //! - one module per tool.
 
 mod apply_patch;
@@ -21,6 +22,8 @@ mod edit_file;
 mod fetch;
 mod file_tool;
 mod glob;
+#[cfg(feature = "map")]
+pub mod highlight;
 pub mod image;
 mod kept;
 mod list_files;

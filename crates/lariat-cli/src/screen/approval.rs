@@ -33,7 +33,17 @@ pub(crate) fn question(request: &PermissionRequest, look: &Look) -> String {
         DangerLevel::Critical => (Style::Bad, "could destroy what cannot be restored"),
     };
     let title = format!("{} Allow {}?", look.mark("◆", "?"), text::line(&request.tool_name));
-    let mut shown = format!("{}  {}\n", look.paint(Style::Strong, &title), look.paint(style, danger));
+    let mut shown = String::new();
+    if text::width(&title) + text::width(danger) + 2 <= look.width {
+        shown = format!("{}  {}\n", look.paint(Style::Strong, &title), look.paint(style, danger));
+    } else {
+        for (style, words) in [(Style::Strong, title.as_str()), (style, danger)] {
+            for line in text::wrap(words, look.width) {
+                shown.push_str(&look.paint(style, &line));
+                shown.push('\n');
+            }
+        }
+    }
     shown.push_str(&exactly(&request.summary, look));
     if let Some(args) = &request.args {
         shown.push_str("  A hook replaced its arguments. It runs with these:\n");
@@ -57,8 +67,16 @@ pub(crate) fn choices(request: &PermissionRequest, look: &Look) -> String {
     let key = |key: &str| look.paint(Style::Strong, &format!("[{key}]"));
     let mut shown = format!("  {} once\n", key("y"));
     if let Some(rules) = &request.remember {
-        for (letter, scope) in [("s", "this session"), ("a", "always, in this project")] {
-            shown.push_str(&format!("  {} {scope}:\n", key(letter)));
+        let scopes = [("s", "this session"), ("a", "always, in this project")];
+        let rule = display::line(rules);
+        // One rule stands behind both; several are listed once, because both remember the same.
+        let is_short = !rules.contains('\n') && text::width(&rule) + 32 <= look.width;
+        for (letter, scope) in scopes {
+            let rule = if is_short { format!(": {rule}") } else { String::new() };
+            shown.push_str(&format!("  {} {scope}{rule}\n", key(letter)));
+        }
+        if !is_short {
+            shown.push_str("  What s and a remember:\n");
             shown.push_str(&exactly(rules, look));
         }
     }

@@ -16,8 +16,32 @@ fn a_question_shows_what_runs_why_it_is_asked_and_what_is_remembered() {
         .with_danger(DangerLevel::Dangerous)
         .with_reason("no rule allows `cargo test --all`")
         .with_remember("Bash(cargo test *)\nBash(cargo fmt)");
-    insta::assert_snapshot!(question(&request, &Look::plain(72)), @"");
-    insta::assert_snapshot!(question(&request, &Look { unicode: false, ..Look::plain(72) }), @"");
+    insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
+    ◆ Allow bash?  runs commands or reaches the network
+      │ cargo test --all
+      │ cargo fmt
+      no rule allows `cargo test --all`
+      [y] once
+      [s] this session
+      [a] always, in this project
+      What s and a remember:
+      │ Bash(cargo test *)
+      │ Bash(cargo fmt)
+      [n] no   [e] no, and say why
+    y/s/a/N/e>
+    "#);
+    let request = request.with_remember("Bash(cargo test *)");
+    insta::assert_snapshot!(question(&request, &Look { unicode: false, ..Look::plain(72) }), @r#"
+    ? Allow bash?  runs commands or reaches the network
+      | cargo test --all
+      | cargo fmt
+      no rule allows `cargo test --all`
+      [y] once
+      [s] this session: Bash(cargo test *)
+      [a] always, in this project: Bash(cargo test *)
+      [n] no   [e] no, and say why
+    y/s/a/N/e>
+    "#);
 }
 
 #[test]
@@ -25,7 +49,19 @@ fn a_change_is_shown_before_it_is_approved() {
     let request = request("edit_file src/a.rs")
         .with_preview("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n-let a = 1;\n+let a = 2;\n b();\n")
         .with_args(Arc::new(json!({"path": "src/a.rs"})));
-    insta::assert_snapshot!(question(&request, &Look::plain(72)), @"");
+    insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
+    ◆ Allow bash?  changes things in the workspace
+      │ edit_file src/a.rs
+      A hook replaced its arguments. It runs with these:
+      │ {"path":"src/a.rs"}
+      src/a.rs
+      1 - let a = 1;
+      1 + let a = 2;
+      2   b();
+      [y] once
+      [n] no   [e] no, and say why
+    y/N/e>
+    "#);
 }
 
 #[test]

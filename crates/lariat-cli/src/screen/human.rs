@@ -25,10 +25,11 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long something took: `0.4s`, `12.3s`, `3m 20s`, `2h 05m`.
+/// How long something took: `40ms`, `0.4s`, `12.3s`, `3m 20s`, `2h 05m`.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
+        0 if duration.subsec_millis() < 100 => format!("{}ms", duration.subsec_millis()),
         0..MINUTE => format!("{seconds}.{}s", duration.subsec_millis() / 100),
         MINUTE..HOUR => format!("{}m {:02}s", seconds / MINUTE, seconds % MINUTE),
         _ => format!("{}h {:02}m", seconds / HOUR, seconds % HOUR / MINUTE),

@@ -16,6 +16,7 @@ fn times_are_told_as_people_tell_them() {
 
 #[test]
 fn durations_get_coarser_as_they_grow() {
+    assert_eq!(duration(Duration::from_millis(40)), "40ms");
     assert_eq!(duration(Duration::from_millis(449)), "0.4s");
     assert_eq!(duration(Duration::from_millis(59_999)), "59.9s");
     assert_eq!(duration(Duration::from_secs(200)), "3m 20s");

@@ -9,10 +9,18 @@
 //! - `activity`, `notes`, `status`, `summary`: what a run does, meets, waits for, and came to.
 //! - `printer`: all of it together, event by event.
 
+pub(crate) mod activity;
 pub(crate) mod approval;
 pub(crate) mod diff;
 pub(crate) mod human;
 pub(crate) mod look;
+pub(crate) mod markdown;
+pub(crate) mod notes;
+pub(crate) mod printer;
+pub(crate) mod status;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod text;
+
+#[cfg(test)]
+pub(crate) mod samples;

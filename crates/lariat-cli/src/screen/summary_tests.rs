@@ -26,8 +26,16 @@ fn a_run_is_summed_up_with_the_way_to_go_on() {
         files: &files,
         session: Some("0198-abc"),
     };
-    insta::assert_snapshot!(summary.lines(&Look::plain(120)), @"");
-    insta::assert_snapshot!(summary.lines(&Look { unicode: false, ..Look::plain(40) }), @"");
+    insta::assert_snapshot!(summary.lines(&Look::plain(120)), @r#"
+    4 turns · 40.0k in, 1.2k out · 90 % cached · $0.0412 · 1m 32s · 2 files changed: src/a.rs, +b⟨U+001B⟩[2J
+    go on: lariat run --resume 0198-abc
+    "#);
+    insta::assert_snapshot!(summary.lines(&Look { unicode: false, ..Look::plain(40) }), @r#"
+    4 turns - 40.0k in, 1.2k out
+    90 % cached - $0.0412 - 1m 32s
+    2 files changed: src/a.rs, +b⟨U+001B⟩[2J
+    go on: lariat run --resume 0198-abc
+    "#);
 }
 
 #[test]
@@ -41,7 +49,10 @@ fn a_run_that_did_not_end_well_says_so_first() {
         files: &[],
         session: None,
     };
-    insta::assert_snapshot!(summary.lines(&Look::plain(60)), @"");
+    insta::assert_snapshot!(summary.lines(&Look::plain(60)), @r#"
+    ■ failed: overloaded⟨U+001B⟩[31m: try later
+    1 turn · 10 in, 0 out · 0ms
+    "#);
     let limit = RunOutcome::LimitReached { limit: LimitKind::Cost, scope: Default::default() };
     let summary = Summary { outcome: &limit, ..summary };
     assert!(summary.lines(&Look::plain(60)).starts_with("■ stopped: no money left\n"));

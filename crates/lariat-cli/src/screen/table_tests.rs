@@ -14,8 +14,18 @@ fn rows() -> Vec<Vec<String>> {
 
 #[test]
 fn numbers_stand_to_the_right_and_text_gives_way() {
-    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::plain(44)), @"");
-    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::piped()), @"");
+    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::plain(44)), @r#"
+    session  title                turns     cost
+    s1a2     Make the parser ac…     12  $0.0123
+    s9       漢字 in names            3    $1.20
+    s10      a⟨U+001B⟩[2Jb          100       $0
+    "#);
+    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::piped()), @r#"
+    session  title                                   turns     cost
+    s1a2     Make the parser accept trailing commas     12  $0.0123
+    s9       漢字 in names                               3    $1.20
+    s10      a⟨U+001B⟩[2Jb                             100       $0
+    "#);
 }
 
 #[test]

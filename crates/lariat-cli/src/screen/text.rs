@@ -35,6 +35,17 @@ pub(crate) fn line(text: &str) -> String {
     shown
 }
 
+/// One line for another program: spaces and tabs stay as they are, the rest is neutralised.
+pub(crate) fn kept(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(SPACES) {
+        let word = piece.strip_suffix(SPACES).unwrap_or(piece);
+        shown.push_str(&display::line(word));
+        shown.push_str(piece.get(word.len()..).unwrap_or_default());
+    }
+    shown
+}
+
 /// Lines, for reading. `\r\n` ends a line as `\n` does.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split('\n').map(|text| line(text.strip_suffix('\r').unwrap_or(text)))
@@ -112,7 +123,9 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
         rest = after.trim_start_matches(' ');
     }
-    lines.push(rest.to_owned());
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest.to_owned());
+    }
     lines
 }
 
@@ -132,7 +145,9 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
         chunks.push(chunk);
         rest = after;
     }
-    chunks.push(rest);
+    if !rest.is_empty() || chunks.is_empty() {
+        chunks.push(rest);
+    }
     chunks
 }
 
@@ -140,6 +155,7 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
 pub(crate) fn painted(pieces: &[(Style, String)], most: usize, look: &Look) -> String {
     let total: usize = pieces.iter().map(|(_, text)| width(text)).sum();
     let mark = if total > most { look.mark("…", "...") } else { "" };
+    let mark = if width(mark) > most { "" } else { mark };
     let mut room = most.saturating_sub(width(mark));
     let mut shown = String::new();
     for (style, text) in pieces {
