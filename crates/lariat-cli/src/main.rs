@@ -8,7 +8,7 @@ mod args;
 mod commands;
 mod exit;
 mod problem;
-#[cfg_attr(not(test), expect(dead_code, reason = "wired in by the run command"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "tables are for the commands about sessions"))]
 mod screen;
 mod wire;
 mod world;

@@ -9,6 +9,7 @@ use lariat_host::process::Environment;
 use lariat_service::config::Config;
 use lariat_service::models::Keys;
 use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
+use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
@@ -22,6 +23,15 @@ pub(crate) struct World {
     pub(crate) folders: Folders,
     /// The directory that the process was started in.
     pub(crate) directory: PathBuf,
+}
+
+/// Where something is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Standard output: the answer.
+    Output,
+    /// Standard error: everything else.
+    Error,
 }
 
 /// Variables that are settings: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
@@ -100,18 +110,16 @@ impl World {
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// Whether a person looks at standard output.
-    pub(crate) fn shows_output(&self) -> bool {
-        std::io::stdout().is_terminal()
-    }
-
-    /// What the terminal can do that standard error is.
-    pub(crate) fn terminal(&self, config: &Config) -> Look {
-        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    /// What a stream can show.
+    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Look {
+        let (is_terminal, size) = match stream {
+            Stream::Output => (std::io::stdout().is_terminal(), tcgetwinsize(std::io::stdout())),
+            Stream::Error => (std::io::stderr().is_terminal(), tcgetwinsize(std::io::stderr())),
+        };
         let colour = config.text("ui.color").unwrap_or_default();
         Look::of(&Facts {
-            is_terminal: std::io::stderr().is_terminal(),
-            columns: size.map(|size| size.ws_col.into()),
+            is_terminal,
+            columns: size.ok().map(|size| size.ws_col.into()),
             no_color: self.variable("NO_COLOR"),
             force_color: self.variable("FORCE_COLOR").or_else(|| self.variable("CLICOLOR_FORCE")),
             term: self.variable("TERM"),

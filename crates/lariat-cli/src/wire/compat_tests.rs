@@ -16,7 +16,9 @@ fn task(line: &[&str]) -> Task {
 
 #[test]
 fn our_own_commands_are_not_taken_for_flags_of_others() {
-    for line in [&["run", "--model", "x"][..], &["--help"], &["-h"], &["--version"], &["-V"], &["--nonsense"], &[]] {
+    for line in
+        [&["run", "--model", "x"][..], &["--help"], &["-h"], &["--version"], &["-V"], &["--nonsense"], &[]]
+    {
         assert!(words(line).is_none(), "{line:?}");
     }
     assert!(matches!(words(&["-v"]), Some(Asked::Version)));
@@ -25,11 +27,32 @@ fn our_own_commands_are_not_taken_for_flags_of_others() {
 #[test]
 fn what_the_python_sdk_sends_is_understood() {
     let task = task(&[
-        "--output-format", "stream-json", "--verbose", "--system-prompt", "", "--allowedTools",
-        "Bash(git log *, x),Read", "--max-turns", "3", "--max-budget-usd", "0.5", "--disallowedTools", "WebFetch",
-        "--model", "test/x", "--permission-prompt-tool", "stdio", "--permission-mode", "acceptEdits",
-        "--resume=abc", "--include-partial-messages", "--fork-session", "--json-schema", "{}",
-        "--input-format", "stream-json",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--system-prompt",
+        "",
+        "--allowedTools",
+        "Bash(git log *, x),Read",
+        "--max-turns",
+        "3",
+        "--max-budget-usd",
+        "0.5",
+        "--disallowedTools",
+        "WebFetch",
+        "--model",
+        "test/x",
+        "--permission-prompt-tool",
+        "stdio",
+        "--permission-mode",
+        "acceptEdits",
+        "--resume=abc",
+        "--include-partial-messages",
+        "--fork-session",
+        "--json-schema",
+        "{}",
+        "--input-format",
+        "stream-json",
     ]);
     assert_eq!(task.output, Output::StreamJson);
     assert_eq!(task.allow, ["Bash(git log *, x)", "Read"]);

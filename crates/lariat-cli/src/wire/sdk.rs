@@ -219,7 +219,9 @@ pub(crate) fn decision(
     let suggested = suggestions(request);
     let same = |update: &Value| {
         suggested.iter().any(|suggestion| {
-            ["type", "rules", "behavior"].iter().all(|name| rules_of(suggestion, name) == rules_of(update, name))
+            ["type", "rules", "behavior"]
+                .iter()
+                .all(|name| rules_of(suggestion, name) == rules_of(update, name))
         })
     };
     let remembered = updates.into_iter().flatten().find(|update| same(update));

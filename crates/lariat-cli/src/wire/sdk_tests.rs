@@ -38,7 +38,10 @@ fn words_come_as_text_or_as_blocks_with_pictures() {
 fn what_is_not_understood_is_said_not_guessed() {
     assert!(matches!(read("{"), Line::Broken(_)));
     assert!(matches!(read(r#"{"type":"user"}"#), Line::Broken(_)));
-    assert!(matches!(read(r#"{"type":"user","message":{"content":[{"type":"document"}]}}"#), Line::Broken(_)));
+    assert!(matches!(
+        read(r#"{"type":"user","message":{"content":[{"type":"document"}]}}"#),
+        Line::Broken(_)
+    ));
     assert!(matches!(read(r#"{"type":"keep_alive"}"#), Line::Other));
 }
 
@@ -51,7 +54,8 @@ fn requests_are_known_by_their_subtype() {
             other => panic!("{other:?}"),
         }
     };
-    let begin = json!({ "subtype": "initialize", "hooks": { "PreToolUse": [] }, "agents": {}, "skills": null });
+    let begin =
+        json!({ "subtype": "initialize", "hooks": { "PreToolUse": [] }, "agents": {}, "skills": null });
     assert_eq!(asked(begin), Request::Initialize { lacking: vec!["hooks"] });
     assert_eq!(asked(json!({ "subtype": "interrupt" })), Request::Interrupt);
     assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), Request::SetModel(None));

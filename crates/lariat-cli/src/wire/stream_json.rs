@@ -129,7 +129,8 @@ impl StreamJson {
         let system = |subtype: &str, fields: Value| vec![(None, system(subtype, fields))];
         match &record.event {
             AgentEvent::MessageStart { message } if self.wishes.partial => {
-                let is_reply = message.get().is_some_and(|message| message.as_assistant().is_some());
+                // A reply that has just begun is only named.
+                let is_reply = message.get().is_none_or(|message| message.as_assistant().is_some());
                 let model = self.model.clone();
                 let begun = is_reply.then(|| self.partial.begin(message.id(), &model));
                 unnamed(pieces(begun.unwrap_or_default()))
@@ -152,10 +153,9 @@ impl StreamJson {
                 });
                 system("compact_boundary", json!({ "compact_metadata": metadata }))
             }
-            AgentEvent::ModelRetry { attempt, delay_ms, error } => system(
-                "api_retry",
-                json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }),
-            ),
+            AgentEvent::ModelRetry { attempt, delay_ms, error } => {
+                system("api_retry", json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }))
+            }
             AgentEvent::PermissionDecided {
                 tool_call_id,
                 decision: PermissionDecision::Deny { reason },
@@ -171,12 +171,11 @@ impl StreamJson {
             AgentEvent::HookStopped { reason } if self.wishes.hooks => {
                 system("hook_response", json!({ "hook_event": "", "outcome": "stopped", "output": reason }))
             }
-            AgentEvent::StopBlocked { reason, .. } if self.wishes.hooks => {
-                system("hook_response", json!({ "hook_event": "Stop", "outcome": "blocked", "output": reason }))
-            }
-            AgentEvent::InputWarned { warning } => {
-                system("informational", json!({ "content": warning }))
-            }
+            AgentEvent::StopBlocked { reason, .. } if self.wishes.hooks => system(
+                "hook_response",
+                json!({ "hook_event": "Stop", "outcome": "blocked", "output": reason }),
+            ),
+            AgentEvent::InputWarned { warning } => system("informational", json!({ "content": warning })),
             _ => Vec::new(),
         }
     }

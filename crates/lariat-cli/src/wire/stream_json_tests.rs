@@ -134,7 +134,8 @@ fn story() -> Story {
     let call = |id: &str, command: &str| Content::tool_call(id, "bash", json!({ "command": command }));
     let details = json!({ "exit_code": 0 });
     let (ran, denied) = (result(12, "call_1", "hello", false), result(13, "call_2", "Denied: not now", true));
-    let content = vec![thinking("Two calls."), Content::text("I try."), call("call_1", "ls"), call("call_2", "rm x")];
+    let content =
+        vec![thinking("Two calls."), Content::text("I try."), call("call_1", "ls"), call("call_2", "rm x")];
     Story::default()
         .turn()
         .said(reply(11, content, StopReason::ToolUse))
@@ -237,22 +238,28 @@ fn what_happens_besides_is_told_as_the_systems_word() {
 fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
     let whole = reply(
         11,
-        vec![thinking("Hm."), Content::text("I look."), Content::tool_call("call_1", "bash", json!({ "command": "ls" }))],
+        vec![
+            thinking("Hm."),
+            Content::text("I look."),
+            Content::tool_call("call_1", "bash", json!({ "command": "ls" })),
+        ],
         StopReason::ToolUse,
     );
-    let begun = reply(11, Vec::new(), StopReason::Stop);
-    let piece = |delta| AgentEvent::MessageUpdate { message: MessageRef::resolved(Arc::clone(&begun)), delta };
+    let begun = || MessageRef::unresolved(whole.id());
+    let piece = |delta| AgentEvent::MessageUpdate { message: begun(), delta };
     let story = Story::default()
         .turn()
-        .tell(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&begun)) })
+        .tell(AgentEvent::MessageStart { message: MessageRef::resolved(message(10, Message::user("look"))) })
+        .tell(AgentEvent::MessageStart { message: begun() })
         .tell(piece(StreamDelta::Thinking { delta: "Hm.".to_owned() }))
         .tell(piece(StreamDelta::Text { delta: "I ".to_owned() }))
         .tell(piece(StreamDelta::Text { delta: "look.".to_owned() }))
         .tell(piece(StreamDelta::ToolCallDelta { delta: "{\"comm".to_owned() }))
-        .said(whole);
+        .said(Arc::clone(&whole));
     let mut stream_of_pieces = stream(Wishes { partial: true, ..Wishes::default() });
     let lines: Vec<Value> = story.events.iter().flat_map(|event| stream_of_pieces.event(event)).collect();
-    let events = lines.iter().filter(|line| line["type"] == "stream_event").map(|line| line["event"].to_string());
+    let events =
+        lines.iter().filter(|line| line["type"] == "stream_event").map(|line| line["event"].to_string());
     insta::assert_snapshot!(events.collect::<Vec<_>>().join("\n"));
     assert_eq!(lines.last().unwrap()["type"], "assistant");
     let mut ids: Vec<&str> = lines.iter().map(|line| line["uuid"].as_str().unwrap()).collect();

@@ -221,7 +221,8 @@ pub(crate) fn last_result(body: &Value) -> Option<(String, String, bool)> {
     }
     let result = last?;
     let calls = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
-    let call = calls.filter(|block| block["type"] == "tool_use").find(|call| call["id"] == result["tool_use_id"])?;
+    let call =
+        calls.filter(|block| block["type"] == "tool_use").find(|call| call["id"] == result["tool_use_id"])?;
     let is_error = result["is_error"].as_bool().unwrap_or_default();
     Some((call["name"].as_str()?.to_owned(), text(&result["content"]), is_error))
 }

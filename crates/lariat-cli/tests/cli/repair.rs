@@ -19,12 +19,14 @@ const PROMPT: &str = "The test fails. Repair it.";
 const BROKEN: &str = "total=$((1 - 1))\n";
 /// The edit puts a line beside the one that it repairs: made twice, there would be two.
 const REPAIRED: &str = "total=$((1 + 1))\n# repaired\n";
-const TEST: &str = "#!/bin/sh\n. ./sum.sh\nif [ \"$total\" = 2 ]; then echo passed; else echo failed; exit 1; fi\n";
+const TEST: &str =
+    "#!/bin/sh\n. ./sum.sh\nif [ \"$total\" = 2 ]; then echo passed; else echo failed; exit 1; fi\n";
 
 /// What the model does next.
 fn repairing(request: &Request) -> Answer {
     let count = request.body["messages"].as_array().map_or(0, Vec::len);
-    let call = |name: &str, arguments: &Value| Turn::new().call(format!("toolu_{count}"), name, arguments).into();
+    let call =
+        |name: &str, arguments: &Value| Turn::new().call(format!("toolu_{count}"), name, arguments).into();
     let test = || {
         let command = format!("echo call-{count} >> ../log; sleep 0.05; ./test.sh");
         call("bash", &json!({ "command": command }))
@@ -62,7 +64,8 @@ async fn assert_repaired(ground: &Ground, seed: &str) {
     let read = |name: &str| std::fs::read_to_string(ground.workspace().join(name)).unwrap();
     assert_eq!(read("sum.sh"), REPAIRED, "{seed}");
     assert_eq!(read("test.sh"), TEST, "{seed}");
-    let git = Command::new("git").args(["status", "--porcelain"]).current_dir(ground.workspace()).output().unwrap();
+    let git =
+        Command::new("git").args(["status", "--porcelain"]).current_dir(ground.workspace()).output().unwrap();
     assert_eq!(String::from_utf8(git.stdout).unwrap(), " M sum.sh\n", "{seed}");
     let log = std::fs::read_to_string(ground.path("log")).unwrap();
     let mut ran: Vec<&str> = log.lines().collect();

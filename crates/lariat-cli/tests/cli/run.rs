@@ -128,13 +128,18 @@ async fn an_answer_that_fits_the_schema_is_written_as_json() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_does_not_fit_is_asked_for_again() {
-    let script = [Turn::new().text("four"), Turn::new().text(r#"{"sum": "4"}"#), Turn::new().text(r#"{"sum":4}"#)];
+    let script =
+        [Turn::new().text("four"), Turn::new().text(r#"{"sum": "4"}"#), Turn::new().text(r#"{"sum":4}"#)];
     let ground = Ground::new(Script::queue(script)).await;
     ground.write("schema.json", SCHEMA);
     let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json", "--output", "json"]).expect(0);
     let result = ran.json();
     assert_eq!((&result["structured_output"], &result["num_turns"]), (&json!({ "sum": 4 }), &json!(3)));
-    assert!(last_words(&ground.requests()[1]).contains("not JSON"), "{:?}", last_words(&ground.requests()[1]));
+    assert!(
+        last_words(&ground.requests()[1]).contains("not JSON"),
+        "{:?}",
+        last_words(&ground.requests()[1])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +167,8 @@ async fn a_call_that_nobody_can_approve_is_denied_and_told() {
     assert!(!ground.workspace().join("made").exists());
     assert!(ran.stdout.starts_with("true: Denied: "), "{}", ran.stdout);
     assert!(ran.stderr.contains("1 call was denied") && ran.stderr.contains("--allow '"), "{}", ran.stderr);
-    let told = ran.stderr.split("--allow '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned();
+    let told =
+        ran.stderr.split("--allow '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned();
     let allowed = ground.run(&["run", "make it", "--mode", "default", "--allow", &told]).expect(0);
     assert!(ground.workspace().join("made").exists(), "what is told to allow it does: {told}: {allowed:?}");
     let result = ground.run(&["run", "make it", "--mode", "default", "--output", "json"]).expect(0).json();
@@ -209,7 +215,11 @@ async fn an_interrupt_ends_the_run_and_keeps_the_session() {
     signal(&child, Signal::INT);
     let ran = wait(child).expect(130);
     assert_eq!(ran.stdout, "");
-    assert!(ran.stderr.contains("interrupted") && ran.stderr.contains("lariat run --resume"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("interrupted") && ran.stderr.contains("lariat run --resume"),
+        "{}",
+        ran.stderr
+    );
     let ended = ground.journal().await.iter().any(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
     assert!(ended, "the journal is closed");
     let ran = ground.run(&["run", "-c", "go on"]).expect(0);

@@ -43,8 +43,12 @@ async fn stream_json_tells_a_run_line_by_line() {
     assert_eq!(ids.len(), lines.len(), "every line has an id of its own");
     assert_eq!(lines[0]["permissionMode"], "bypassPermissions");
     assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("bash")));
-    let blocks: Vec<&str> =
-        lines[1]["message"]["content"].as_array().unwrap().iter().filter_map(|block| block["type"].as_str()).collect();
+    let blocks: Vec<&str> = lines[1]["message"]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|block| block["type"].as_str())
+        .collect();
     assert_eq!(blocks, ["thinking", "text", "tool_use"]);
     assert_eq!(lines[2]["message"]["content"][0]["tool_use_id"], "toolu_1");
     assert_eq!(lines[4]["result"], "made");
@@ -112,7 +116,8 @@ impl Held {
     fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {
-            let line = self.lines.next().unwrap_or_else(|| panic!("no line `{kind}` after {before:#?}")).unwrap();
+            let line =
+                self.lines.next().unwrap_or_else(|| panic!("no line `{kind}` after {before:#?}")).unwrap();
             let line: Value = serde_json::from_str(&line).unwrap();
             if line["type"] == kind {
                 return (before, line);
@@ -221,7 +226,10 @@ async fn a_program_interrupts_a_run_and_goes_on() {
     let answer = held.ask("r1", json!({ "subtype": "interrupt" }));
     assert_eq!(answer["subtype"], "success");
     let (_, result) = held.until("result");
-    assert_eq!((&result["subtype"], &result["terminal_reason"]), (&json!("error_during_execution"), &json!("aborted_streaming")));
+    assert_eq!(
+        (&result["subtype"], &result["terminal_reason"]),
+        (&json!("error_during_execution"), &json!("aborted_streaming"))
+    );
     held.say("and now");
     let (_, result) = held.until("result");
     assert_eq!(result["result"], "Here again.");

@@ -1,18 +1,23 @@
-//! What is written while a run goes on, and at its end: nothing, text, or JSON.
+//! What is written while a run goes on, and at its end: the answer, a screen for a person, or JSON.
 //!
 //! Owns standard output. A reader that is gone is no error: it is remembered, and the run ends.
 
 use std::io::Write as _;
 use std::path::Path;
 
+use lariat_core::clock::Clock as _;
 use lariat_core::event::EventRecord;
+use lariat_core::time::Timestamp;
 use lariat_guard::display;
+use lariat_runtime::system::SystemClock;
 use lariat_service::Session;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::args::run::Output;
 use crate::args::task::Task;
+use crate::screen::look::Look;
+use crate::screen::printer::{Printer, Verbosity};
 use crate::wire::json::{Ending, Form};
 use crate::wire::stream_json::{Facts, StreamJson};
 
@@ -51,8 +56,8 @@ pub(super) struct Face {
 enum Kind {
     /// The answer, at the end.
     Quiet,
-    /// Text as it comes.
-    Plain { at_line_start: bool },
+    /// A screen for a person.
+    Screen(Box<Printer>),
     /// One document, at the end.
     Json(Box<StreamJson>),
     /// One document per line.
@@ -60,8 +65,8 @@ enum Kind {
 }
 
 impl Face {
-    /// What is written for a task; `is_shown` when a person looks at standard output.
-    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, is_shown: bool) -> Self {
+    /// What is written for a task, where standard output can show this.
+    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, look: Look) -> Self {
         let mut out = Out::default();
         let lines = || {
             let mut lines = StreamJson::new(session.id().to_string(), task.wishes);
@@ -69,7 +74,10 @@ impl Face {
             (Box::new(lines), init)
         };
         let kind = match task.output {
-            Output::Text if is_shown && task.schema.is_none() => Kind::Plain { at_line_start: true },
+            Output::Text if look.is_terminal && task.schema.is_none() => {
+                let verbosity = if task.verbose { Verbosity::Verbose } else { Verbosity::Normal };
+                Kind::Screen(Box::new(Printer::new(look, verbosity)))
+            }
             Output::Text => Kind::Quiet,
             Output::Json => Kind::Json(lines().0),
             Output::StreamJson => {
@@ -83,22 +91,35 @@ impl Face {
 
     /// Whether a person reads it as it comes.
     pub(super) const fn is_for_person(&self) -> bool {
-        matches!(self.kind, Kind::Plain { .. })
+        matches!(self.kind, Kind::Screen(_))
+    }
+
+    /// Time passed.
+    pub(super) fn tick(&mut self) {
+        if let Kind::Screen(printer) = &mut self.kind {
+            self.out.write(&printer.tick(now()));
+        }
+    }
+
+    /// Makes room for a question.
+    pub(super) fn pause(&mut self) {
+        if let Kind::Screen(printer) = &mut self.kind {
+            self.out.write(&printer.pause());
+        }
+    }
+
+    /// The question is answered.
+    pub(super) fn resume(&mut self) {
+        if let Kind::Screen(printer) = &mut self.kind {
+            self.out.write(&printer.resume(now()));
+        }
     }
 
     /// Something happened.
     pub(super) fn event(&mut self, record: &EventRecord) {
         match &mut self.kind {
             Kind::Quiet => {}
-            Kind::Plain { at_line_start } => {
-                if let Some(delta) = record.event.text_delta().filter(|delta| !delta.is_empty()) {
-                    *at_line_start = delta.ends_with('\n');
-                    self.out.write(&display::block(delta));
-                } else if !*at_line_start && record.is_durable() {
-                    *at_line_start = true;
-                    self.out.write("\n");
-                }
-            }
+            Kind::Screen(printer) => self.out.write(&printer.event(record, now())),
             Kind::Json(lines) => drop(lines.event(record)),
             Kind::StreamJson(lines) => {
                 for line in lines.event(record) {
@@ -111,7 +132,7 @@ impl Face {
     /// It is over.
     pub(super) fn end(&mut self, ending: &Ending) {
         match &mut self.kind {
-            Kind::Plain { .. } => {}
+            Kind::Screen(printer) => self.out.write(&printer.finish()),
             Kind::Quiet => match &ending.form {
                 Some(Form::Fits(value)) => self.out.line(value),
                 Some(Form::Misfit(_)) => {}
@@ -124,6 +145,10 @@ impl Face {
             }
         }
     }
+}
+
+fn now() -> Timestamp {
+    SystemClock.now()
 }
 
 /// What a session is, for programs.

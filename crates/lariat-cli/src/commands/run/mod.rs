@@ -22,7 +22,7 @@ use crate::args::task::{Schema, Task};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::wire::json::{Ending, Form};
-use crate::world::World;
+use crate::world::{Stream, World};
 use ears::Ears;
 use face::{Face, tell};
 use watch::{Followed, Watch};
@@ -62,8 +62,8 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
         let setting = host::Setting { world, service: &service, task, driving };
         return host::serve(setting, place, session, which != Which::New, ears).await;
     }
-    let look = world.terminal(&place.config);
-    let face = Face::new(&task, &session, place.path(), world.shows_output());
+    let face = Face::new(&task, &session, place.path(), world.terminal(&place.config, Stream::Output));
+    let look = world.terminal(&place.config, Stream::Error);
     let mut watch = Watch::new(&session, face, ears, attended, look);
     let ended = errand(&mut watch, &session, &which, prompt).await;
     if let Some(exit) = watch.quit() {
@@ -99,9 +99,9 @@ fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {
         Some(Schema::File(path)) => (files::text(path)?, path.display().to_string()),
     };
     let schema = serde_json::from_str(&text);
-    schema.map(Some).map_err(|error| {
-        Problem::new(Exit::Setup, format!("the schema is no JSON: {error}")).at(place)
-    })
+    schema
+        .map(Some)
+        .map_err(|error| Problem::new(Exit::Setup, format!("the schema is no JSON: {error}")).at(place))
 }
 
 /// What was interrupted first, then the prompt, then the answer's form. `None` when somebody quit.

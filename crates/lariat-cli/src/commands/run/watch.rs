@@ -90,7 +90,7 @@ impl<'a> Watch<'a> {
     /// Follows a run to its end.
     pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<Followed, Problem> {
         loop {
-            let listening = Listening { lines: !self.open.is_empty(), ticks: false };
+            let listening = Listening { lines: !self.open.is_empty(), ticks: self.face.is_for_person() };
             match self.ears.next(Some(&mut run), listening).await {
                 Heard::Event(event) => self.event(&event),
                 Heard::Over => break,
@@ -103,12 +103,14 @@ impl<'a> Watch<'a> {
                     self.stop = Some(stop);
                     self.session.interrupt();
                     if self.attended {
+                        self.face.pause();
                         say("\nInterrupting; once more quits at once.\n");
+                        self.face.resume();
                     }
                 }
                 Heard::Line(typed) => self.typed(typed),
                 Heard::Asked(asked) => self.put(Open::Tool(asked)),
-                Heard::Tick => {}
+                Heard::Tick => self.face.tick(),
             }
         }
         self.open.clear();
@@ -166,9 +168,15 @@ impl<'a> Watch<'a> {
     }
 
     fn ask(&mut self) {
+        match self.open.front() {
+            None => return self.face.resume(),
+            Some(_) => self.face.pause(),
+        }
         self.ears.forget();
         match self.open.front() {
-            Some(Open::Call { request, .. }) => say(&format!("\n{}", approval::question(request, &self.look))),
+            Some(Open::Call { request, .. }) => {
+                say(&format!("\n{}", approval::question(request, &self.look)))
+            }
             Some(Open::Tool(asked)) => {
                 let mut words = format!("\n? {}\n", display::block(&asked.question.text));
                 for (at, option) in asked.question.options.iter().enumerate() {
@@ -238,6 +246,7 @@ impl<'a> Watch<'a> {
                     self.session.respond(request.id, PermissionDecision::deny(NOBODY));
                 }
             }
+            self.face.resume();
         }
     }
 
