@@ -3,10 +3,10 @@
 //! Owns which events are told and how. A pure fold: the same events give the same lines.
 //! Invariant: every line has the session and an id of its own; a reply is told once, whole, after its pieces.
 
+use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
 use lariat_core::id::{MessageId, ToolCallId};
-use lariat_core::message::{AgentMessage, Message, Origin, StopReason};
-use lariat_core::permission::PermissionDecision;
+use lariat_core::message::{AgentMessage, Message, Origin, StopReason, ToolResultMessage};
 use lariat_guard::Mode;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -156,18 +156,6 @@ impl StreamJson {
             AgentEvent::ModelRetry { attempt, delay_ms, error } => {
                 system("api_retry", json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }))
             }
-            AgentEvent::PermissionDecided {
-                tool_call_id,
-                decision: PermissionDecision::Deny { reason },
-                ..
-            } => system(
-                "permission_denied",
-                json!({
-                    "tool_use_id": tool_call_id,
-                    "tool_input": self.tally.input(tool_call_id),
-                    "message": reason,
-                }),
-            ),
             AgentEvent::HookStopped { reason } if self.wishes.hooks => {
                 system("hook_response", json!({ "hook_event": "", "outcome": "stopped", "output": reason }))
             }
@@ -212,7 +200,8 @@ impl StreamJson {
                 if let Some((_, details)) = self.details.take_if(of_call) {
                     set(&mut line, "tool_use_result", details);
                 }
-                vec![(Some(id), line)]
+                let denied = self.tally.is_denied(result).then(|| self.denied(result));
+                denied.map(|denied| (None, denied)).into_iter().chain([(Some(id), line)]).collect()
             }
             Some(Message::User(user)) => {
                 let mark = match &user.origin {
@@ -230,6 +219,19 @@ impl StreamJson {
             }
             None => Vec::new(),
         }
+    }
+
+    /// A call was not let through, by a rule or by somebody who was asked.
+    fn denied(&self, result: &ToolResultMessage) -> Value {
+        system(
+            "permission_denied",
+            json!({
+                "tool_name": result.tool_name,
+                "tool_use_id": result.tool_call_id,
+                "tool_input": self.tally.input(&result.tool_call_id),
+                "message": joined_text(&result.content),
+            }),
+        )
     }
 
     fn line(&self, uuid: Uuid, mut line: Value) -> Value {

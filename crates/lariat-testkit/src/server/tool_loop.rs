@@ -66,8 +66,8 @@ fn order(turn: &Turn) -> Option<String> {
         _ => None,
     })?;
     let prompt = text.split('\u{201d}').next()?;
-    // An agent's notes may come before the person's words.
-    let order = prompt.strip_prefix('!').or_else(|| Some(prompt.split_once(" !")?.1))?;
+    // An agent's notes, and what it said before, may come before the person's last words.
+    let order = prompt.rsplit_once(" !").map(|(_, order)| order).or_else(|| prompt.strip_prefix('!'))?;
     Some(order.to_owned())
 }
 
