@@ -20,6 +20,7 @@ mod disk;
 mod dist;
 mod docs_links;
 mod fuzz;
+mod kill_cli;
 mod layers;
 mod menu;
 mod mistakes;
@@ -95,6 +96,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
+        Command::KillCli(arguments) => return kill_cli::command_line(&arguments)?.pass_through(&workspace),
         Command::Servers => servers::run(&workspace)?,
         Command::LongRun(arguments) => return proof::long_run(&arguments).pass_through(&workspace),
         Command::Tokens(arguments) => return proof::tokens(&arguments).pass_through(&workspace),

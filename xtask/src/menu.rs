@@ -21,7 +21,14 @@ const ENTRIES: &[(&str, &str)] = &[
     ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
     ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
     ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
-    ("sdk", "drive the scripted model server with the official Python SDKs (installs them under target/)"),
+    (
+        "sdk",
+        "drive the scripted model server with the official Python SDKs, and our program with the agent SDK (installs them under target/)",
+    ),
+    (
+        "kill-cli [ARGS]",
+        "kill `lariat run` while it repairs a repository, and go on: nothing is done twice; `--kills N`, `--seed N`",
+    ),
     (
         "faults [ARGS]",
         "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
@@ -133,6 +140,7 @@ pub(crate) enum Command {
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
+    KillCli(Vec<String>),
     Servers,
     LongRun(Vec<String>),
     Tokens(Vec<String>),
@@ -164,6 +172,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => bare(name, rest, Command::Sdk)?,
+        "kill-cli" => Command::KillCli(rest.to_vec()),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => bare(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),

@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Unsound,
     /// Interrupted by the person. The session is kept.
     Interrupted,
+    /// Told to end by the system. The session is kept.
+    Terminated,
 }
 
 /// Every code with its meaning, for the manual.
@@ -39,6 +41,7 @@ pub(crate) const CODES: &[(Exit, &str)] = &[
     (Exit::Answer, "the answer does not fit the schema"),
     (Exit::Unsound, "what was looked at is not in order"),
     (Exit::Interrupted, "interrupted; the session is kept"),
+    (Exit::Terminated, "told to end by the system; the session is kept"),
 ];
 
 impl Exit {
@@ -55,6 +58,7 @@ impl Exit {
             Self::Answer => 7,
             Self::Unsound => 8,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }

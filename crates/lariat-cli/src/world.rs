@@ -7,12 +7,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use lariat_host::process::Environment;
+use lariat_service::config::Config;
 use lariat_service::models::Keys;
 use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
+use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
 use crate::keys::KeyFile;
 use crate::problem::Problem;
+use crate::screen::look::{Facts, Look};
 
 /// The surroundings of the process.
 #[derive(Clone)]
@@ -22,6 +25,15 @@ pub(crate) struct World {
     pub(crate) folders: Folders,
     /// The directory that the process was started in.
     pub(crate) directory: PathBuf,
+}
+
+/// Where something is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Standard output: the answer.
+    Output,
+    /// Standard error: everything else.
+    Error,
 }
 
 /// Variables that are settings: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
@@ -93,6 +105,30 @@ impl World {
     /// Where keys come from.
     pub(crate) fn keys(&self) -> WorldKeys {
         WorldKeys { world: self.clone(), stored: OnceLock::new() }
+    }
+
+    /// The arguments, as far as they are text.
+    pub(crate) fn words(&self) -> Vec<String> {
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// What a stream can show.
+    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Look {
+        let (is_terminal, size) = match stream {
+            Stream::Output => (std::io::stdout().is_terminal(), tcgetwinsize(std::io::stdout())),
+            Stream::Error => (std::io::stderr().is_terminal(), tcgetwinsize(std::io::stderr())),
+        };
+        let colour = config.text("ui.color").unwrap_or_default();
+        Look::of(&Facts {
+            is_terminal,
+            columns: size.ok().map(|size| size.ws_col.into()),
+            no_color: self.variable("NO_COLOR"),
+            force_color: self.variable("FORCE_COLOR").or_else(|| self.variable("CLICOLOR_FORCE")),
+            term: self.variable("TERM"),
+            colour: &colour,
+            links: config.flag("ui.links"),
+            locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.variable(name)),
+        })
     }
 
     /// Whether somebody sits at it: input and output are a terminal.

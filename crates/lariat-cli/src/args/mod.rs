@@ -1,10 +1,11 @@
 //! The arguments, as types. What a flag does is said here once, for help, manual and completions.
 //!
-//! - `run`: one task. `sessions`: sessions and what can be done with them. `manage`: everything else.
+//! - `run`: one task; `task`: the same, whichever flags said so. `sessions`: sessions and what can be done with them. `manage`: everything else.
 
 pub(crate) mod manage;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod task;
 
 use clap::{Parser, Subcommand};
 

@@ -63,15 +63,19 @@ pub(crate) struct RunArgs {
     /// Keep nothing of the session.
     #[arg(long, conflicts_with = "which")]
     pub(crate) ephemeral: bool,
+    /// With `stream-json`: also the pieces of a reply as they come.
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
     /// Show thinking and whole results of tools.
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
 
 /// How the result is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// The answer, as text.
+    #[default]
     Text,
     /// One JSON document at the end.
     Json,

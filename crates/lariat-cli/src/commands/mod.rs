@@ -27,6 +27,7 @@ use crate::args::{Args, Command};
 use crate::around;
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::wire::compat;
 use crate::world::World;
 
 /// How a command ends: with a code, or with a problem that is told.
@@ -34,9 +35,18 @@ pub(crate) type Ended = Result<Exit, Problem>;
 
 /// Reads the arguments and does what they say.
 pub(crate) fn start() -> ExitCode {
-    let args = Args::parse();
     let world = World::look();
-    let ended = match args.command {
+    if let Some(asked) = compat::parse(&world.words()) {
+        return over(&world, match asked {
+            compat::Asked::Version => {
+                let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
+                Ok(Exit::Done)
+            }
+            compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
+        });
+    }
+    let args = Args::parse();
+    over(&world, match args.command {
         Command::Run(args) => waiting(run::run(&world, *args)),
         Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
         Command::Replay(args) => waiting(sessions::replay(&world, args)),
@@ -51,11 +61,15 @@ pub(crate) fn start() -> ExitCode {
         Command::Init(args) => init::init(&world, &args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
-    };
+    })
+}
+
+/// Tells a problem, and ends.
+fn over(world: &World, ended: Ended) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(problem) => {
-            let problem = advised(&world, problem);
+            let problem = advised(world, problem);
             let _ = writeln!(std::io::stderr(), "{problem}");
             problem.exit.into()
         }
@@ -80,5 +94,8 @@ fn advised(world: &World, mut problem: Problem) -> Problem {
 fn waiting(command: impl Future<Output = Ended>) -> Ended {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
-    runtime.block_on(command)
+    let ended = runtime.block_on(command);
+    // What still reads a terminal cannot be waited for, and what was to be kept is.
+    runtime.shutdown_background();
+    ended
 }

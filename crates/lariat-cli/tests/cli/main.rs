@@ -1,13 +1,22 @@
-//! The real binary, as a person or a script meets it: an empty home, a clean environment, what it prints and how it ends.
-#![expect(
-    clippy::unwrap_used,
+//! The real program, as a person or a script meets it: an empty home, a clean environment, a scripted model behind a real socket.
+
+#![allow(
     clippy::disallowed_methods,
-    reason = "a test that cannot make its files or start the program has failed; it is outside of every workspace"
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests look at the world from outside"
 )]
 
 mod errors;
+mod five_minutes;
+mod ground;
 mod help;
 mod kit;
 mod managing;
+mod repair;
+mod run;
 mod sessions;
 mod terminal;
+mod wire;
