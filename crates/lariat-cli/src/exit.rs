@@ -74,8 +74,7 @@ mod tests {
 
     #[test]
     fn the_document_lists_every_code() {
-        let rows: String =
-            CODES.iter().map(|(exit, means)| format!("| {} | {means} |\n", exit.code())).collect();
+        let rows: String = CODES.iter().map(|(exit, means)| format!("| {} | {means} |\n", exit.code())).collect();
         let table = format!("<!-- exit:begin -->\n| code | means |\n| --- | --- |\n{rows}<!-- exit:end -->");
         assert!(DOCUMENT.contains(&table), "docs/cli.md should say\n{table}");
     }

@@ -286,6 +286,7 @@ async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
     # Done
 
     It works.
+
     2 turns · 20 in, 10 out · 0ms
     go on: lariat run --resume s1
     "#);
