@@ -43,7 +43,7 @@ impl Folders {
 
     /// What each day cost.
     pub fn spending(&self) -> PathBuf {
-        self.state.join("spending.log")
+        self.state.join("spending")
     }
 
     /// Which sandbox works on this machine.

@@ -37,31 +37,37 @@ pub(crate) type Ended = Result<Exit, Problem>;
 pub(crate) fn start() -> ExitCode {
     let world = World::look();
     if let Some(asked) = compat::parse(&world.words()) {
-        return over(&world, match asked {
-            compat::Asked::Version => {
-                let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
-                Ok(Exit::Done)
-            }
-            compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
-        });
+        return over(
+            &world,
+            match asked {
+                compat::Asked::Version => {
+                    let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
+                    Ok(Exit::Done)
+                }
+                compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
+            },
+        );
     }
     let args = Args::parse();
-    over(&world, match args.command {
-        Command::Run(args) => waiting(run::run(&world, *args)),
-        Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
-        Command::Replay(args) => waiting(sessions::replay(&world, args)),
-        Command::Permissions(args) => permissions::permissions(&world, args),
-        Command::Trust(args) => trust::trust(&world, &args),
-        Command::Models(args) => models::models(&world, args),
-        Command::Auth(args) => auth::auth(&world, args),
-        Command::Config(args) => config::config(&world, args),
-        Command::Context(args) => waiting(context::context(&world, args)),
-        Command::Undo(args) => undo::undo(&world, &args),
-        Command::Doctor(args) => waiting(doctor::doctor(&world, &args)),
-        Command::Init(args) => init::init(&world, &args),
-        Command::Completions(args) => shell::completions(&args),
-        Command::Man(args) => shell::man(&args),
-    })
+    over(
+        &world,
+        match args.command {
+            Command::Run(args) => waiting(run::run(&world, *args)),
+            Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
+            Command::Replay(args) => waiting(sessions::replay(&world, args)),
+            Command::Permissions(args) => permissions::permissions(&world, args),
+            Command::Trust(args) => trust::trust(&world, &args),
+            Command::Models(args) => models::models(&world, args),
+            Command::Auth(args) => auth::auth(&world, args),
+            Command::Config(args) => config::config(&world, args),
+            Command::Context(args) => waiting(context::context(&world, args)),
+            Command::Undo(args) => undo::undo(&world, &args),
+            Command::Doctor(args) => waiting(doctor::doctor(&world, &args)),
+            Command::Init(args) => init::init(&world, &args),
+            Command::Completions(args) => shell::completions(&args),
+            Command::Man(args) => shell::man(&args),
+        },
+    )
 }
 
 /// Tells a problem, and ends.
