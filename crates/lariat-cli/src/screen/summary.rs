@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::usage::Usage;
-use lariat_runtime::{AgentOutput, ChangeKind, FileChange};
+use lariat_runtime::{ChangeKind, FileChange};
 
 use super::look::{Look, Style};
 use super::{human, text};
@@ -29,18 +29,6 @@ pub(crate) struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// The summary of a run in a session; `None` for a session that is not kept.
-    pub(crate) fn of(output: &'a AgentOutput, session: Option<&'a str>) -> Self {
-        Self {
-            outcome: &output.outcome,
-            turns: output.turns,
-            usage: output.usage,
-            duration: output.duration,
-            files: &output.files_changed,
-            session,
-        }
-    }
-
     /// The lines, with line ends. Wrapped between figures where the terminal is narrow.
     pub(crate) fn lines(&self, look: &Look) -> String {
         let dot = look.mark(" · ", " - ");

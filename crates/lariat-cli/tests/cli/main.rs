@@ -12,4 +12,5 @@
 mod ground;
 mod repair;
 mod run;
+mod terminal;
 mod wire;
