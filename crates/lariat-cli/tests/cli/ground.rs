@@ -15,7 +15,7 @@ use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Server, 
 use serde_json::Value;
 
 /// How long a test waits for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 

@@ -1,10 +1,13 @@
 //! `lariat run` in a real terminal, which tmux is: what a person sees, is asked, and types.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use lariat_testkit::server::Script;
 
-use crate::ground::{Ground, wait_for};
+use crate::ground::{Ground, PATIENCE};
+
+static SERVERS: AtomicU32 = AtomicU32::new(0);
 
 /// A terminal with the program in it.
 struct Terminal {
@@ -28,7 +31,9 @@ impl Terminal {
         );
         let path = ground.path("terminal.sh");
         std::fs::write(&path, script).unwrap();
-        let terminal = Self { socket: ground.path("tmux").display().to_string() };
+        // A server that was just ended may still hold its socket.
+        let socket = ground.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
+        let terminal = Self { socket: socket.display().to_string() };
         let shell = format!("sh '{}'", path.display());
         terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "40", &shell]);
         terminal
@@ -46,12 +51,11 @@ impl Terminal {
 
     #[track_caller]
     fn shows(&self, words: &str) {
-        let mut screen = String::new();
-        let holds = || {
-            screen = self.screen();
-            screen.contains(words)
-        };
-        wait_for(&format!("`{words}` on the screen"), holds);
+        let begun = std::time::Instant::now();
+        while !self.screen().contains(words) {
+            assert!(begun.elapsed() < PATIENCE, "`{words}` is not on the screen:\n{}", self.screen());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
     }
 
     fn types(&self, keys: &[&str]) {
@@ -117,6 +121,7 @@ async fn a_model_can_ask_the_person() {
     let question = r#"!call ask_user {"question":"Which colour?","options":["red","blue"]}"#;
     let terminal = Terminal::start(&ground, &["run", question]);
     terminal.shows("Which colour?");
+    terminal.shows("2. blue");
     terminal.types(&["2", "Enter"]);
     terminal.shows("ended: 0");
     terminal.shows("“blue”");
