@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::usage::Usage;
-use lariat_runtime::{AgentOutput, ChangeKind, FileChange};
+use lariat_runtime::{ChangeKind, FileChange};
 
 use super::look::{Look, Style};
 use super::{human, text};
@@ -29,6 +29,7 @@ pub(crate) struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
+<<<<<<< HEAD
     /// The summary of a run in a session; `None` for a session that is not kept.
     pub(crate) fn of(output: &'a AgentOutput, session: Option<&'a str>) -> Self {
         Self {
@@ -42,6 +43,9 @@ impl<'a> Summary<'a> {
     }
 
     /// The lines, with line ends, after an empty one on a terminal. Wrapped between figures where that is narrow.
+=======
+    /// The lines, with line ends. Wrapped between figures where the terminal is narrow.
+>>>>>>> wire
     pub(crate) fn lines(&self, look: &Look) -> String {
         let dot = look.mark(" · ", " - ");
         let mut shown = if look.is_terminal { "\n".to_owned() } else { String::new() };

@@ -1,6 +1,6 @@
 //! A home, a workspace and a model server of a test's own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Server, 
 use serde_json::Value;
 
 /// How long a test waits for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -233,16 +233,4 @@ pub(crate) fn feed(child: &mut Child, lines: &[Value]) {
     for line in lines {
         std::io::Write::write_all(stdin, format!("{line}\n").as_bytes()).unwrap();
     }
-}
-
-/// The same text without what differs from run to run.
-pub(crate) fn masked(ground: &Ground, text: &str) -> String {
-    let mut text = text.replace(&ground.workspace().display().to_string(), "[WORK]");
-    text = text.replace(&ground.path("").display().to_string(), "[HOME]/");
-    text
-}
-
-#[allow(dead_code, reason = "for failing tests")]
-pub(crate) fn tree(path: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }

@@ -17,6 +17,9 @@ mod kit;
 mod managing;
 mod repair;
 mod run;
+<<<<<<< HEAD
 mod sessions;
+=======
+>>>>>>> wire
 mod terminal;
 mod wire;

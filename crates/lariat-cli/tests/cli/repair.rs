@@ -85,11 +85,11 @@ async fn assert_repaired(ground: &Ground, seed: &str) {
 }
 
 fn is_done(events: &[lariat_core::event::Event]) -> bool {
-    let ends = events.iter().filter_map(|event| match &event.event {
+    let mut ends = events.iter().filter_map(|event| match &event.event {
         AgentEvent::AgentEnd { outcome, .. } => Some(outcome),
         _ => None,
     });
-    ends.last() == Some(&RunOutcome::Completed)
+    ends.next_back() == Some(&RunOutcome::Completed)
 }
 
 #[tokio::test(flavor = "multi_thread")]

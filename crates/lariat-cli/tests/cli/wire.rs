@@ -185,7 +185,7 @@ async fn a_program_is_asked_about_calls_and_its_word_counts() {
         let request = &question["request"];
         assert_eq!((&request["subtype"], &request["tool_name"]), (&json!("can_use_tool"), &json!("bash")));
         assert_eq!(request["input"], json!({ "command": "touch made" }));
-        assert_eq!(ground.workspace().join("made").exists(), false);
+        assert!(!ground.workspace().join("made").exists());
         let answer = json!({ "behavior": behavior, "updatedInput": request["input"], "message": "not now" });
         held.send(json!({ "type": "control_response", "response":
             { "subtype": "success", "request_id": question["request_id"], "response": answer } }));
