@@ -22,4 +22,5 @@ mod sessions;
 =======
 >>>>>>> wire
 mod terminal;
+mod untrusted;
 mod wire;
