@@ -29,23 +29,7 @@ pub(crate) struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-<<<<<<< HEAD
-    /// The summary of a run in a session; `None` for a session that is not kept.
-    pub(crate) fn of(output: &'a AgentOutput, session: Option<&'a str>) -> Self {
-        Self {
-            outcome: &output.outcome,
-            turns: output.turns,
-            usage: output.usage,
-            duration: output.duration,
-            files: &output.files_changed,
-            session,
-        }
-    }
-
     /// The lines, with line ends, after an empty one on a terminal. Wrapped between figures where that is narrow.
-=======
-    /// The lines, with line ends. Wrapped between figures where the terminal is narrow.
->>>>>>> wire
     pub(crate) fn lines(&self, look: &Look) -> String {
         let dot = look.mark(" · ", " - ");
         let mut shown = if look.is_terminal { "\n".to_owned() } else { String::new() };

@@ -17,10 +17,7 @@ mod kit;
 mod managing;
 mod repair;
 mod run;
-<<<<<<< HEAD
 mod sessions;
-=======
->>>>>>> wire
 mod terminal;
 mod untrusted;
 mod wire;
