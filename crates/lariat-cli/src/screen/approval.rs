@@ -13,6 +13,9 @@ use super::{diff, text};
 /// Lines of a diff that are shown with a question; the rest is counted.
 const PREVIEW_LINES: usize = 60;
 
+/// What stands before the reason.
+const WHY: &str = "  why: ";
+
 /// What a line of input means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -50,13 +53,20 @@ pub(crate) fn question(request: &PermissionRequest, look: &Look) -> String {
         shown.push_str(&exactly(&args.to_string(), look));
     }
     if let Some(reason) = &request.reason {
-        for line in text::lines(reason).flat_map(|line| text::wrap(&line, look.width.saturating_sub(2))) {
-            shown.push_str(&look.paint(Style::Dim, &format!("  {line}")));
+        let room = look.width.saturating_sub(text::width(WHY));
+        for (at, line) in text::lines(reason).flat_map(|line| text::wrap(&line, room)).enumerate() {
+            let start = if at == 0 { WHY } else { "       " };
+            shown.push_str(&look.paint(Style::Dim, &format!("{start}{line}")));
             shown.push('\n');
         }
     }
     if let Some(preview) = request.preview.as_deref().filter(|preview| !preview.is_empty()) {
-        shown.push_str(&diff::unified(preview, PREVIEW_LINES, look));
+        shown.push_str("  What it would change:\n");
+        let bar = look.mark("  │", "  |");
+        let inner = Look { width: look.width.saturating_sub(text::width(bar)), ..*look };
+        for line in diff::exact(preview, PREVIEW_LINES, &inner).lines() {
+            shown.push_str(&format!("{}{line}\n", look.paint(Style::Dim, bar)));
+        }
     }
     shown.push_str(&choices(request, look));
     shown

@@ -20,7 +20,7 @@ fn a_question_shows_what_runs_why_it_is_asked_and_what_is_remembered() {
     ◆ Allow bash?  runs commands or reaches the network
       │ cargo test --all
       │ cargo fmt
-      no rule allows `cargo test --all`
+      why: no rule allows `cargo test --all`
       [y] once
       [s] this session
       [a] always, in this project
@@ -35,7 +35,7 @@ fn a_question_shows_what_runs_why_it_is_asked_and_what_is_remembered() {
     ? Allow bash?  runs commands or reaches the network
       | cargo test --all
       | cargo fmt
-      no rule allows `cargo test --all`
+      why: no rule allows `cargo test --all`
       [y] once
       [s] this session: Bash(cargo test *)
       [a] always, in this project: Bash(cargo test *)
@@ -54,10 +54,11 @@ fn a_change_is_shown_before_it_is_approved() {
       │ edit_file src/a.rs
       A hook replaced its arguments. It runs with these:
       │ {"path":"src/a.rs"}
-      src/a.rs
-      1 - let a = 1;
-      1 + let a = 2;
-      2   b();
+      What it would change:
+      │  src/a.rs
+      │  1 - let a = 1;
+      │  1 + let a = 2;
+      │  2   b();
       [y] once
       [n] no   [e] no, and say why
     y/N/e>
@@ -81,6 +82,20 @@ fn what_runs_is_shown_whole_and_cannot_pose_as_the_question() {
     assert_eq!(display::exact(&joined).unwrap(), hidden);
     assert!(shown.lines().all(|line| text::width(line) <= 40), "{shown}");
     assert!(!shown.contains('\u{1b}'));
+}
+
+#[test]
+fn nothing_of_a_change_is_pushed_out_of_sight() {
+    let added = format!("+a = 1;{}evil\u{a0}();{}end", " ".repeat(200), "x".repeat(100));
+    let preview = format!("--- a/[y] once\n+++ b/[y] once\n@@ -0,0 +1 @@\n{added}\n");
+    let shown =
+        question(&request("edit").with_reason("[y] once\n[s] all").with_preview(preview), &Look::plain(50));
+    let inside: String =
+        shown.lines().filter_map(|line| line.strip_prefix("  │")).map(str::trim_start).collect();
+    assert!(inside.contains("a = 1;⟨200 spaces⟩evil⟨U+00A0⟩();xxx") && inside.contains("xend"), "{shown}");
+    assert_eq!(shown.lines().filter(|line| line.trim_start().starts_with("[y]")).count(), 1, "{shown}");
+    assert!(!shown.lines().any(|line| line.starts_with("  [s]")), "{shown}");
+    assert!(shown.lines().all(|line| text::width(line) <= 50), "{shown}");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What changes, line by line: a unified diff with colours, line numbers and the changed words marked.
 //!
-//! Owns the picture. The diff itself is made by tools; a text that is no diff is shown as it is. Lines are cut at the
-//! width, and what is left out is counted.
+//! Owns the picture. The diff itself is made by tools; a text that is no diff is shown as it is. What is only read is cut
+//! at the width; what is approved is shown exactly, and its lines go on below. Lines that are left out are counted.
 
 use std::collections::VecDeque;
 
+use lariat_guard::display;
 use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
 
 use super::look::{Look, Style};
@@ -38,9 +39,36 @@ pub(crate) fn between(path: &str, old: &str, new: &str, most: usize, look: &Look
     unified(&diff.unified_diff().context_radius(CONTEXT).header(&from, &to).to_string(), most, look)
 }
 
-/// A unified diff; above `most` lines, the rest is counted.
+/// What a diff is shown for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Lines are cut.
+    Reading,
+    /// Nothing of a line is left out, and nothing in it hides.
+    Approving,
+}
+
+impl Purpose {
+    fn show(self, line: &str) -> String {
+        match self {
+            Self::Reading => text::line(line),
+            Self::Approving => display::block(line).replace('\t', "    "),
+        }
+    }
+}
+
+/// A unified diff for reading; above `most` lines, the rest is counted.
 pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
-    let lines = parse(diff);
+    picture(diff, most, look, Purpose::Reading)
+}
+
+/// The same for approving: every line that is shown is whole.
+pub(crate) fn exact(diff: &str, most: usize, look: &Look) -> String {
+    picture(diff, most, look, Purpose::Approving)
+}
+
+fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
+    let lines = parse(diff, purpose);
     let numbers = lines.iter().filter_map(|line| match line {
         Line::Same(number, _) | Line::Removed(number, _) | Line::Added(number, _) => Some(*number),
         _ => None,
@@ -57,18 +85,18 @@ pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
             Line::Removed(number, removed) => {
                 let (olds, news) = change((number, removed), &mut lines);
                 for (sign, number, pieces) in paired(&olds, &news).into_iter().take(most - written) {
-                    shown.push_str(&numbered(number, digits, sign, pieces, look));
+                    shown.push_str(&numbered((number, digits), sign, pieces, look, purpose));
                     written += 1;
                 }
                 continue;
             }
             Line::Added(number, words) => {
-                shown.push_str(&numbered(number, digits, '+', vec![(Style::Added, words)], look));
+                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], look, purpose));
                 written += 1;
                 continue;
             }
             Line::Same(number, words) => {
-                shown.push_str(&numbered(number, digits, ' ', vec![(Style::Plain, words)], look));
+                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], look, purpose));
                 written += 1;
                 continue;
             }
@@ -76,8 +104,7 @@ pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
             Line::Hunk => vec![(Style::Dim, format!("  {}", look.mark("⋮", ":")))],
             Line::Other(words) => vec![(Style::Dim, format!("  {words}"))],
         };
-        shown.push_str(&text::painted(&pieces, look.width, look));
-        shown.push('\n');
+        shown.push_str(&written_line(&[], &pieces, look, purpose));
         written += 1;
     }
     if total > written {
@@ -167,23 +194,46 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-fn numbered(number: usize, digits: usize, sign: char, pieces: Pieces, look: &Look) -> String {
+fn numbered(
+    (number, digits): (usize, usize),
+    sign: char,
+    pieces: Pieces,
+    look: &Look,
+    purpose: Purpose,
+) -> String {
     let style = match sign {
         '+' => Style::Added,
         '-' => Style::Removed,
         _ => Style::Plain,
     };
     let gutter = [(Style::Dim, format!("  {number:>digits$} ")), (style, format!("{sign} "))];
-    let pieces: Vec<_> = gutter.into_iter().chain(pieces).collect();
-    let mut line = text::painted(&pieces, look.width, look);
-    line.truncate(line.trim_end().len());
-    line.push('\n');
-    line
+    written_line(&gutter, &pieces, look, purpose)
+}
+
+/// A line behind its gutter: cut, or going on behind an empty one.
+fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpose: Purpose) -> String {
+    if purpose == Purpose::Reading {
+        let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
+        let line = text::painted(&pieces, look.width, look);
+        return format!("{}\n", line.trim_end());
+    }
+    let indent = gutter.iter().map(|(_, text)| text::width(text)).sum::<usize>();
+    let mut shown = String::new();
+    for (at, row) in text::rows(pieces, look.width.saturating_sub(indent)).iter().enumerate() {
+        if at == 0 {
+            shown.extend(gutter.iter().map(|(style, text)| look.paint(*style, text)));
+        } else {
+            shown.push_str(&" ".repeat(indent));
+        }
+        shown.extend(row.iter().map(|(style, text)| look.paint(*style, text)));
+        shown.push('\n');
+    }
+    shown
 }
 
 /// Reads a diff. The counts in a hunk's header say how far it goes, so that a removed line that begins with `--` is none
 /// of a file's header.
-fn parse(diff: &str) -> Vec<Line> {
+fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0, 0);
     let (mut old_left, mut new_left) = (0_usize, 0_usize);
@@ -193,15 +243,15 @@ fn parse(diff: &str) -> Vec<Line> {
         let (sign, words) = line.split_at_checked(1).unwrap_or((" ", ""));
         match sign {
             "-" if inside && old_left > 0 => {
-                lines.push(Line::Removed(old, text::line(words)));
+                lines.push(Line::Removed(old, purpose.show(words)));
                 (old, old_left) = (old + 1, old_left - 1);
             }
             "+" if inside && new_left > 0 => {
-                lines.push(Line::Added(new, text::line(words)));
+                lines.push(Line::Added(new, purpose.show(words)));
                 (new, new_left) = (new + 1, new_left - 1);
             }
             " " if inside => {
-                lines.push(Line::Same(new, text::line(words)));
+                lines.push(Line::Same(new, purpose.show(words)));
                 (old, old_left) = (old + 1, old_left.saturating_sub(1));
                 (new, new_left) = (new + 1, new_left.saturating_sub(1));
             }
@@ -217,7 +267,7 @@ fn parse(diff: &str) -> Vec<Line> {
                     }
                     ((old, old_left), (new, new_left)) = (from, to);
                 } else {
-                    lines.push(Line::Other(text::line(line)));
+                    lines.push(Line::Other(purpose.show(line)));
                 }
             }
         }
@@ -248,7 +298,7 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
 
 /// Lines that come and lines that go.
 pub(crate) fn counts(diff: &str) -> (usize, usize) {
-    parse(diff).iter().fold((0, 0), |(added, removed), line| match line {
+    parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
         Line::Added(..) => (added + 1, removed),
         Line::Removed(..) => (added, removed + 1),
         _ => (added, removed),

@@ -36,6 +36,14 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// How long something takes already, in whole seconds: for what is drawn again and again.
+pub(crate) fn elapsed(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..MINUTE => format!("{seconds}s"),
+        _ => self::duration(duration),
+    }
+}
+
 /// Tokens and other counts: `812`, `12.3k`, `4.0M`.
 pub(crate) fn count(number: u64) -> String {
     scaled(number, 1_000, &["", "k", "M", "G"])
@@ -70,8 +78,8 @@ pub(crate) fn money(cost: Cost) -> String {
     let nanos = cost.as_nano_usd();
     match nanos {
         0 => "$0".to_owned(),
-        ..SMALLEST => "<$0.0001".to_owned(),
-        ..DOLLAR => format!("$0.{:04}", nanos / SMALLEST),
+        1..SMALLEST => "<$0.0001".to_owned(),
+        SMALLEST..DOLLAR => format!("$0.{:04}", nanos / SMALLEST),
         _ => format!("${}.{:02}", nanos / DOLLAR, nanos % DOLLAR / (DOLLAR / 100)),
     }
 }

@@ -16,6 +16,8 @@ fn times_are_told_as_people_tell_them() {
 
 #[test]
 fn durations_get_coarser_as_they_grow() {
+    assert_eq!(elapsed(Duration::from_millis(1_999)), "1s");
+    assert_eq!(elapsed(Duration::from_secs(200)), "3m 20s");
     assert_eq!(duration(Duration::from_millis(40)), "40ms");
     assert_eq!(duration(Duration::from_millis(449)), "0.4s");
     assert_eq!(duration(Duration::from_millis(59_999)), "59.9s");

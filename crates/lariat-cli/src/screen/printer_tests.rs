@@ -1,9 +1,13 @@
 use lariat_core::event::{Event, RunOutcome};
-use lariat_testkit::Seeded;
+use lariat_core::permission::AllowAll;
+use lariat_core::tool::ToolEffects;
+use lariat_runtime::Agent;
+use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, Seeded, VirtualClock};
 use serde_json::json;
 
 use super::*;
 use crate::screen::samples::*;
+use crate::screen::summary::Summary;
 
 /// What a printer writes for events, at the time of each.
 fn print(look: Look, verbosity: Verbosity, events: &[Event]) -> String {
@@ -246,4 +250,44 @@ fn no_event_gets_a_control_character_through() {
             assert_harmless(&shown, &format!("seed {seed}"));
         }
     }
+}
+
+#[tokio::test]
+async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
+    let clock = VirtualClock::new().shared();
+    let replies = [
+        Reply::text("Let me *look*.").then_call("c1", "write", json!({"path": "a"})).split(3),
+        Reply::text("# Done\n\nIt works."),
+    ];
+    let tool = LedgerTool::new("write", Ledger::new(), clock.clone())
+        .with_effects(ToolEffects::WRITES)
+        .acting(|_| Act::text("written"));
+    let agent = Agent::builder()
+        .model(ScriptedModel::new(replies).with_clock(clock.clone()))
+        .clock(clock)
+        .permission_policy(AllowAll)
+        .tool(tool)
+        .build()
+        .unwrap();
+    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut stream = agent.prompt("go").unwrap();
+    let mut shown = String::new();
+    while let Some(event) = stream.next().await {
+        shown.push_str(&printer.event(&event, event.timestamp));
+    }
+    shown.push_str(&printer.finish());
+    let output = stream.finish().await.unwrap();
+    shown.push_str(&Summary::of(&output, Some("s1")).lines(&Look::plain(60)));
+    insta::assert_snapshot!(screen(&shown, 30, 60), @r#"
+    Let me look.
+
+    ✓ write  {"path":"a"}  0ms
+
+    # Done
+
+    It works.
+
+    2 turns · 20 in, 10 out · 0ms
+    go on: lariat run --resume s1
+    "#);
 }

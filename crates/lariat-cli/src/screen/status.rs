@@ -185,7 +185,7 @@ impl Status {
 
     /// What is waited for, neutralised.
     fn what(&self, now: Timestamp) -> String {
-        let since = |then: Timestamp| human::duration(now.since(then));
+        let since = |then: Timestamp| human::elapsed(now.since(then));
         if !self.questions.is_empty() {
             return "waiting for your answer".to_owned();
         }

@@ -56,21 +56,21 @@ fn the_line_says_what_is_waited_for() {
         lines.push(status.line(at(3_400), &look));
     }
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    ⠹ waiting for the model 1.2s · turn 1
-    ⠼ thinking 2.1s · turn 1
-    ⠼ writing 1.9s · turn 1
-    ⠼ writing 1.9s · turn 1
-    ⠼ preparing a call 1.4s · turn 1
-    ⠼ waiting for the model 1.4s · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠹ waiting for the model 1s · turn 1
+    ⠼ thinking 2s · turn 1
+    ⠼ writing 1s · turn 1
+    ⠼ writing 1s · turn 1
+    ⠼ preparing a call 1s · turn 1
+    ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for your answer · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ waiting for the model 1.4s · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ bash 1.3s cargo test · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ bash (+1) 1.3s cargo test · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ read_file 1.3s a · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ read_file 1.3s page 3⟨U+001B⟩[2J · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ waiting for the model 1.0s · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ bash 1s cargo test · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ bash (+1) 1s cargo test · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ read_file 1s a · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ read_file 1s page 3⟨U+001B⟩[2J · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ trying again in 4 s · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ making room 0.8s · turn 1 · 5.0k tokens · context 80 % · $0.0123
+    ⠼ making room 0s · turn 1 · 5.0k tokens · context 80 % · $0.0123
     "#);
 }
 

@@ -29,10 +29,11 @@ pub(crate) struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// The lines, with line ends. Wrapped between figures where the terminal is narrow.
+    /// The lines, with line ends, after an empty one on a terminal. Wrapped between figures where that is narrow.
     pub(crate) fn lines(&self, look: &Look) -> String {
         let dot = look.mark(" · ", " - ");
-        let mut shown = self.ending(look);
+        let mut shown = if look.is_terminal { "\n".to_owned() } else { String::new() };
+        shown.push_str(&self.ending(look));
         let mut line = String::new();
         for figure in self.figures() {
             let room = look.width.saturating_sub(text::width(dot));

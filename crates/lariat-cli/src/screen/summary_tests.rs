@@ -55,5 +55,5 @@ fn a_run_that_did_not_end_well_says_so_first() {
     "#);
     let limit = RunOutcome::LimitReached { limit: LimitKind::Cost, scope: Default::default() };
     let summary = Summary { outcome: &limit, ..summary };
-    assert!(summary.lines(&Look::plain(60)).starts_with("■ stopped: no money left\n"));
+    assert!(summary.lines(&Look::plain(60)).starts_with("\n■ stopped: no money left\n"));
 }

@@ -170,6 +170,33 @@ pub(crate) fn painted(pieces: &[(Style, String)], most: usize, look: &Look) -> S
     shown
 }
 
+/// Pieces cut hard into rows that fit, without losing a letter. At least one row.
+pub(crate) fn rows(pieces: &[(Style, String)], most: usize) -> Vec<Vec<(Style, String)>> {
+    let most = most.max(1);
+    let mut rows = vec![Vec::new()];
+    let mut room = most;
+    for (style, text) in pieces {
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (mut start, mut after) = split(rest, room);
+            if start.is_empty() && room == most {
+                // A letter wider than the row has to go somewhere.
+                (start, after) = rest.split_at(rest.chars().next().map_or(rest.len(), char::len_utf8));
+            }
+            if let Some(row) = rows.last_mut().filter(|_| !start.is_empty()) {
+                row.push((*style, start.to_owned()));
+            }
+            room = room.saturating_sub(width(start));
+            rest = after;
+            if !rest.is_empty() {
+                rows.push(Vec::new());
+                room = most;
+            }
+        }
+    }
+    rows
+}
+
 #[cfg(test)]
 #[path = "text_tests.rs"]
 mod tests;

@@ -39,3 +39,16 @@ fn the_first_line_that_says_something_is_found() {
     assert_eq!(first_line(""), "");
     assert_eq!(lines("a\r\nb").collect::<Vec<_>>(), ["a", "b"]);
 }
+
+#[test]
+fn rows_lose_nothing() {
+    let pieces = [(Style::Plain, "ab cd".to_owned()), (Style::Strong, "漢字e".to_owned())];
+    for most in 1..12 {
+        let rows = rows(&pieces, most);
+        let joined: String = rows.iter().flatten().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(joined, "ab cd漢字e");
+        let widest = rows.iter().map(|row| row.iter().map(|(_, text)| width(text)).sum::<usize>()).max();
+        assert!(widest <= Some(most.max(2)), "{most}: {rows:?}");
+    }
+    assert_eq!(rows(&[], 5).len(), 1);
+}

@@ -326,6 +326,19 @@ fn nothing_of_a_text_is_lost() {
 }
 
 #[test]
+fn a_line_that_is_too_long_is_cut_in_the_same_place() {
+    let source = format!("{}\nnext", "é".repeat(LINE / 2 + 5_000));
+    for look in [Look::plain(80), Look::piped()] {
+        let mut markdown = Markdown::new(look);
+        let mut shown: String =
+            source.split_inclusive(|_| true).map(|letter| markdown.push(letter)).collect();
+        shown.push_str(&markdown.finish());
+        assert!(shown == Markdown::whole(&source, look));
+    }
+    assert!(Markdown::whole(&source, Look::piped()) == source);
+}
+
+#[test]
 fn deep_nesting_and_long_lines_are_bounded() {
     for source in [
         "> ".repeat(20_000),

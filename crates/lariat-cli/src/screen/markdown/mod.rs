@@ -50,13 +50,15 @@ impl Markdown {
     pub(crate) fn push(&mut self, delta: &str) -> String {
         self.pending.push_str(delta);
         let mut shown = String::new();
-        let pending = std::mem::take(&mut self.pending);
+        let mut pending = std::mem::take(&mut self.pending);
         let mut rest = pending.as_str();
         while let Some((line, end, after)) = next_line(rest) {
             shown.push_str(&self.line(line, end));
             rest = after;
         }
-        self.pending = rest.to_owned();
+        let taken = pending.len() - rest.len();
+        pending.drain(..taken);
+        self.pending = pending;
         shown
     }
 
