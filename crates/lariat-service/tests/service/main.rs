@@ -1,7 +1,10 @@
 //! Sessions of a directory, over a real connection, in a real store.
 #![cfg(feature = "service")]
-#![expect(missing_docs, reason = "tests")]
-#![expect(clippy::disallowed_methods, reason = "tests make the files they are about")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests make the files they are about, and fail when they cannot"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
