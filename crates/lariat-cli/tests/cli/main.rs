@@ -5,9 +5,9 @@
     reason = "a test that cannot make its files or start the program has failed; it is outside of every workspace"
 )]
 
+mod asking;
 mod errors;
 mod help;
 mod kit;
 mod managing;
 mod sessions;
-mod terminal;
