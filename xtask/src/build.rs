@@ -9,10 +9,11 @@ use anyhow::{Context, Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-/// Every proof.
-const FEATURES: &str = "lariat-testkit/proofs";
+/// Every proof, and the exporter of telemetry with its tests.
+const FEATURES: &str = "lariat-testkit/proofs,lariat/otlp";
 /// What is only looked at, not run: also the benches, and the vendors' own credential chains, which nothing else enables.
-const CHECKED: &str = "lariat-testkit/proofs,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
+const CHECKED: &str =
+    "lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
 /// Mistakes made on purpose, in our own crates.
 const PLANTED: &str = "lariat-testkit/planted";
 
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_built_is_what_is_tested() {
-        let features = "--locked --features lariat-testkit/proofs";
+        let features = "--locked --features lariat-testkit/proofs,lariat/otlp";
         assert_eq!(all().to_string(), format!("cargo build --workspace --all-targets {features}"));
         assert_eq!(tests("test --doc").to_string(), format!("cargo test --doc --workspace {features}"));
         let planted = planted().to_string();
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn clippy_sees_every_feature_with_and_without_the_mistakes() {
         let line = "cargo clippy --workspace --all-targets --locked \
-                    --features lariat-testkit/proofs,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
+                    --features lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
         assert_eq!(clippy().to_string(), format!("{line} -- -D warnings"));
         assert_eq!(clippy_planted().to_string(), format!("{line},lariat-testkit/planted -- -D warnings"));
     }

@@ -5,8 +5,11 @@
 //! reads the environment.
 
 mod args;
+mod around;
 mod commands;
 mod exit;
+mod files;
+mod keys;
 mod problem;
 #[cfg_attr(not(test), expect(dead_code, reason = "tables are for the commands about sessions"))]
 mod screen;

@@ -1,9 +1,10 @@
 //! What this process is told by its surroundings: variables, folders, the terminal. The only place that reads them.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lariat_host::process::Environment;
 use lariat_service::config::Config;
@@ -12,6 +13,7 @@ use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
+use crate::keys::KeyFile;
 use crate::problem::Problem;
 use crate::screen::look::{Facts, Look};
 
@@ -102,7 +104,7 @@ impl World {
 
     /// Where keys come from.
     pub(crate) fn keys(&self) -> WorldKeys {
-        WorldKeys(self.clone())
+        WorldKeys { world: self.clone(), stored: OnceLock::new() }
     }
 
     /// The arguments, as far as they are text.
@@ -154,14 +156,27 @@ fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
 }
 
 /// Keys from variables, and those that were stored.
-pub(crate) struct WorldKeys(World);
+pub(crate) struct WorldKeys {
+    world: World,
+    /// What the file has, once it was asked.
+    stored: OnceLock<BTreeMap<String, String>>,
+}
 
 impl Keys for WorldKeys {
     fn variable(&self, name: &str) -> Option<String> {
-        self.0.variable(name).map(str::to_owned)
+        self.world.variable(name).map(str::to_owned)
     }
 
-    fn stored(&self, _provider: &str) -> Option<String> {
-        None
+    fn stored(&self, provider: &str) -> Option<String> {
+        let stored = self.stored.get_or_init(|| {
+            let keys = KeyFile::new(self.world.folders.keys()).load();
+            // Going on without them ends in a problem that names the missing key; here is why it is missing.
+            keys.unwrap_or_else(|problem| {
+                let _ =
+                    writeln!(std::io::stderr(), "{}", problem.to_string().replacen("error:", "warning:", 1));
+                BTreeMap::new()
+            })
+        });
+        stored.get(provider).cloned()
     }
 }

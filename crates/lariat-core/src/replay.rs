@@ -167,7 +167,7 @@ impl Player<'_> {
         let begun =
             Run::new(Arc::clone(self.config), start.clone(), number.unwrap_or_default(), transcript, prompts);
         let mut run = begun.map_err(|error| self.diverged(format!("the loop does not start: {error}")))?;
-        run.remember(fold.memory().clone());
+        run.remember(Arc::new(fold.memory().clone()));
         for (queue, message) in fold.queued() {
             run.carry_over(queue, Arc::clone(message));
         }

@@ -18,13 +18,14 @@ use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_runtime::prompt::{self, LearningsSection};
 use lariat_runtime::typed::Form;
-use lariat_runtime::{Agent, AgentBuilder, Gate};
+use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, Workbench, default_tools};
 use serde_json::Value;
 
 use crate::config::Config;
 use crate::local::{
-    ConfiguredKind, GitNotes, HookPrograms, Instructions, MapSection, MemoryFiles, skills, skills_section,
+    ConfiguredKind, GitNotes, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
+    skills_section,
 };
 use crate::models::{Keys, Models};
 use crate::place::Place;
@@ -97,6 +98,9 @@ impl Session {
         }
         if let Some(tokens) = config.count("max_tokens").and_then(|tokens| u32::try_from(tokens).ok()) {
             builder = builder.max_tokens(tokens);
+        }
+        if let Some(day) = daily(&parts)? {
+            builder = builder.daily_budget(day);
         }
         let agent = traces.observing(builder).build()?;
         if parts.is_new {
@@ -179,13 +183,10 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
-    let session = parts.session_id.clone();
+    let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
         // Another session works here: this one keeps its own.
-        Err(UndoError::Busy(_)) => {
-            let own = folder.with_extension(session.as_str().replace('/', "-"));
-            Undo::open(&workspace, own, UndoLimits::default())
-        }
+        Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
         opened => opened,
     })
 }
@@ -252,6 +253,20 @@ fn money(config: &Config, path: &str) -> BudgetLimits {
     let mut limits = BudgetLimits::none();
     limits.cost = config.money(path);
     limits
+}
+
+/// The cap on a day, over all sessions and processes.
+fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
+    let limits = money(&parts.place.config, "budget.day");
+    if limits.cost.is_none() {
+        return Ok(None);
+    }
+    let folder = parts.folders.spending();
+    let log = SpendingFiles::open(&folder).map_err(|error| ServiceError::Folder {
+        path: folder.display().to_string(),
+        reason: error.to_string(),
+    })?;
+    Ok(Some(DailyBudget::new(limits, Arc::new(log))))
 }
 
 fn context(config: &Config, model: &ModelConfig) -> Option<ContextConfig> {

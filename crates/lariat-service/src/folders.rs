@@ -43,7 +43,7 @@ impl Folders {
 
     /// What each day cost.
     pub fn spending(&self) -> PathBuf {
-        self.state.join("spending.log")
+        self.state.join("spending")
     }
 
     /// Which sandbox works on this machine.
@@ -63,6 +63,13 @@ impl Folders {
             path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
         let tail: String = name.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
         self.state.join("undo").join(format!("{tail}-{:016x}", fnv(path.as_bytes())))
+    }
+
+    /// The same, of one session that came while another worked in the workspace.
+    pub fn undo_of(&self, workspace: &Path, session: &str) -> PathBuf {
+        let mut folder = self.undo(workspace).into_os_string();
+        folder.push(format!(".{}", session.replace('/', "-")));
+        folder.into()
     }
 }
 

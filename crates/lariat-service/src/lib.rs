@@ -18,6 +18,8 @@ mod learned;
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub mod local;
 #[cfg(feature = "service")]
+mod manage;
+#[cfg(feature = "service")]
 pub mod models;
 #[cfg(feature = "otlp")]
 pub mod otlp;

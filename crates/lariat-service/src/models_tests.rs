@@ -90,8 +90,13 @@ fn what_is_missing_is_named() {
     let config = config(json!({ "providers": { "mine": { "base_url": "http://x", "models": ["large"] } } }));
     let models = Models::new(&config, &NOTHING);
     let Err(ServiceError::NoKey { provider, variables }) = models.find("claude-sonnet-4-5") else { panic!() };
-    assert_eq!((provider.as_str(), variables.as_slice()), ("anthropic", &["ANTHROPIC_API_KEY".to_owned()][..]));
-    let Err(ServiceError::UnknownModel { suggestions, .. }) = models.find("claude-sonet-4-5") else { panic!() };
+    assert_eq!(
+        (provider.as_str(), variables.as_slice()),
+        ("anthropic", &["ANTHROPIC_API_KEY".to_owned()][..])
+    );
+    let Err(ServiceError::UnknownModel { suggestions, .. }) = models.find("claude-sonet-4-5") else {
+        panic!()
+    };
     assert!(suggestions.iter().any(|name| name.contains("claude-sonnet-4-5")), "{suggestions:?}");
     let Err(ServiceError::UnknownModel { suggestions, .. }) = models.find("mina/large") else { panic!() };
     assert_eq!(suggestions.first().map(String::as_str), Some("mine/large"));

@@ -84,7 +84,6 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
     std::fs::rename(&new, file)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a folder of ours")]
 pub(crate) fn make(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)

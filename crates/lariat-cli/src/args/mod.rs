@@ -10,8 +10,8 @@ pub(crate) mod task;
 use clap::{Parser, Subcommand};
 
 use manage::{
-    AuthArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ModelsArgs, PermissionsArgs,
-    TrustArgs, UndoArgs,
+    AuthArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs, ModelsArgs,
+    PermissionsArgs, TrustArgs, UndoArgs,
 };
 use run::RunArgs;
 use sessions::{ReplayArgs, SessionsArgs};
@@ -56,5 +56,5 @@ pub(crate) enum Command {
     /// Completions for a shell.
     Completions(CompletionsArgs),
     /// The manual, as pages for `man`.
-    Man,
+    Man(ManArgs),
 }

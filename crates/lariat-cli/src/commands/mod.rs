@@ -1,6 +1,22 @@
 //! One module per command: arguments in, work done by the service, an [`Exit`] out.
+//!
+//! `print` and `ask` are how commands besides `run` speak to a person; `template` is what files of settings begin with.
 
+mod ask;
+mod auth;
+mod config;
+mod context;
+mod doctor;
+mod init;
+mod models;
+mod permissions;
+mod print;
 mod run;
+mod sessions;
+mod shell;
+mod template;
+mod trust;
+mod undo;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -8,6 +24,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
+use crate::around;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::wire::compat;
@@ -20,30 +37,63 @@ pub(crate) type Ended = Result<Exit, Problem>;
 pub(crate) fn start() -> ExitCode {
     let world = World::look();
     if let Some(asked) = compat::parse(&world.words()) {
-        return over(match asked {
-            compat::Asked::Version => {
-                let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
-                Ok(Exit::Done)
-            }
-            compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
-        });
+        return over(
+            &world,
+            match asked {
+                compat::Asked::Version => {
+                    let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
+                    Ok(Exit::Done)
+                }
+                compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
+            },
+        );
     }
     let args = Args::parse();
-    over(match args.command {
-        Command::Run(args) => waiting(run::run(&world, *args)),
-        _ => Err(Problem::new(Exit::Failed, "this command does not exist yet")),
-    })
+    over(
+        &world,
+        match args.command {
+            Command::Run(args) => waiting(run::run(&world, *args)),
+            Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
+            Command::Replay(args) => waiting(sessions::replay(&world, args)),
+            Command::Permissions(args) => permissions::permissions(&world, args),
+            Command::Trust(args) => trust::trust(&world, &args),
+            Command::Models(args) => models::models(&world, args),
+            Command::Auth(args) => auth::auth(&world, args),
+            Command::Config(args) => config::config(&world, args),
+            Command::Context(args) => waiting(context::context(&world, args)),
+            Command::Undo(args) => undo::undo(&world, &args),
+            Command::Doctor(args) => waiting(doctor::doctor(&world, &args)),
+            Command::Init(args) => init::init(&world, &args),
+            Command::Completions(args) => shell::completions(&args),
+            Command::Man(args) => shell::man(&args),
+        },
+    )
 }
 
 /// Tells a problem, and ends.
-fn over(ended: Ended) -> ExitCode {
+fn over(world: &World, ended: Ended) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(problem) => {
+            let problem = advised(world, problem);
             let _ = writeln!(std::io::stderr(), "{problem}");
             problem.exit.into()
         }
     }
+}
+
+/// With what there is to use, where no model is set up.
+fn advised(world: &World, mut problem: Problem) -> Problem {
+    if !problem.lacks_model {
+        return problem;
+    }
+    let config = world.place(&world.visit(None)).map(|place| place.config).unwrap_or_default();
+    let advice = waiting(async {
+        problem.next = Some(around::first_steps(&config).await);
+        Ok(problem.exit)
+    });
+    drop(advice);
+    problem
 }
 
 /// Runs a command that waits for things. One thread is enough: everything heavy is the tools' and the stores' own.

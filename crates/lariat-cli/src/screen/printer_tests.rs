@@ -277,7 +277,15 @@ async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
     }
     shown.push_str(&printer.finish());
     let output = stream.finish().await.unwrap();
-    shown.push_str(&Summary::of(&output, Some("s1")).lines(&Look::plain(60)));
+    let summary = Summary {
+        outcome: &output.outcome,
+        turns: output.turns,
+        usage: output.usage,
+        duration: output.duration,
+        files: &output.files_changed,
+        session: Some("s1"),
+    };
+    shown.push_str(&summary.lines(&Look::plain(60)));
     insta::assert_snapshot!(screen(&shown, 30, 60), @r#"
     Let me look.
 

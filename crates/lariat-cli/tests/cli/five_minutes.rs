@@ -48,7 +48,9 @@ fn steps(document: &str) -> Vec<Step> {
 fn fits(expected: &[String], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),
-        Some((line, rest)) if line == "…" => (0..=printed.len()).any(|skipped| fits(rest, &printed[skipped..])),
+        Some((line, rest)) if line == "…" => {
+            (0..=printed.len()).any(|skipped| fits(rest, &printed[skipped..]))
+        }
         Some((line, rest)) => {
             printed.split_first().is_some_and(|(first, others)| line_fits(line, first) && fits(rest, others))
         }
@@ -68,7 +70,11 @@ fn turns() -> Vec<Turn> {
     vec![
         call("call-1", "read_file", json!({ "path": "test.sh" })),
         call("call-2", "read_file", json!({ "path": "greet.sh" })),
-        call("call-3", "edit_file", json!({ "path": "greet.sh", "old_string": "Hello, $1!", "new_string": "Good day, $1!" })),
+        call(
+            "call-3",
+            "edit_file",
+            json!({ "path": "greet.sh", "old_string": "Hello, $1!", "new_string": "Good day, $1!" }),
+        ),
         call("call-4", "bash", json!({ "command": "bash test.sh" })),
         text("The test wanted another greeting. I changed greet.sh, and test.sh passes."),
         text("Only greet.sh: it says \"Good day\" now."),

@@ -1,4 +1,4 @@
-//! The real program, from outside: its own home, a clean environment, a scripted model behind a real socket.
+//! The real program, as a person or a script meets it: an empty home, a clean environment, a scripted model behind a real socket.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,8 +9,15 @@
     reason = "tests look at the world from outside"
 )]
 
+mod errors;
+mod five_minutes;
 mod ground;
+mod help;
+mod kit;
+mod managing;
 mod repair;
 mod run;
+mod sessions;
 mod terminal;
+mod untrusted;
 mod wire;

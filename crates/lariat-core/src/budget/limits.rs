@@ -174,6 +174,17 @@ impl Spent {
         Self { tokens, cost, turns: 0, duration: Duration::ZERO, tool_calls: 1 }
     }
 
+    /// What is left when something is taken off; never less than nothing.
+    pub fn less(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_sub(other.tokens),
+            cost: Cost::from_nano_usd(self.cost.as_nano_usd().saturating_sub(other.cost.as_nano_usd())),
+            turns: self.turns.saturating_sub(other.turns),
+            duration: self.duration.saturating_sub(other.duration),
+            tool_calls: self.tool_calls.saturating_sub(other.tool_calls),
+        }
+    }
+
     /// The amount of a kind, in its unit: tokens, billionths of a dollar, calls, milliseconds.
     pub fn amount(&self, kind: LimitKind) -> u64 {
         match kind {

@@ -34,7 +34,7 @@ pub struct NotesQuery {
     /// What was told and is still in it.
     pub told: Told,
     /// What the session remembers besides it.
-    pub memory: Box<SessionMemory>,
+    pub memory: Arc<SessionMemory>,
     /// The turn.
     pub turn_index: u32,
     /// The time.
@@ -44,12 +44,12 @@ pub struct NotesQuery {
 impl NotesQuery {
     /// A query.
     pub fn new(window: Window, told: Told, turn_index: u32, now: Timestamp) -> Self {
-        Self { window, told, memory: Box::default(), turn_index, now }
+        Self { window, told, memory: Arc::default(), turn_index, now }
     }
 
     /// The same, with what the session remembers.
     #[must_use]
-    pub fn with_memory(mut self, memory: Box<SessionMemory>) -> Self {
+    pub fn with_memory(mut self, memory: Arc<SessionMemory>) -> Self {
         self.memory = memory;
         self
     }

@@ -25,6 +25,8 @@ pub struct CompactionPlan<'a> {
     /// Estimated tokens each message takes after what is planned so far.
     sizes: Vec<u64>,
     verbatim: Verbatim,
+    /// Estimated tokens before.
+    before: u64,
     goal: u64,
     cleared: Vec<usize>,
     /// What the summary stands for, as ranges of messages, and what it will take.
@@ -49,7 +51,8 @@ impl<'a> CompactionPlan<'a> {
         // Less than a fifth is refused.
         let goal = if goal < before { goal.min(before * 4 / 5) } else { goal };
         let verbatim = query.verbatim();
-        Self { query, messages, sizes, verbatim, goal, cleared: Vec::new(), gone: Vec::new(), summary: 0 }
+        let (cleared, gone) = (Vec::new(), Vec::new());
+        Self { query, messages, sizes, verbatim, before, goal, cleared, gone, summary: 0 }
     }
 
     /// Estimated tokens after what is planned so far.
@@ -60,6 +63,11 @@ impl<'a> CompactionPlan<'a> {
     /// Whether what is planned so far makes room enough.
     pub fn is_enough(&self) -> bool {
         self.tokens() <= self.goal
+    }
+
+    /// Tokens that the words of a summary may take at most: with more, too little would be saved.
+    pub fn room_for_words(&self) -> u64 {
+        (self.before * 4 / 5).saturating_sub(self.tokens())
     }
 
     /// The first tier: long outputs of tools are cleared, the oldest first, as many as needed.

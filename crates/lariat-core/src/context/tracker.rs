@@ -116,6 +116,8 @@ impl ContextTracker {
         for message in window.iter() {
             self.add(message);
         }
+        // Who answered before does not say who is asked now.
+        self.ask(None);
         let Some(base) = &self.state.base else { return };
         let estimate = self.scaled(self.fixed.tokens() + self.state.sent);
         if base.tokens > estimate.saturating_mul(STALE_PERCENT) / 100 + STALE_TOKENS {
@@ -135,9 +137,13 @@ impl ContextTracker {
         &self.state
     }
 
-    /// A message was added; a reply brings its report along.
+    /// A message was added; a reply brings its report along, and whoever gave it is asked next.
     pub fn add(&mut self, message: &AgentMessage) {
         let tokens = count_message(&*self.counter, self.images, message);
+        if let Some(reply) = message.as_assistant() {
+            let model = requested(reply);
+            self.ask((*model != *self.configured).then_some(model));
+        }
         match message.as_assistant() {
             Some(reply) if self.is_credible(reply.usage.context()) => self.report(reply, tokens),
             _ => self.state.fresh += tokens,
@@ -151,7 +157,7 @@ impl ContextTracker {
 
     fn report(&mut self, reply: &AssistantMessage, reply_tokens: u64) {
         let (usage, context) = (&reply.usage, reply.usage.context());
-        let model = reply.requested_model.as_ref().unwrap_or(&reply.model);
+        let model = requested(reply);
         self.learn(model, context);
 
         let (back, gone) = thinking_tokens(&*self.counter, &reply.content);
@@ -165,7 +171,7 @@ impl ContextTracker {
         let state = &mut self.state;
         state.sent += std::mem::take(&mut state.fresh) + reply_tokens;
         state.overhead = None;
-        state.base = Some(Base { model: model.clone(), tokens: context + kept, doubtful });
+        state.base = Some(Base { model: model.to_owned(), tokens: context + kept, doubtful });
     }
 
     fn learn(&mut self, model: &str, context: u64) {
@@ -199,7 +205,9 @@ impl ContextTracker {
 
     /// Another model is asked from here on; `None` for the configured one.
     pub fn ask(&mut self, model: Option<&str>) {
-        self.state.asked = model.map(str::to_owned);
+        if self.state.asked.as_deref() != model {
+            self.state.asked = model.map(str::to_owned);
+        }
     }
 
     fn asked(&self) -> &str {
@@ -263,6 +271,11 @@ impl ContextTracker {
             None => self.overhead() + self.scaled(sent + fresh),
         }
     }
+}
+
+/// The model that a reply was asked of; services answer under other names.
+fn requested(reply: &AssistantMessage) -> &str {
+    reply.requested_model.as_ref().unwrap_or(&reply.model)
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub enum Effect {
         /// What was told and is still in it.
         told: Told,
         /// What the session remembers besides it.
-        memory: Box<SessionMemory>,
+        memory: Arc<SessionMemory>,
         /// The turn.
         turn_index: u32,
     },

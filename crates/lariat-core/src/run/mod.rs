@@ -64,7 +64,7 @@ pub struct Run {
     loop_index: u64,
     state: LoopState,
     /// What the session remembers, this loop's events included.
-    memory: SessionMemory,
+    memory: Arc<SessionMemory>,
     activity: Activity,
     flights: Vec<Flight>,
     entry: Entry,
@@ -218,7 +218,7 @@ impl Run {
             start: Box::new(start),
             loop_index,
             state,
-            memory: SessionMemory::default(),
+            memory: Arc::default(),
             activity: Activity::None,
             flights: Vec::new(),
             entry,
@@ -234,12 +234,12 @@ impl Run {
     }
 
     /// What the session remembered before this loop comes along.
-    pub fn remember(&mut self, memory: SessionMemory) {
+    pub fn remember(&mut self, memory: Arc<SessionMemory>) {
         self.memory = memory;
     }
 
     /// What the session remembers besides its conversation.
-    pub const fn memory(&self) -> &SessionMemory {
+    pub const fn memory(&self) -> &Arc<SessionMemory> {
         &self.memory
     }
 
@@ -380,7 +380,7 @@ impl Run {
         let record = self.envelope(event);
         if record.is_durable() {
             self.state.apply(&record);
-            self.memory.apply(&record);
+            Arc::make_mut(&mut self.memory).apply(&record);
         }
         self.out.push_back(Effect::Record(Box::new(record)));
     }
@@ -427,5 +427,5 @@ pub struct RunParts {
     /// Follow-ups that were not injected.
     pub follow_up: VecDeque<SharedMessage>,
     /// What the session remembers.
-    pub memory: SessionMemory,
+    pub memory: Arc<SessionMemory>,
 }

@@ -20,7 +20,7 @@ impl Run {
         self.activity = Activity::Consulting { op };
         let turn_index = self.state.turn.as_ref().map_or(0, |turn| turn.index);
         let (window, told) = (self.state.transcript.window(), self.state.told.clone());
-        let memory = Box::new(self.memory.clone());
+        let memory = Arc::clone(&self.memory);
         self.out.push_back(Effect::Consult { op, window, told, memory, turn_index });
     }
 

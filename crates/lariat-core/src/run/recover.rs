@@ -78,7 +78,7 @@ impl Run {
         let loop_index = loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or_default();
         let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
         run.now = run.state.last_seen().unwrap_or_default();
-        run.memory = fold.memory().clone();
+        run.memory = Arc::new(fold.memory().clone());
         run.recovered = true;
         run.entry.begun = true;
         Ok(Recovered { run, repairs })

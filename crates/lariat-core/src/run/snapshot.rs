@@ -87,7 +87,7 @@ impl Run {
         let mut queued = left(QueueKind::Steering, &state.steering);
         queued.extend(left(QueueKind::FollowUp, &state.follow_up));
         let start = NamedStart::new(&self.start);
-        let memory = self.memory.clone();
+        let memory = (*self.memory).clone();
         Some(SessionSnapshot::new(self.loop_index + 1, start, tip, conversation, queued, open, memory))
     }
 }

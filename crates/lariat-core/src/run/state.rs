@@ -270,9 +270,12 @@ impl LoopState {
                 self.warned = false;
                 self.count_overflow(*cause);
             }
-            AgentEvent::ModelFallback { to, .. } => self.ask(Some(to)),
-            // Going on begins with the configured model again.
-            AgentEvent::LoopRecovered { .. } => self.ask(None),
+            // Going on begins with the configured model again. One that stands in is known by its replies.
+            AgentEvent::LoopRecovered { .. } => {
+                if let Some(tracker) = &mut self.tracker {
+                    tracker.ask(None);
+                }
+            }
             AgentEvent::CompactionWarning { .. } => self.warned = true,
             AgentEvent::ContextFull(full) => self.full = Some(full.clone()),
             AgentEvent::CompactionRefused { cause, usage, .. } => {
@@ -287,12 +290,6 @@ impl LoopState {
     fn count(&mut self, message: &AgentMessage) {
         if let Some(tracker) = &mut self.tracker {
             tracker.add(message);
-        }
-    }
-
-    fn ask(&mut self, model: Option<&str>) {
-        if let Some(tracker) = &mut self.tracker {
-            tracker.ask(model);
         }
     }
 

@@ -103,7 +103,7 @@ pub struct AgentContext {
     loops: u64,
     last_loop_id: Option<LoopId>,
     /// What the session remembers besides its conversation.
-    pub(super) memory: SessionMemory,
+    pub(super) memory: Arc<SessionMemory>,
     /// The policy knows the answers among that.
     told: bool,
     /// The journal may hold more than this: it is read before the next loop.
@@ -141,7 +141,7 @@ impl AgentContext {
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
-            memory: SessionMemory::default(),
+            memory: Arc::default(),
             told: false,
             stale: true,
             greeting: Greeting::default(),
@@ -174,7 +174,7 @@ impl AgentContext {
         self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
-        self.memory = fold.memory().clone();
+        self.memory = Arc::new(fold.memory().clone());
         self.told = false;
         Ok(journaled)
     }
@@ -224,7 +224,8 @@ impl AgentContext {
         if !self.stale {
             return Ok(());
         }
-        let journaled = self.read().await?;
+        // In a box: every run would carry the room for it otherwise.
+        let journaled = Box::pin(self.read()).await?;
         journaled
             .fold
             .open_loops()
@@ -326,7 +327,7 @@ impl AgentContext {
         config: &AgentLoopConfig,
         prompts: Vec<AgentMessage>,
         kind: Option<ContinuationKind>,
-    ) -> Result<Run, BeginError> {
+    ) -> Result<Box<Run>, BeginError> {
         self.refresh().await?;
         self.tell_answers(&*config.ports.policy);
         if kind.as_ref().is_some_and(|kind| *kind != ContinuationKind::Default) {
@@ -348,12 +349,13 @@ impl AgentContext {
         start.config = Some(config.snapshot());
         let transcript = std::mem::take(&mut self.transcript);
         let mut run = Run::new(self.run_config(config), start, self.loops, transcript, prompts)?;
-        run.remember(self.memory.clone());
+        // The run has it as long as it goes; what the journal says counts if it does not come back.
+        run.remember(std::mem::take(&mut self.memory));
         for (queue, message) in self.queued.drain(..) {
             run.carry_over(queue, message);
         }
         self.loops += 1;
-        Ok(run)
+        Ok(Box::new(run))
     }
 
     pub(super) async fn record_imports(&mut self, config: &AgentLoopConfig) -> Result<(), StoreError> {
@@ -395,7 +397,7 @@ impl AgentContext {
             loop_id: None,
             event,
         };
-        self.memory.apply(&record);
+        Arc::make_mut(&mut self.memory).apply(&record);
         let (never, id) = (CancellationToken::new(), record.id);
         for event in self.journal.append(vec![record], &never).await? {
             self.journal.hub().publish(event);

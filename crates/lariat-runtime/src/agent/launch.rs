@@ -156,11 +156,11 @@ impl Agent {
         let started = |handle| link.connect(&handle);
         let (prompts, kind) = match task {
             Task::Recover => {
-                let recovered = loops::recover(context, config, cancel, started).await?;
+                // In a box, as what follows: every run would carry the room for it otherwise.
+                let recovered = Box::pin(loops::recover(context, config, cancel, started)).await?;
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
             Task::Plan(decision) => {
-                // In a box: every run would carry the room for it otherwise.
                 return Box::pin(plan::carry_out(decision, context, config, cancel, started)).await;
             }
             #[cfg(feature = "typed")]

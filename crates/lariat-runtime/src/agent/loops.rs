@@ -91,7 +91,8 @@ pub(super) async fn begin_and_drive(
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<AgentOutput, AgentError> {
     prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
-    let run = context.begin(config, prompts, kind).await?;
+    // In a box: every run would carry the room for it otherwise.
+    let run = Box::pin(context.begin(config, prompts, kind)).await?;
     drive(run, Changes::default(), context, config, cancel, started).await
 }
 
@@ -108,7 +109,7 @@ pub(super) async fn recover(
     Box::pin(context.know_prompt(config)).await;
     let recovered =
         Run::recover_from(context.run_config(config), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
-    let run = recovered.resume(config.ports.stamp());
+    let run = Box::new(recovered.resume(config.ports.stamp()));
     let mut changes = Changes::default();
     let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
     of_it.for_each(|event| changes.see(&event.event));
@@ -119,7 +120,7 @@ pub(super) async fn recover(
 }
 
 async fn drive(
-    run: Run,
+    run: Box<Run>,
     changes: Changes,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -140,7 +141,7 @@ async fn drive(
     let clock = &config.ports.clock;
     let began = clock.now();
     let driver = driver.opened(context.greet(&config.ports, &cancel).await, changes);
-    let mut driven = Box::pin(driver.drive()).await.inspect_err(|_| context.take_back(handle.close()))?;
+    let mut driven = driver.drive().await.inspect_err(|_| context.take_back(handle.close()))?;
     let has_form = config.ports.request.output_schema.is_some();
     let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_form);
     context.end(loop_id, driven);

@@ -1,10 +1,10 @@
 //! A budget for the day, whoever spends it.
 //!
-//! Owns which day it is and what was spent on it before: read from the log when a day begins, written to it after every
-//! call. A log that cannot be read refuses calls: what cannot be counted is not spent. One that cannot be written costs
-//! its record of that call; within the process it counts all the same.
+//! Owns which day it is and what others spent on it: read from the log before every call, written to it after every call.
+//! A log that cannot be read refuses calls: what cannot be counted is not spent. One that cannot be written costs its
+//! record of that call; within the process it counts all the same.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::BoxFuture;
 use lariat_core::budget::{BudgetLimits, BudgetScope, Day, DayStart, SpendingLog, Spent, Standing};
@@ -21,7 +21,16 @@ struct Daily {
     limits: BudgetLimits,
     days: DayStart,
     log: Arc<dyn SpendingLog>,
-    today: Mutex<Option<(Day, BudgetPool)>>,
+    today: Mutex<Option<Today>>,
+}
+
+struct Today {
+    day: Day,
+    pool: BudgetPool,
+    /// What was given to the log. Before it is written, so that it is never taken for somebody else's.
+    given: Spent,
+    /// What others spent, as far as it counts in the pool.
+    others: Spent,
 }
 
 impl DailyBudget {
@@ -39,25 +48,41 @@ impl DailyBudget {
         self.0.days
     }
 
+    fn today(&self) -> MutexGuard<'_, Option<Today>> {
+        self.0.today.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn known(&self, day: Day) -> Option<BudgetPool> {
-        let today = self.0.today.lock().unwrap_or_else(PoisonError::into_inner);
-        today.as_ref().filter(|(known, _)| *known == day).map(|(_, pool)| pool.clone())
+        self.today().as_ref().filter(|today| today.day == day).map(|today| today.pool.clone())
     }
 
     async fn pool(&self, day: Day) -> Result<BudgetPool, Standing> {
-        if let Some(pool) = self.known(day) {
-            return Ok(pool);
-        }
-        let spent = self.0.log.total(day).await.map_err(|_| self.unknown())?;
-        let mut today = self.0.today.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody else may have read it meanwhile, and spent since.
-        match today.as_ref().filter(|(known, _)| *known == day) {
-            Some((_, pool)) => Ok(pool.clone()),
+        let given = self.given(day);
+        let total = self.0.log.total(day).await.map_err(|_| self.unknown())?;
+        let mut today = self.today();
+        // Somebody else may have begun the day meanwhile.
+        let today = match today.as_mut().filter(|today| today.day == day) {
+            Some(today) => today,
             None => {
-                let pool = BudgetPool::with_spent(self.0.limits, spent);
-                *today = Some((day, pool.clone()));
-                Ok(pool)
+                let (pool, none) = (BudgetPool::new(self.0.limits), Spent::default());
+                today.insert(Today { day, pool, given: none, others: none })
             }
+        };
+        let news = total.less(given).less(today.others);
+        today.others += news;
+        today.pool.spend(news);
+        Ok(today.pool.clone())
+    }
+
+    fn given(&self, day: Day) -> Spent {
+        let today = self.today();
+        today.as_ref().filter(|today| today.day == day).map(|today| today.given).unwrap_or_default()
+    }
+
+    /// Notes what is given to the log, or comes back from it unwritten.
+    fn note(&self, day: Day, change: impl FnOnce(&mut Spent)) {
+        if let Some(today) = self.today().as_mut().filter(|today| today.day == day) {
+            change(&mut today.given);
         }
     }
 
@@ -83,9 +108,8 @@ impl DailyBudget {
 
     /// Gives more room, today.
     pub fn extend(&self, more: &BudgetLimits) {
-        let today = self.0.today.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, pool)) = today.as_ref() {
-            pool.extend(more);
+        if let Some(today) = self.today().as_ref() {
+            today.pool.extend(more);
         }
     }
 }
@@ -105,9 +129,12 @@ impl OfDay {
     /// What was used, and the writing of it.
     pub(super) fn settle(self, spent: Spent) -> BoxFuture<'static, ()> {
         self.reservation.settle(spent);
-        let (log, day) = (Arc::clone(&self.budget.0.log), self.day);
+        let (budget, day) = (self.budget, self.day);
         Box::pin(async move {
-            let _ = log.add(day, spent).await;
+            budget.note(day, |given| *given += spent);
+            if budget.0.log.add(day, spent).await.is_err() {
+                budget.note(day, |given| *given = given.less(spent));
+            }
         })
     }
 }
@@ -117,3 +144,7 @@ impl std::fmt::Debug for DailyBudget {
         f.debug_struct("DailyBudget").field("limits", &self.0.limits).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "daily_tests.rs"]
+mod tests;

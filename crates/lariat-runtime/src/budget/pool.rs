@@ -2,6 +2,8 @@
 //!
 //! One lock for the whole tree, so that a reservation passes every pool above it at once or none. A call that does not
 //! fit beside those in flight waits for them; when nothing is in flight and something is left, it goes in alone.
+//! What a child is capped with is set aside for it in the pools above, as far as it is there, until the child is gone:
+//! for everybody else it counts as used.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,14 +27,21 @@ use lariat_core::planted::{Planted, planted};
 /// assert_eq!(pool.spent().tool_calls, 1);
 /// ```
 #[derive(Clone)]
-pub struct BudgetPool {
+pub struct BudgetPool(Arc<Share>);
+
+/// A node, as long as somebody draws on it or on one below it.
+struct Share {
     tree: Arc<Mutex<Tree>>,
     node: usize,
+    /// Keeps those above, for what is set aside there.
+    _above: Option<BudgetPool>,
 }
 
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
+    /// Nodes that nobody draws on any more.
+    free: Vec<usize>,
     waiting: Vec<Waker>,
 }
 
@@ -41,8 +50,17 @@ struct Node {
     limits: BudgetLimits,
     spent: Spent,
     /// Reserved for calls in flight, in the units of [`LimitKind::ALL`].
-    held: [u64; 5],
+    held: Amounts,
+    /// Set aside for this pool in those above.
+    reserved: Amounts,
+    /// Claims of the pools below.
+    aside: Amounts,
+    /// What of the pools above is neither spent nor held and nobody else may have; counted in the parent's `aside`.
+    claim: Amounts,
 }
+
+/// In the units of [`LimitKind::ALL`].
+type Amounts = [u64; 5];
 
 /// What a pool says to a call.
 enum Answer {
@@ -67,34 +85,37 @@ impl BudgetPool {
 
     /// A pool of which something was spent before.
     pub(crate) fn with_spent(limits: BudgetLimits, spent: Spent) -> Self {
-        let root = Node { parent: None, limits, spent, held: [0; 5] };
-        let tree = Tree { nodes: vec![root], waiting: Vec::new() };
-        Self { tree: Arc::new(Mutex::new(tree)), node: 0 }
+        let tree = Tree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..Tree::default() };
+        Self(Arc::new(Share { tree: Arc::new(Mutex::new(tree)), node: 0, _above: None }))
     }
 
-    /// A part of this pool with caps of its own. What it spends is spent here, too.
+    /// A part of this pool with caps of its own. What it spends is spent here, too. As much of its caps as is left here
+    /// is set aside for it, until the last clone of it and of its own children is dropped.
     pub fn child(&self, limits: BudgetLimits) -> Self {
-        let mut tree = self.lock();
-        let node = tree.nodes.len();
-        tree.nodes.push(Node { parent: Some(self.node), limits, spent: Spent::default(), held: [0; 5] });
-        Self { tree: Arc::clone(&self.tree), node }
+        let node = self.lock().open(self.0.node, limits);
+        Self(Arc::new(Share { tree: Arc::clone(&self.0.tree), node, _above: Some(self.clone()) }))
     }
 
     /// What was spent, by this pool and those that draw on it.
     pub fn spent(&self) -> Spent {
-        self.lock().nodes.get(self.node).map(|node| node.spent).unwrap_or_default()
+        self.lock().nodes.get(self.0.node).map(|node| node.spent).unwrap_or_default()
     }
 
     /// Whether calls are in flight.
     pub fn is_idle(&self) -> bool {
-        self.lock().nodes.get(self.node).is_none_or(|node| node.held == [0; 5])
+        self.lock().nodes.get(self.0.node).is_none_or(|node| node.held == [0; 5])
+    }
+
+    /// What somebody else spent counts here.
+    pub(crate) fn spend(&self, spent: Spent) {
+        self.0.change(|node| node.spent += spent);
     }
 
     /// Where the caps stand, of this pool or one above it, whichever is nearer to its end.
     pub fn standings(&self) -> Vec<Standing> {
         let tree = self.lock();
         let nearest = |kind| {
-            let standings = tree.above(self.node).filter_map(|at| tree.nodes.get(at)?.standing(kind));
+            let standings = tree.above(self.0.node).filter_map(|at| tree.nodes.get(at)?.standing(kind));
             standings.max_by_key(Standing::percent)
         };
         LimitKind::ALL.into_iter().filter_map(nearest).collect()
@@ -102,15 +123,7 @@ impl BudgetPool {
 
     /// Gives more room, here and in the pools above.
     pub fn extend(&self, more: &BudgetLimits) {
-        let mut tree = self.lock();
-        for at in tree.above(self.node).collect::<Vec<_>>() {
-            if let Some(node) = tree.nodes.get_mut(at) {
-                node.limits = node.limits.raised(more);
-            }
-        }
-        let waiting = std::mem::take(&mut tree.waiting);
-        drop(tree);
-        waiting.into_iter().for_each(Waker::wake);
+        self.0.change(|node| node.limits = node.limits.raised(more));
     }
 
     /// Reserves what a call may use; waits while others are in flight that leave no room for it.
@@ -127,12 +140,12 @@ impl BudgetPool {
     /// The cap that is used up, or would be if those in flight use what they reserved.
     pub fn try_admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
         let mut tree = self.lock();
-        match tree.ask(self.node, &estimate) {
+        match tree.ask(self.0.node, &estimate) {
             Answer::Fits => Ok(self.reserve(&mut tree, estimate)),
             Answer::Refused(standing) => Err(standing),
             Answer::Wait => {
                 let full = |at: usize| tree.nodes.get(at)?.standing(LimitKind::Tokens);
-                let full = tree.above(self.node).find_map(full);
+                let full = tree.above(self.0.node).find_map(full);
                 Err(full.unwrap_or(Standing::new(BudgetScope::Pool, LimitKind::Tokens, 0, 0)))
             }
         }
@@ -140,7 +153,7 @@ impl BudgetPool {
 
     fn poll_admit(&self, estimate: Spent, context: &Context<'_>) -> Poll<Result<Reservation, Standing>> {
         let mut tree = self.lock();
-        match tree.ask(self.node, &estimate) {
+        match tree.ask(self.0.node, &estimate) {
             Answer::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
             Answer::Refused(standing) => Poll::Ready(Err(standing)),
             Answer::Wait => {
@@ -153,16 +166,12 @@ impl BudgetPool {
     }
 
     fn reserve(&self, tree: &mut Tree, estimate: Spent) -> Reservation {
-        for at in tree.above(self.node).collect::<Vec<_>>() {
-            if let Some(node) = tree.nodes.get_mut(at) {
-                node.hold(&estimate, u64::saturating_add);
-            }
-        }
+        tree.change(self.0.node, |node| node.hold(&estimate, u64::saturating_add));
         Reservation { pool: self.clone(), estimate, open: true }
     }
 
     fn lock(&self) -> MutexGuard<'_, Tree> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -173,29 +182,112 @@ impl Tree {
         std::iter::successors(Some(node), parent)
     }
 
+    /// A pool and those it draws on, each with what is set aside in it for others than the one that asks.
+    fn path(&self, node: usize) -> impl Iterator<Item = (&Node, Amounts)> + '_ {
+        let mut own: Amounts = [0; 5];
+        self.above(node).filter_map(move |at| {
+            let node = self.nodes.get(at)?;
+            let others = each(&node.aside, &own, u64::saturating_sub);
+            own = node.claim;
+            Some((node, others))
+        })
+    }
+
     fn ask(&self, node: usize, estimate: &Spent) -> Answer {
         let mut answer = Answer::Fits;
-        for at in self.above(node) {
-            match self.nodes.get(at).map(|node| node.ask(estimate)) {
-                Some(Answer::Refused(standing)) => return Answer::Refused(standing),
-                Some(Answer::Wait) => answer = Answer::Wait,
-                _ => {}
+        for (node, others) in self.path(node) {
+            match node.ask(estimate, &others) {
+                Answer::Refused(standing) => return Answer::Refused(standing),
+                Answer::Wait => answer = Answer::Wait,
+                Answer::Fits => {}
             }
         }
         answer
     }
+
+    /// Makes a pool below another one, and sets aside what it is capped with.
+    fn open(&mut self, parent: usize, limits: BudgetLimits) -> usize {
+        let mut node = Node::new(Some(parent), limits);
+        for (at, (kind, reserved)) in LimitKind::ALL.into_iter().zip(&mut node.reserved).enumerate() {
+            let left = |(node, others): (&Node, Amounts)| node.left(kind, others.get(at).copied()?);
+            let least = self.path(parent).filter_map(left).min();
+            *reserved = limits.cap(kind).unwrap_or_default().min(least.unwrap_or(u64::MAX));
+        }
+        let at = self.free.pop().unwrap_or(self.nodes.len());
+        match self.nodes.get_mut(at) {
+            Some(free) => *free = node,
+            None => self.nodes.push(node),
+        }
+        self.claim(at);
+        at
+    }
+
+    /// Nobody draws on a pool any more: what was set aside for it is there for others.
+    fn close(&mut self, node: usize) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.reserved = [0; 5];
+        }
+        self.claim(node);
+        self.free.push(node);
+    }
+
+    /// Changes a pool and those it draws on.
+    fn change(&mut self, node: usize, mut change: impl FnMut(&mut Node)) {
+        for at in self.above(node).collect::<Vec<_>>() {
+            if let Some(node) = self.nodes.get_mut(at) {
+                change(node);
+            }
+        }
+        self.claim(node);
+    }
+
+    /// Brings what pools claim of those above up to date, from one that changed on.
+    fn claim(&mut self, node: usize) {
+        for at in self.above(node).collect::<Vec<_>>() {
+            let Some(node) = self.nodes.get_mut(at) else { continue };
+            let used = each(&node.held, &amounts(&node.spent), u64::saturating_add);
+            let claim = each(&each(&node.reserved, &used, u64::saturating_sub), &node.aside, u64::max);
+            let before = std::mem::replace(&mut node.claim, claim);
+            let Some(parent) = node.parent.and_then(|at| self.nodes.get_mut(at)) else { continue };
+            parent.aside =
+                each(&each(&parent.aside, &claim, u64::saturating_add), &before, u64::saturating_sub);
+        }
+    }
+}
+
+fn amounts(spent: &Spent) -> Amounts {
+    LimitKind::ALL.map(|kind| spent.amount(kind))
+}
+
+fn each(left: &Amounts, right: &Amounts, of: fn(u64, u64) -> u64) -> Amounts {
+    let mut amounts = *left;
+    amounts.iter_mut().zip(right).for_each(|(left, right)| *left = of(*left, *right));
+    amounts
 }
 
 impl Node {
+    fn new(parent: Option<usize>, limits: BudgetLimits) -> Self {
+        let (spent, none) = (Spent::default(), [0; 5]);
+        Self { parent, limits, spent, held: none, reserved: none, aside: none, claim: none }
+    }
+
     fn standing(&self, kind: LimitKind) -> Option<Standing> {
         let cap = self.limits.cap(kind)?;
         Some(Standing::new(BudgetScope::Pool, kind, self.spent.amount(kind), cap))
     }
 
-    fn ask(&self, estimate: &Spent) -> Answer {
+    /// What is left beside what is spent, held and set aside for others; `None` where nothing is capped.
+    fn left(&self, kind: LimitKind, others: u64) -> Option<u64> {
+        let Standing { used, cap, .. } = self.standing(kind)?;
+        let held = LimitKind::ALL.into_iter().zip(self.held).find(|(of, _)| *of == kind);
+        Some(cap.saturating_sub(used).saturating_sub(held?.1).saturating_sub(others))
+    }
+
+    fn ask(&self, estimate: &Spent, others: &Amounts) -> Answer {
         let mut answer = Answer::Fits;
-        for (kind, held) in LimitKind::ALL.into_iter().zip(self.held) {
-            let Some(standing) = self.standing(kind) else { continue };
+        for ((kind, held), others) in LimitKind::ALL.into_iter().zip(self.held).zip(others) {
+            let Some(mut standing) = self.standing(kind) else { continue };
+            standing.used = standing.used.saturating_add(*others);
             let need = estimate.amount(kind);
             let fits = standing.used.saturating_add(held).saturating_add(need) <= standing.cap;
             match kind {
@@ -215,9 +307,29 @@ impl Node {
     }
 
     fn hold(&mut self, estimate: &Spent, change: fn(u64, u64) -> u64) {
-        for (kind, held) in LimitKind::ALL.into_iter().zip(&mut self.held) {
-            *held = change(*held, estimate.amount(kind));
-        }
+        self.held = each(&self.held, &amounts(estimate), change);
+    }
+}
+
+impl Share {
+    /// Changes this pool and those it draws on.
+    fn change(&self, change: impl FnMut(&mut Node)) {
+        self.update(|tree| tree.change(self.node, change));
+    }
+
+    /// Those who wait ask again afterwards.
+    fn update(&self, update: impl FnOnce(&mut Tree)) {
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        update(&mut tree);
+        let waiting = std::mem::take(&mut tree.waiting);
+        drop(tree);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.update(|tree| tree.close(self.node));
     }
 }
 
@@ -231,9 +343,7 @@ impl Reservation {
         if !std::mem::replace(&mut self.open, false) {
             return;
         }
-        let mut tree = self.pool.lock();
-        for at in tree.above(self.pool.node).collect::<Vec<_>>() {
-            let Some(node) = tree.nodes.get_mut(at) else { continue };
+        self.pool.0.change(|node| {
             if spent.is_none() || !planted(Planted::ForgetsToRelease) {
                 node.hold(&self.estimate, u64::saturating_sub);
             }
@@ -241,10 +351,7 @@ impl Reservation {
             if planted(Planted::SettlesTwice) {
                 node.spent += spent.unwrap_or_default();
             }
-        }
-        let waiting = std::mem::take(&mut tree.waiting);
-        drop(tree);
-        waiting.into_iter().for_each(Waker::wake);
+        });
     }
 }
 

@@ -80,3 +80,68 @@ fn tool_calls_are_refused_and_never_wait() {
     two.settle(Spent::tool_call());
     assert_eq!(pool.spent().tool_calls, 2);
 }
+
+#[test]
+fn what_a_child_is_capped_with_is_set_aside_for_it_until_it_is_gone() {
+    let parent = pool(100);
+    let child = parent.child(BudgetLimits::none().with_tokens(60).with_turns(3));
+    let refused = parent.child(BudgetLimits::none()).try_admit(tokens(30)).unwrap();
+    refused.settle(tokens(40));
+    let standing = parent.try_admit(tokens(1)).unwrap_err();
+    assert_eq!((standing.used, standing.cap), (100, 100), "what is set aside counts as used for others");
+    for _ in 0..3 {
+        child.try_admit(tokens(20)).unwrap().settle(tokens(20));
+    }
+    assert_eq!(parent.spent().tokens, 100, "the child had all that was set aside");
+}
+
+#[test]
+fn what_a_child_leaves_is_there_for_others() {
+    let parent = pool(100);
+    let child = parent.child(BudgetLimits::none().with_tokens(80));
+    let kept = child.clone();
+    child.try_admit(tokens(30)).unwrap().settle(tokens(30));
+    drop(child);
+    assert!(parent.try_admit(tokens(40)).is_ok(), "twenty are left, and a call goes in alone");
+    let twenty = parent.child(BudgetLimits::none().with_tokens(70));
+    drop(kept);
+    assert!(
+        matches!(polled(&parent, tokens(60)), Poll::Ready(Ok(_))),
+        "the child is gone with what it did not use"
+    );
+    drop(twenty);
+    assert_eq!((parent.spent().tokens, parent.is_idle()), (30, true));
+}
+
+#[test]
+fn a_grandchilds_share_outlives_its_parents_handle_and_is_not_set_aside_twice() {
+    let root = pool(100);
+    let child = root.child(BudgetLimits::none().with_tokens(50));
+    let grandchild = child.child(BudgetLimits::none().with_tokens(40));
+    let left = |pool: &BudgetPool| pool.try_admit(tokens(1)).map_err(|at| (at.used, at.cap)).map(drop);
+    let other = root.child(BudgetLimits::none().with_tokens(50));
+    assert_eq!(left(&root), Err((100, 100)), "half and half");
+    drop(child);
+    drop(other);
+    assert_eq!(left(&root), Ok(()));
+    let rest = root.child(BudgetLimits::none().with_tokens(100));
+    assert_eq!(left(&root), Err((100, 100)), "fifty are the grandchild's, fifty the new child's");
+    grandchild.try_admit(tokens(40)).unwrap().settle(tokens(40));
+    drop((grandchild, rest));
+    assert!(root.try_admit(tokens(60)).is_ok());
+    assert_eq!(root.spent().tokens, 40);
+}
+
+#[test]
+fn one_who_waits_goes_on_when_a_child_is_gone() {
+    let root = pool(100);
+    let (first, second) =
+        (root.child(BudgetLimits::none().with_tokens(50)), root.child(BudgetLimits::none()));
+    let call = second.try_admit(tokens(30)).unwrap();
+    assert!(polled(&second, tokens(40)).is_pending(), "twenty are left beside what is set aside");
+    drop(first);
+    let Poll::Ready(Ok(next)) = polled(&second, tokens(40)) else { panic!("seventy are left") };
+    call.settle(tokens(30));
+    next.settle(tokens(40));
+    assert_eq!(root.spent().tokens, 70);
+}

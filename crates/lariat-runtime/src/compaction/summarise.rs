@@ -34,8 +34,10 @@ Write one section per topic, oldest first, in this form and nothing else:\n\
 Keep names, paths, identifiers, numbers, versions, error messages and decisions with their reasons exactly as they are. Leave out \
 greetings, repetition and output that no longer matters. Do not invent anything; say so where the outcome is not known.";
 
-/// Tokens that a summary may take at most, and share of what it stands for, in percent.
+/// Tokens that a summary may take at most, and share of what it stands for, in percent. One with less room than the least
+/// is not asked for.
 const MOST_TOKENS: u64 = 4_000;
+const LEAST_TOKENS: u64 = 200;
 const MOST_PERCENT: u64 = 30;
 /// Share of the model's window that is filled, in percent: estimates of tokens may be off.
 const FILL_PERCENT: u64 = 60;
@@ -61,11 +63,12 @@ impl Summarising {
         &self,
         query: &CompactionQuery,
         middle: &[&SharedMessage],
+        most: u64,
         cancel: &CancellationToken,
     ) -> (Option<String>, Usage) {
         let excerpts: Vec<Excerpt> = middle.iter().filter_map(|message| excerpt::of(message)).collect();
         let whole: u64 = excerpts.iter().map(|excerpt| estimate_tokens(&excerpt.text)).sum();
-        let most = (whole * MOST_PERCENT / 100).clamp(200, MOST_TOKENS);
+        let most = (whole * MOST_PERCENT / 100).clamp(LEAST_TOKENS, MOST_TOKENS).min(most);
         let room = self.model.context_window * FILL_PERCENT / 100;
         let room = room.saturating_sub(2 * most + estimate_tokens(SYSTEM_PROMPT)).max(500);
         let pieces = excerpt::pieces(&excerpts, usize::try_from(room * TOKEN_BYTES).unwrap_or(usize::MAX));
@@ -133,10 +136,12 @@ impl CompactionStrategy for Summarising {
                 plan.take_middle();
             }
             let middle: Vec<&SharedMessage> = plan.middle().collect();
-            let (words, usage) = if middle.is_empty() || query.cause.is_urgent() {
+            // What would be refused is not paid for. A summary may be half again as long as it was asked to be.
+            let room = plan.room_for_words() * 2 / 3;
+            let (words, usage) = if middle.is_empty() || query.cause.is_urgent() || room < LEAST_TOKENS {
                 (None, Usage::default())
             } else {
-                self.summarised(&query, &middle, &cancel).await
+                self.summarised(&query, &middle, room, &cancel).await
             };
             Compacted { edits: plan.edits(words.as_deref()), usage, refused: None }
         })

@@ -72,7 +72,7 @@ impl Talk {
         let window = transcript.window();
         let told = Told::of(&window);
         let query =
-            NotesQuery::new(window, told, 0, Timestamp::default()).with_memory(Box::new(self.memory.clone()));
+            NotesQuery::new(window, told, 0, Timestamp::default()).with_memory(Arc::new(self.memory.clone()));
         let notes = futures_util::FutureExt::now_or_never(self.recitation.notes(query)).unwrap();
         let notes: Vec<String> = notes
             .into_iter()

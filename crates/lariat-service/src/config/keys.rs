@@ -120,6 +120,11 @@ pub(super) fn is_elsewhere(path: &str) -> bool {
     ELSEWHERE.contains(&path.split('.').next().unwrap_or(path))
 }
 
+/// The names of the tables at the top.
+pub(super) fn tables() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter_map(|key| Some(key.name.split_once('.')?.0))
+}
+
 /// The names of all keys.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)

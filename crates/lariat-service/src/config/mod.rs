@@ -86,7 +86,10 @@ impl Config {
             } else if let Some(table) = value.as_object().filter(|_| keys::is_table(&path)) {
                 self.take(origin, &path, table);
             } else if !keys::is_elsewhere(&path) {
-                let known = nearest(&path, keys::names());
+                let known = match value {
+                    Value::Object(_) => nearest(&path, keys::tables()),
+                    _ => nearest(&path, keys::names()),
+                };
                 let hint = known.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
                 self.warn(origin, path, format!("is no setting{hint}"));
             }

@@ -17,6 +17,7 @@ mod paths;
 #[cfg(feature = "models")]
 mod posts;
 mod source;
+mod spending;
 mod trace_file;
 
 pub use brief::{GitNotes, MapSection, skills, skills_section};
@@ -26,4 +27,5 @@ pub use memory::{Instructions, MemoryFiles};
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;
+pub use spending::SpendingFiles;
 pub use trace_file::TraceFile;

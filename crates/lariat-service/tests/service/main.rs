@@ -83,7 +83,8 @@ async fn say(service: &LocalService, place: &Place, which: &Which, words: &str) 
 #[tokio::test]
 async fn a_session_is_kept_with_its_directory_and_gone_on_with() {
     let ground = Ground::new("kept");
-    let server = Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
+    let server =
+        Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
     let place = ground.place(&server);
     let (first, text) = say(&ground.service().await, &place, &Which::New, "Begin.").await;
     assert_eq!(text, "one");
@@ -100,7 +101,8 @@ async fn a_session_is_kept_with_its_directory_and_gone_on_with() {
 #[tokio::test]
 async fn a_fork_leaves_the_other_as_it_was() {
     let ground = Ground::new("fork");
-    let server = Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
+    let server =
+        Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
     let (service, place) = (ground.service().await, ground.place(&server));
     let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
     let before = service.find(&first).await.unwrap().events;
@@ -128,7 +130,9 @@ async fn a_session_is_found_by_the_beginning_of_its_id_if_that_is_enough() {
 #[tokio::test]
 async fn a_rewound_session_goes_on_from_where_it_was_left() {
     let ground = Ground::new("rewound");
-    let server = Server::start(Script::queue(["one", "two", "three"].map(|text| Turn::new().text(text)))).await.unwrap();
+    let server = Server::start(Script::queue(["one", "two", "three"].map(|text| Turn::new().text(text))))
+        .await
+        .unwrap();
     let (service, place) = (ground.service().await, ground.place(&server));
     let session = service.drive(&place, &Which::New, Driving::default()).await.unwrap();
     session.prompt(Prompt::text("First.")).unwrap().finish().await.unwrap();

@@ -357,7 +357,8 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
             }
         };
         let cancel = CancellationToken::new();
-        let (driver, handle) = Driver::new(process.ports.clone(), process.journal.clone(), run, cancel);
+        let (driver, handle) =
+            Driver::new(process.ports.clone(), process.journal.clone(), Box::new(run), cancel);
         process.desk.with(|desk| desk.handle = Some(handle));
         let driven = driver.drive().await?;
         process.desk.with(|desk| {

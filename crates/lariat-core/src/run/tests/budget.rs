@@ -78,7 +78,7 @@ fn a_session_that_spent_its_budget_before_has_no_turn_left() {
     first.drive();
     let memory = crate::session::SessionFold::of(&first.journal).memory().clone();
     let mut next = catalogue::session_budget().begin();
-    next.run.remember(memory);
+    next.run.remember(memory.into());
     next.drive();
     assert_eq!(next.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     assert_eq!(next.count("effect CallModel"), 0);

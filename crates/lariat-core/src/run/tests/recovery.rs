@@ -182,16 +182,16 @@ fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
         };
         let mut tracker = lived.config.tracker().unwrap();
         for event in own(prefix) {
-            match event {
-                AgentEvent::MessageEnd { message } => tracker.add(message.shared().unwrap()),
-                AgentEvent::ModelFallback { to, .. } => tracker.ask(Some(to)),
-                _ => {}
+            if let AgentEvent::MessageEnd { message } = event {
+                tracker.add(message.shared().unwrap());
             }
         }
         assert_eq!(tracked(recovered.run()), *tracker.state(), "crashed after {crash}");
         reported += usize::from(tracker.is_reported());
     }
     assert!(reported > 10, "{reported}");
+    // What the model reported that stood in, and its reply: in its own tokens.
+    assert_eq!(lived.run.context_tokens(), Some(9_705), "{:?}", tracked(&lived.run));
 }
 
 #[test]

@@ -51,7 +51,7 @@ use crate::prompt::{PromptSlot, SessionPrompt};
 pub struct Driver {
     ports: Arc<Ports>,
     journal: Arc<Journal>,
-    run: Run,
+    run: Box<Run>,
     handle: RunHandle,
     held: Option<Effect>,
     batch: Vec<EventRecord>,
@@ -151,11 +151,11 @@ impl Driver {
     pub fn new(
         ports: Arc<Ports>,
         journal: Arc<Journal>,
-        run: Run,
+        run: Box<Run>,
         cancel: CancellationToken,
-    ) -> (Self, RunHandle) {
+    ) -> (Box<Self>, RunHandle) {
         let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
-        let driver = Self {
+        let driver = Box::new(Self {
             ports,
             journal,
             run,
@@ -183,18 +183,18 @@ impl Driver {
             paying: None,
             prompt: None,
             changes: Changes::default(),
-        };
+        });
         (driver, handle)
     }
 
     /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
-    pub(crate) fn opened(mut self, opening: Opening, changes: Changes) -> Self {
+    pub(crate) fn opened(mut self: Box<Self>, opening: Opening, changes: Changes) -> Box<Self> {
         (self.opening, self.changes) = (opening, changes);
         self
     }
 
     /// Sends the session's own system prompt, once it is known.
-    pub(crate) fn with_prompt(mut self, prompt: PromptSlot) -> Self {
+    pub(crate) fn with_prompt(mut self: Box<Self>, prompt: PromptSlot) -> Box<Self> {
         self.prompt = Some(prompt);
         self
     }
@@ -211,7 +211,7 @@ impl Driver {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn drive(mut self) -> Result<Driven, DriveError> {
+    pub async fn drive(mut self: Box<Self>) -> Result<Driven, DriveError> {
         // What was said before the start is heard before the start.
         for letter in self.handle.mailbox.take() {
             self.on_letter(letter);
@@ -226,7 +226,7 @@ impl Driver {
                     // In a box: every run would carry the room for it otherwise.
                     Box::pin(paying.finish()).await;
                 }
-                let Self { run, messages, handle, mut unread, remarked, changes, .. } = self;
+                let Self { run, messages, handle, mut unread, remarked, changes, .. } = *self;
                 unread.extend(handle.close());
                 return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
             }

@@ -48,11 +48,12 @@ fn check(compactions: &Compactions, start: u64, count: u64) -> bool {
     });
     let (checked, total, wrong) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
-        "{checked} conversations of {} messages × {} strategies: {} laid, {} refused for want of room, {} requests of {} protocols, \
+        "{checked} conversations of {} messages × {} strategies: {} laid ({} on what was compacted before), {} refused for want of room, {} requests of {} protocols, \
          {} messages recalled, {wrong} wrong, {:.1} s",
         total.messages,
         Strategy::ALL.len(),
         total.laid,
+        total.again,
         total.refused,
         total.requests,
         Wire::ALL.len(),

@@ -27,11 +27,15 @@ pub enum Mistake {
     UndoForgets,
     /// Another message is recalled than was asked for.
     RecallsWrong,
+    /// Of two compactions only the newest is taken back.
+    UndoesOnlyTheNewest,
+    /// A summary of a summary does not name what the first one stood for.
+    LosesEarlierRange,
 }
 
 impl Mistake {
     /// Every mistake.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::DropsWords,
         Self::ProposesWords,
         Self::CutsPair,
@@ -39,6 +43,8 @@ impl Mistake {
         Self::LaysAnything,
         Self::UndoForgets,
         Self::RecallsWrong,
+        Self::UndoesOnlyTheNewest,
+        Self::LosesEarlierRange,
     ];
 
     /// Whether the judgement is left out.

@@ -1,8 +1,10 @@
 //! Random conversations, compacted in every way, before every protocol's validator.
 //!
 //! What is laid must be valid for every service, smaller by a fifth, and leave what must stay; taken back, the
-//! conversation is what it was; what went is recalled exactly. What is refused must be refused for want of room, not
-//! because a strategy touched what it must not (`rules`). Mistakes that are made on purpose must be noticed (`mistake`).
+//! conversation is what it was; what went is recalled exactly. Then the conversation goes on and is compacted again, and
+//! the same holds: both taken back, it is what it would be without any. What is refused must be refused for want of room,
+//! not because a strategy touched what it must not (`rules`). Mistakes that are made on purpose must be noticed
+//! (`mistake`).
 //! Invariant: everything is a function of the seed.
 
 mod mistake;
@@ -13,6 +15,7 @@ mod strategy;
 use std::fmt;
 
 use lariat_core::context::Accepted;
+use lariat_core::event::CompactionEdit;
 
 pub use mistake::Mistake;
 pub use strategy::Strategy;
@@ -47,6 +50,8 @@ pub struct Tally {
     pub messages: u64,
     /// Overlays that were laid.
     pub laid: u64,
+    /// Of these, on a conversation that was compacted before.
+    pub again: u64,
     /// Overlays that were refused, for want of room.
     pub refused: u64,
     /// Requests that were checked.
@@ -59,6 +64,7 @@ impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.messages += other.messages;
         self.laid += other.laid;
+        self.again += other.again;
         self.refused += other.refused;
         self.requests += other.requests;
         self.recalled += other.recalled;
@@ -79,14 +85,13 @@ impl Compactions {
         let mut problems = Vec::new();
         for strategy in Strategy::ALL {
             let mut dice = Seeded::new(seed).fork(strategy.name());
-            if let Err(what) = self.compact(&scene, strategy, mistake, &mut dice, &mut tally) {
-                problems.push(Problem { seed, strategy, what });
-            }
+            let checked = self.compact_twice(&scene, strategy, mistake, &mut dice, &mut tally);
+            problems.extend(checked.err().map(|what| Problem { seed, strategy, what }));
         }
         (tally, problems)
     }
 
-    fn compact(
+    fn compact_twice(
         &self,
         scene: &Scene,
         strategy: Strategy,
@@ -94,6 +99,24 @@ impl Compactions {
         dice: &mut Seeded,
         tally: &mut Tally,
     ) -> Result<(), String> {
+        let Some(edits) = self.compact(scene, strategy, mistake, dice, tally)? else { return Ok(()) };
+        let again = scene.again(&self.histories, &edits, dice);
+        let strategy = dice.pick(&Strategy::ALL).copied().unwrap_or(strategy);
+        let laid = self.compact(&again, strategy, mistake, dice, tally);
+        let laid = laid.map_err(|what| format!("again, {strategy:?}: {what}"))?;
+        tally.again += u64::from(laid.is_some());
+        Ok(())
+    }
+
+    /// Compacts once; what was laid.
+    fn compact(
+        &self,
+        scene: &Scene,
+        strategy: Strategy,
+        mistake: Option<Mistake>,
+        dice: &mut Seeded,
+        tally: &mut Tally,
+    ) -> Result<Option<Vec<CompactionEdit>>, String> {
         let query = scene.query(strategy.cause(), dice);
         let mut compacted = strategy.propose(&query, dice);
         scene.name(&mut compacted, dice);
@@ -108,7 +131,7 @@ impl Compactions {
             Ok(accepted) => accepted,
             Err(reason) => {
                 tally.refused += 1;
-                return rules::refusal(&reason);
+                return rules::refusal(&reason).map(|()| None);
             }
         };
         tally.laid += 1;
@@ -119,7 +142,7 @@ impl Compactions {
         tally.requests += laid.is_valid_everywhere(&self.histories)?;
         laid.is_undone_exactly(mistake)?;
         tally.recalled += laid.is_recalled_exactly(mistake)?;
-        Ok(())
+        Ok(Some(compacted.edits))
     }
 }
 
@@ -130,13 +153,14 @@ mod tests {
     #[test]
     fn no_compaction_of_a_random_conversation_breaks_a_rule() {
         let compactions = Compactions::default();
-        let mut laid = 0;
+        let (mut laid, mut again) = (0, 0);
         for seed in 0..60 {
             let (tally, problems) = compactions.check(seed, None);
             assert!(problems.is_empty(), "{}", problems[0]);
             laid += tally.laid;
+            again += tally.again;
         }
-        assert!(laid > 100, "{laid} were laid");
+        assert!(laid > 100 && again > 50, "{laid} were laid, {again} of them again");
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
 use lariat_core::context::{CompactionQuery, Recall, message_tokens};
 use lariat_core::event::{AgentEvent, CompactionEdit, Event, EventRecord};
-use lariat_core::id::MessageId;
+use lariat_core::id::{EventId, MessageId};
 use lariat_core::message::{AgentMessage, Message, Origin, SharedMessage};
+use lariat_core::session::SessionFold;
 use lariat_core::transcript::Transcript;
 
 use super::mistake::Mistake;
@@ -49,7 +51,7 @@ impl Laid<'_> {
 
     pub(super) fn keeps_what_must_stay(&self) -> Result<(), String> {
         let (before, config) = (self.before(), &self.query.config);
-        let tail = before.len().saturating_sub(config.keep_recent);
+        let tail = recent_tail(&before, config);
         let stays = |at: usize, message: &AgentMessage| {
             let origin = message.as_user().map(|user| &user.origin);
             origin == Some(&Origin::Person)
@@ -121,32 +123,46 @@ impl Laid<'_> {
             return Err("the journal tells another conversation than was laid".to_owned());
         }
         events.extend_from_slice(self.scene.later());
-        let last = events.last().map(|event| EventRecord::clone(event));
-        let undone = last.map(|last| EventRecord {
-            loop_id: None,
-            event: AgentEvent::CompactionUndone { compaction: id },
-            ..last
-        });
-        events.extend(undone.map(Event::new));
+        events.extend(undoing(&events, id));
         let mut told = conversation(&events);
         if mistake == Some(Mistake::UndoForgets) {
             told.pop();
         }
         let plain = conversation(&self.scene.plain_journal());
-        if told == plain { Ok(()) } else { Err("what was undone is not what there was".to_owned()) }
+        if told != plain {
+            return Err("what was undone is not what there was".to_owned());
+        }
+        // Those that were laid before, the newest first: then it is as if there had never been one.
+        for compaction in self.scene.before() {
+            let newest = SessionFold::of(&events).last_compaction(SessionFold::of(&events).tip());
+            if newest != Some(compaction) {
+                return Err(format!("{newest:?} is called the newest compaction, not {compaction:?}"));
+            }
+            events.extend(undoing(&events, compaction));
+        }
+        let mut told = conversation(&events);
+        if mistake == Some(Mistake::UndoesOnlyTheNewest) {
+            told = plain;
+        }
+        let bare = conversation(&self.scene.plain_journal_without_compactions());
+        if told == bare { Ok(()) } else { Err("what was undone twice is not what there was".to_owned()) }
     }
 
     /// Everything that went can be read again, by its own name and as part of what the summary names.
     pub(super) fn is_recalled_exactly(&self, mistake: Option<Mistake>) -> Result<u64, String> {
         let (events, _) = self.scene.journal(self.edits);
         let after = self.after();
-        let mut gone: Vec<SharedMessage> = self.before();
+        let mut gone: Vec<SharedMessage> = self.scene.originals.clone();
         // What stands for a lost beginning was never recorded.
         gone.retain(|message| {
             after.get(&message.id()) != Some(message) && message.as_llm().is_some() && !message.id().is_nil()
         });
-        let range = self.transcript.window().iter().find_map(|message| range_in(message));
-        let whole = range.map(|range| recalled(&events, &range)).transpose()?;
+        let window = self.transcript.window();
+        let ranges = window.iter().filter_map(|message| range_in(message));
+        let mut whole = ranges.map(|range| recalled(&events, &range)).collect::<Result<Vec<_>, _>>()?;
+        if mistake == Some(Mistake::LosesEarlierRange) {
+            whole.retain(|_| self.scene.before().next().is_none());
+        }
         for (at, message) in gone.iter().enumerate() {
             let asked = match mistake {
                 Some(Mistake::RecallsWrong) => gone.get(at + 1).unwrap_or(message),
@@ -158,12 +174,29 @@ impl Laid<'_> {
                 return Err(format!("{} came back as {text:?}, not as {expected:?}", message.id()));
             }
             let summarised = !after.contains_key(&message.id());
-            if summarised && !whole.as_ref().is_some_and(|whole| whole.contains(&expected)) {
+            if summarised && !whole.iter().any(|whole| whole.contains(&expected)) {
                 return Err(format!("{} is not in what the summary names", message.id()));
             }
         }
         Ok(gone.len() as u64)
     }
+}
+
+/// Takes a compaction back.
+fn undoing(events: &[Event], compaction: EventId) -> Option<Event> {
+    let last = EventRecord::clone(events.last()?);
+    let event = AgentEvent::CompactionUndone { compaction };
+    Some(Event::new(EventRecord { loop_id: None, event, ..last }))
+}
+
+/// Where the tail begins that must stay: the newest messages, as many as are to be kept and as fit a quarter of the window,
+/// and everything that no reply follows.
+fn recent_tail(messages: &[SharedMessage], config: &ContextConfig) -> usize {
+    let most = messages.len().saturating_sub(config.keep_recent);
+    let newest_reply = messages.iter().rposition(|message| message.as_assistant().is_some()).unwrap_or(0);
+    let tokens = |from: usize| messages.iter().skip(from).map(|message| message_tokens(message)).sum::<u64>();
+    let fits = |from: &usize| *from >= newest_reply || tokens(*from) <= config.max_context_tokens as u64 / 4;
+    (most..=messages.len()).find(fits).unwrap_or(messages.len())
 }
 
 fn recalled(events: &[Event], name: &str) -> Result<String, String> {

@@ -20,18 +20,22 @@ use serde_json::json;
 use crate::Seeded;
 use crate::wire::histories::Histories;
 
-const LOOP: &str = "s.c.0";
-const LATER_LOOP: &str = "s.c.1";
-
 /// A conversation and what it was told by.
 pub(super) struct Scene {
     pub(super) seed: u64,
     pub(super) transcript: Transcript,
+    /// The conversation as if nothing had ever been compacted.
+    pub(super) originals: Vec<SharedMessage>,
     config: ContextConfig,
     pins: Arc<BTreeSet<MessageId>>,
     events: Vec<Event>,
     /// What comes after the compaction.
     later: Vec<Event>,
+    /// Compactions that were laid before, with the journal without any.
+    before: Vec<EventId>,
+    bare: Vec<Event>,
+    /// Loops in the journal.
+    loops: u32,
 }
 
 impl Scene {
@@ -39,41 +43,44 @@ impl Scene {
         let mut dice = Seeded::new(seed).fork("scene");
         let mut minter = minter(&mut dice);
         let parts = 1 + dice.index(5);
-        let mut messages: Vec<SharedMessage> = Vec::new();
-        for part in 0..parts {
-            let part = histories.transcript(seed.wrapping_mul(8).wrapping_add(part as u64));
-            // A summary of what this journal does not have would name what cannot be recalled.
-            let summary = |message: &&SharedMessage| {
-                message.as_user().is_some_and(|user| user.origin == Origin::Summary)
-            };
-            messages.extend(part.window().iter().filter(|message| !summary(message)).cloned());
-            if dice.chance(20) {
-                messages
-                    .push(Arc::new(AgentMessage::note("date", "It is Monday. ".repeat(dice.index(40) + 1))));
-            }
-        }
-        let messages = unique(messages, &mut minter);
+        let messages: Vec<SharedMessage> = (0..parts)
+            .flat_map(|part| told(histories, seed.wrapping_mul(8).wrapping_add(part as u64), &mut dice))
+            .collect();
+        let messages = unique(messages, &mut HashSet::new(), &mut minter);
         let mut writer = Writer { minter, events: Vec::new() };
-        writer.tell(LOOP, None, &messages);
+        writer.tell(0, None, &messages);
         // The conversation is what a session makes of its journal.
         let fold = SessionFold::of(&writer.events);
         let (transcript, _) = fold.conversation(fold.tip());
         let ids: Vec<MessageId> = transcript.window().iter().map(|message| message.id()).collect();
         let pins = (0..dice.index(4)).filter_map(|_| dice.pick(&ids).copied()).collect();
-        let later =
-            vec![Arc::new(AgentMessage::user("And then?")), Arc::new(AgentMessage::note("n", "Later."))];
-        let later = unique(later, &mut writer.minter);
-        let told = writer.events.len();
-        writer.tell(LATER_LOOP, fold.tip(), &later);
-        let later = writer.events.split_off(told);
-        let total: u64 = transcript.window().iter().map(|message| message_tokens(message)).sum();
-        let mut config =
-            ContextConfig::with_window(1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3)));
-        config.system_prompt_tokens = dice.index(100);
-        config.keep_first = dice.index(3);
-        config.keep_recent = dice.index(6);
-        config.tool_output_max_lines = dice.index(20);
-        Self { seed, transcript, config, pins: Arc::new(pins), events: writer.events, later }
+        let later = writer.later(1, fold.tip());
+        let config = config(&transcript, &mut dice);
+        let (events, pins) = (writer.events, Arc::new(pins));
+        let (originals, bare) = (transcript.window().iter().cloned().collect(), events.clone());
+        let before = Vec::new();
+        Self { seed, transcript, originals, config, pins, events, later, before, bare, loops: 1 }
+    }
+
+    /// The conversation with a compaction, and what was said since.
+    pub(super) fn again(&self, histories: &Histories, edits: &[CompactionEdit], dice: &mut Seeded) -> Self {
+        let (mut events, compaction) = self.journal(edits);
+        events.extend_from_slice(&self.later);
+        let mut seen: HashSet<MessageId> = self.originals.iter().map(|message| message.id()).collect();
+        let messages = told(histories, dice.bits(), dice);
+        let mut writer = Writer { minter: minter(dice), events };
+        let messages = unique(messages, &mut seen, &mut writer.minter);
+        let (tip, from) = (SessionFold::of(&writer.events).tip(), writer.events.len());
+        writer.tell(self.loops + 1, tip, &messages);
+        let mut bare = self.plain_journal_without_compactions();
+        bare.extend(writer.events.iter().skip(from).cloned());
+        let fold = SessionFold::of(&writer.events);
+        let (transcript, _) = fold.conversation(fold.tip());
+        let later = writer.later(self.loops + 2, fold.tip());
+        let before = self.before.iter().copied().chain([compaction]).collect();
+        let (config, originals) = (config(&transcript, dice), conversation(&bare));
+        let (seed, pins, events, loops) = (self.seed, Arc::clone(&self.pins), writer.events, self.loops + 2);
+        Self { seed, transcript, originals, config, pins, events, later, before, bare, loops }
     }
 
     pub(super) fn query(&self, cause: CompactionCause, dice: &mut Seeded) -> CompactionQuery {
@@ -95,7 +102,7 @@ impl Scene {
 
     /// The journal with a compaction between the two loops, or at the end of the first.
     pub(super) fn journal(&self, edits: &[CompactionEdit]) -> (Vec<Event>, EventId) {
-        let mut minter = minter(&mut Seeded::new(self.seed).fork("compaction"));
+        let mut minter = minter(&mut Seeded::new(self.seed).fork(&format!("compaction {}", self.loops)));
         let id = EventId::new(minter.uuid());
         let inside = self.seed.is_multiple_of(2);
         let event = AgentEvent::Compaction {
@@ -110,7 +117,7 @@ impl Scene {
             seq: 0,
             id,
             timestamp: Timestamp::from_millis(1),
-            loop_id: inside.then(|| LoopId::from(LOOP)),
+            loop_id: inside.then(|| loop_id(self.loops - 1)),
             event,
         });
         let mut events = self.events.clone();
@@ -124,15 +131,55 @@ impl Scene {
         &self.later
     }
 
-    /// The journal as if there had been no compaction.
+    /// The journal as if there had been no compaction now.
     pub(super) fn plain_journal(&self) -> Vec<Event> {
         self.events.iter().chain(&self.later).cloned().collect()
+    }
+
+    /// The journal as if there had never been one.
+    pub(super) fn plain_journal_without_compactions(&self) -> Vec<Event> {
+        self.bare.iter().chain(&self.later).cloned().collect()
+    }
+
+    /// Compactions that were laid before, the newest first.
+    pub(super) fn before(&self) -> impl Iterator<Item = EventId> {
+        self.before.iter().rev().copied()
     }
 }
 
 pub(super) fn conversation(events: &[Event]) -> Vec<SharedMessage> {
     let fold = SessionFold::of(events);
     fold.conversation(fold.tip()).0.window().iter().cloned().collect()
+}
+
+/// What is said in a random history, and sometimes a note.
+fn told(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessage> {
+    let part = histories.transcript(seed);
+    // A summary of what this journal does not have would name what cannot be recalled.
+    let summary =
+        |message: &&SharedMessage| message.as_user().is_some_and(|user| user.origin == Origin::Summary);
+    let mut messages: Vec<SharedMessage> =
+        part.window().iter().filter(|message| !summary(message)).cloned().collect();
+    if dice.chance(20) {
+        messages.push(Arc::new(AgentMessage::note("date", "It is Monday. ".repeat(dice.index(40) + 1))));
+    }
+    messages
+}
+
+/// A window that the conversation fills, once to three times.
+fn config(transcript: &Transcript, dice: &mut Seeded) -> ContextConfig {
+    let total: u64 = transcript.window().iter().map(|message| message_tokens(message)).sum();
+    let window = 1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3));
+    let mut config = ContextConfig::with_window(window);
+    config.system_prompt_tokens = dice.index(100);
+    config.keep_first = dice.index(3);
+    config.keep_recent = dice.index(6);
+    config.tool_output_max_lines = dice.index(20);
+    config
+}
+
+fn loop_id(number: u32) -> LoopId {
+    LoopId::from(format!("s.c.{number}"))
 }
 
 fn minter(dice: &mut Seeded) -> Minter {
@@ -142,8 +189,11 @@ fn minter(dice: &mut Seeded) -> Minter {
 }
 
 /// The same messages, each with an id of its own.
-fn unique(messages: Vec<SharedMessage>, minter: &mut Minter) -> Vec<SharedMessage> {
-    let mut seen = HashSet::new();
+fn unique(
+    messages: Vec<SharedMessage>,
+    seen: &mut HashSet<MessageId>,
+    minter: &mut Minter,
+) -> Vec<SharedMessage> {
     let named = |message: SharedMessage| {
         if !message.id().is_nil() && seen.insert(message.id()) {
             return message;
@@ -168,8 +218,9 @@ struct Writer {
 
 impl Writer {
     /// A loop in which these messages were said.
-    fn tell(&mut self, loop_id: &str, base: Option<MessageId>, messages: &[SharedMessage]) {
-        let mut start = LoopStart::new("agent".into(), "s".into(), LoopId::from(loop_id));
+    fn tell(&mut self, number: u32, base: Option<MessageId>, messages: &[SharedMessage]) {
+        let loop_id = &loop_id(number);
+        let mut start = LoopStart::new("agent".into(), "s".into(), loop_id.clone());
         start.base = base;
         self.write(loop_id, AgentEvent::AgentStart(Box::new(start)));
         for message in messages {
@@ -202,13 +253,23 @@ impl Writer {
         self.write(loop_id, end);
     }
 
-    fn write(&mut self, loop_id: &str, event: AgentEvent) {
+    /// A short loop that comes after; it is not in the journal yet.
+    fn later(&mut self, number: u32, base: Option<MessageId>) -> Vec<Event> {
+        let later = [AgentMessage::user("And then?"), AgentMessage::note("n", "Later.")];
+        let later = later.into_iter().map(Arc::new).collect();
+        let later = unique(later, &mut HashSet::new(), &mut self.minter);
+        let from = self.events.len();
+        self.tell(number, base, &later);
+        self.events.split_off(from)
+    }
+
+    fn write(&mut self, loop_id: &LoopId, event: AgentEvent) {
         self.events.push(Arc::new(EventRecord {
             v: FORMAT_VERSION,
             seq: self.events.len() as u64,
             id: EventId::new(self.minter.uuid()),
             timestamp: Timestamp::from_millis(1),
-            loop_id: Some(LoopId::from(loop_id)),
+            loop_id: Some(loop_id.clone()),
             event,
         }));
     }

@@ -1,0 +1,56 @@
+use lariat_core::budget::SpendingLogError;
+use lariat_core::usage::Usage;
+
+use super::super::MemorySpending;
+use super::*;
+
+fn tokens(amount: u64) -> Spent {
+    Spent::reply(&Usage::new(amount, 0))
+}
+
+fn budget(log: &Arc<MemorySpending>) -> DailyBudget {
+    DailyBudget::new(BudgetLimits::none().with_tokens(100), Arc::clone(log) as Arc<dyn SpendingLog>)
+}
+
+async fn spend(budget: &DailyBudget, amount: u64) -> Result<(), (u64, u64)> {
+    let admitted = budget.admit(tokens(amount), Timestamp::default()).await;
+    admitted.map_err(|at| (at.used, at.cap))?.settle(tokens(amount)).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_another_process_spends_counts_before_the_next_call() {
+    let log = Arc::new(MemorySpending::default());
+    let (ours, theirs) = (budget(&log), budget(&log));
+    assert_eq!(spend(&ours, 30).await, Ok(()));
+    assert_eq!(spend(&theirs, 50).await, Ok(()));
+    assert_eq!(spend(&ours, 20).await, Ok(()), "eighty are spent by both");
+    assert_eq!(spend(&ours, 1).await, Err((100, 100)));
+    assert_eq!(spend(&theirs, 1).await, Err((100, 100)));
+    let standing = |budget: &DailyBudget| budget.standings(Timestamp::default()).first().map(|at| at.used);
+    assert_eq!((standing(&ours), standing(&theirs)), (Some(100), Some(100)), "nothing counts twice");
+}
+
+/// A log that reads and does not write.
+struct Full(MemorySpending);
+
+impl SpendingLog for Full {
+    fn add(&self, _: Day, _: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
+        Box::pin(std::future::ready(Err(SpendingLogError("full".to_owned()))))
+    }
+
+    fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>> {
+        self.0.total(day)
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_written_counts_all_the_same_and_hides_nothing_of_others() {
+    let log = Arc::new(Full(MemorySpending::default()));
+    let limits = BudgetLimits::none().with_tokens(100);
+    let ours = DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>);
+    assert_eq!(spend(&ours, 40).await, Ok(()));
+    let day = DayStart::UTC.day(Timestamp::default());
+    log.0.add(day, tokens(60)).await.unwrap();
+    assert_eq!(spend(&ours, 1).await, Err((100, 100)));
+}

@@ -1,0 +1,106 @@
+//! What is spent per day, in files: one folder for all sessions and processes, one file per day.
+//!
+//! Owns the files, `2026-11-15.jsonl` and so on. A call is one line, appended by one write, so that processes need no
+//! lock. Invariant: each line begins with a line end of its own, so what a crash tore stays alone; it is skipped, as is
+//! everything that is no line of ours. Lines outlive the process; a power loss may take the newest.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use lariat_core::BoxFuture;
+use lariat_core::budget::{Day, SpendingLog, SpendingLogError, Spent};
+
+/// A log of spending in a folder that only its owner reads. Given to a
+/// [`DailyBudget`](lariat_runtime::budget::DailyBudget).
+#[derive(Debug)]
+pub struct SpendingFiles {
+    folder: PathBuf,
+    read: Mutex<Read>,
+}
+
+/// How far a day was read: of the newest day asked for, only what is new is read.
+#[derive(Debug, Default)]
+struct Read {
+    day: Day,
+    bytes: u64,
+    total: Spent,
+}
+
+impl SpendingFiles {
+    /// The log in a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
+        let folder = folder.into();
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        Ok(Self { folder, read: Mutex::default() })
+    }
+
+    fn path(&self, day: Day) -> PathBuf {
+        self.folder.join(format!("{day}.jsonl"))
+    }
+
+    fn append(&self, day: Day, spent: Spent) -> io::Result<()> {
+        let line = format!("\n{}\n", serde_json::to_string(&spent)?);
+        self.appended(day)?.write_all(line.as_bytes())
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the log's own files, in a folder named by whoever configures it"
+    )]
+    fn appended(&self, day: Day) -> io::Result<File> {
+        OpenOptions::new().append(true).create(true).mode(0o600).open(self.path(day))
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the log's own files, in a folder named by whoever configures it"
+    )]
+    fn opened(&self, day: Day) -> io::Result<Option<File>> {
+        match File::open(self.path(day)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    fn sum(&self, day: Day) -> io::Result<Spent> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.day != day {
+            *read = Read { day, ..Read::default() };
+        }
+        let Some(mut file) = self.opened(day)? else { return Ok(read.total) };
+        let mut new = Vec::new();
+        file.seek(SeekFrom::Start(read.bytes))?;
+        file.read_to_end(&mut new)?;
+        // A line without an end is being written, or torn.
+        let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        for line in new.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n') {
+            read.total += serde_json::from_slice(line).unwrap_or_default();
+        }
+        read.bytes += whole as u64;
+        Ok(read.total)
+    }
+}
+
+impl SpendingLog for SpendingFiles {
+    fn add(&self, day: Day, spent: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
+        Box::pin(std::future::ready(self.append(day, spent).map_err(failed)))
+    }
+
+    fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>> {
+        Box::pin(std::future::ready(self.sum(day).map_err(failed)))
+    }
+}
+
+fn failed(error: io::Error) -> SpendingLogError {
+    SpendingLogError(error.to_string())
+}
+
+#[cfg(test)]
+#[path = "spending_tests.rs"]
+mod tests;
