@@ -1,18 +1,21 @@
 //! The benches' command line.
 //!
 //! Owns which benches there are and that they run in the release profile, short ones in one that is built faster. The benches themselves are a binary
-//! of `lariat-testkit`; the one of other people's crates is a crate of its own, `benches/peers`.
+//! of `lariat-testkit`; the one of other people's crates is a crate of its own, `benches/decoders`.
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
+use crate::peers;
 use crate::workspace::Workspace;
 
-const NAMES: &[&str] = &["gate", "machine", "model", PEERS, "runs", "store", "tools", "turn"];
+const NAMES: &[&str] = &[DECODERS, "gate", "machine", "model", PEERS, "runs", "store", "tools", "turn"];
 
 /// The one that reads the stream of `model` with other people's crates.
+const DECODERS: &str = "decoders";
+/// The one of the program `lariat` beside other people's agents.
 const PEERS: &str = "peers";
 
 /// Those that need the HTTP stack.
@@ -40,11 +43,14 @@ impl Bench {
     fn preparation(&self) -> Option<CommandLine> {
         let build =
             CommandLine::cargo("build --release --locked -p lariat-testkit --features bench --bin bench");
-        (self.name == PEERS).then_some(build)
+        (self.name == DECODERS).then_some(build)
     }
 
     /// Runs it, with what must be built before, and answers with its exit code.
     pub(crate) fn pass_through(&self, workspace: &Workspace) -> Result<ExitCode> {
+        if self.name == PEERS {
+            return peers::run(workspace, &self.arguments).map(|()| ExitCode::SUCCESS);
+        }
         if let Some(preparation) = self.preparation() {
             preparation.run(workspace)?;
         }
@@ -52,10 +58,10 @@ impl Bench {
     }
 
     pub(crate) fn command_line(&self, workspace: &Workspace) -> CommandLine {
-        if self.name == PEERS {
+        if self.name == DECODERS {
             let target = workspace.target();
-            return CommandLine::cargo("run --release --locked --manifest-path benches/peers/Cargo.toml")
-                .with_arguments(["--target-dir", &format!("{target}/peers"), "--"])
+            return CommandLine::cargo("run --release --locked --manifest-path benches/decoders/Cargo.toml")
+                .with_arguments(["--target-dir", &format!("{target}/decoders"), "--"])
                 .with_arguments([format!("{target}/release/bench")])
                 .with_arguments(&self.arguments);
         }
@@ -100,9 +106,9 @@ mod tests {
     #[test]
     fn other_peoples_crates_are_built_apart_and_told_where_our_server_is() {
         assert_eq!(
-            parse(&["peers"]).unwrap().command_line(&Workspace::fake("out")).to_string(),
-            "cargo run --release --locked --manifest-path benches/peers/Cargo.toml \
-             --target-dir out/peers -- out/release/bench"
+            parse(&["decoders"]).unwrap().command_line(&Workspace::fake("out")).to_string(),
+            "cargo run --release --locked --manifest-path benches/decoders/Cargo.toml \
+             --target-dir out/decoders -- out/release/bench"
         );
     }
 
@@ -111,7 +117,9 @@ mod tests {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
             assert!(
-                error.contains("`gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools`, `turn`"),
+                error.contains(
+                    "`decoders`, `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools`, `turn`"
+                ),
                 "{error}"
             );
         }

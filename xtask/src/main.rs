@@ -17,11 +17,14 @@ mod core_deps;
 mod corrupt;
 mod deny;
 mod disk;
+mod dist;
 mod docs_links;
 mod fuzz;
+mod kill_cli;
 mod layers;
 mod menu;
 mod mistakes;
+mod peers;
 mod proof;
 mod python;
 mod sdk;
@@ -62,6 +65,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Layers => layers::run(&workspace)?,
         Command::CoreDeps => core_deps::run(&workspace)?,
         Command::Deny(scope) => deny::run(&workspace, scope)?,
+        Command::Dist(arguments) => dist::run(&workspace, &arguments)?,
         Command::Docs => return build::docs().pass_through(&workspace),
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Simulate(arguments) => {
@@ -92,6 +96,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
+        Command::KillCli(arguments) => return kill_cli::command_line(&arguments)?.pass_through(&workspace),
         Command::Servers => servers::run(&workspace)?,
         Command::LongRun(arguments) => return proof::long_run(&arguments).pass_through(&workspace),
         Command::Tokens(arguments) => return proof::tokens(&arguments).pass_through(&workspace),

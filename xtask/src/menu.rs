@@ -21,7 +21,14 @@ const ENTRIES: &[(&str, &str)] = &[
     ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
     ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
     ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
-    ("sdk", "drive the scripted model server with the official Python SDKs (installs them under target/)"),
+    (
+        "sdk",
+        "drive the scripted model server with the official Python SDKs, and our program with the agent SDK (installs them under target/)",
+    ),
+    (
+        "kill-cli [ARGS]",
+        "kill `lariat run` while it repairs a repository, and go on: nothing is done twice; `--kills N`, `--seed N`",
+    ),
     (
         "faults [ARGS]",
         "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
@@ -94,10 +101,14 @@ const ENTRIES: &[(&str, &str)] = &[
         "tokens [--short]",
         "predict the size of requests for services that count otherwise: within 5 % after three turns",
     ),
+    (
+        "dist [--check]",
+        "build what is shipped: archive and Debian package; `--check` builds it again elsewhere and compares the bytes",
+    ),
     ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
     (
         "bench NAME [ARGS]",
-        "run a bench: `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools` or `turn`; `--short` for a quick look",
+        "run a bench: `decoders`, `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools` or `turn`; `--short` for a quick look",
     ),
 ];
 
@@ -108,6 +119,7 @@ pub(crate) enum Command {
     Layers,
     CoreDeps,
     Deny(Scope),
+    Dist(Vec<String>),
     Docs,
     DocsLinks,
     Simulate(Vec<String>),
@@ -128,6 +140,7 @@ pub(crate) enum Command {
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
+    KillCli(Vec<String>),
     Servers,
     LongRun(Vec<String>),
     Tokens(Vec<String>),
@@ -151,6 +164,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         },
         "layers" => bare(name, rest, Command::Layers)?,
         "core-deps" => bare(name, rest, Command::CoreDeps)?,
+        "dist" => Command::Dist(rest.to_vec()),
         "docs" => bare(name, rest, Command::Docs)?,
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
         "simulate" => Command::Simulate(rest.to_vec()),
@@ -158,6 +172,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => bare(name, rest, Command::Sdk)?,
+        "kill-cli" => Command::KillCli(rest.to_vec()),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => bare(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),

@@ -1,4 +1,5 @@
-//! The official SDKs against the scripted model server: proof that the server speaks as the real APIs do.
+//! The official SDKs against the scripted model server: proof that the server speaks as the real APIs do; and the official
+//! agent SDK with our program in the place of its own: proof that the program speaks as it expects.
 //!
 //! Owns the order of the scripts and the table of results. What is checked is in the scripts.
 
@@ -18,13 +19,19 @@ const SCRIPTS: &str = "crates/lariat-testkit/sdk";
 const NAMES: [&str; 5] =
     ["anthropic_messages", "openai_chat", "openai_responses", "google_genai", "bedrock_converse"];
 
-/// Builds the server and drives it.
+/// Where the agent SDK's script and its pinned version live.
+const AGENT: &str = "crates/lariat-cli/sdk";
+
+/// Its script.
+const AGENT_NAME: &str = "claude_agent";
+
+/// Builds the server and the program and drives them.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     CommandLine::cargo(BUILD).run(workspace)?;
     prove(workspace)
 }
 
-/// Drives the server that is built.
+/// Drives what is built.
 pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     let python = python::environment(workspace, "sdk", &format!("{SCRIPTS}/requirements.txt"))?;
     let program = format!("{}/debug/scripted_server", workspace.target());
@@ -36,6 +43,10 @@ pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
         let passed = line.run(workspace).is_ok();
         results.push((name, passed));
     }
+    println!("\n== {AGENT_NAME}");
+    let python = python::environment(workspace, "agent-sdk", &format!("{AGENT}/requirements.txt"))?;
+    let lariat = workspace.absolute(&format!("{}/debug/lariat", workspace.target()));
+    results.push((AGENT_NAME, agent(&python, &server.address, &lariat).run(workspace).is_ok()));
     println!();
     let width = NAMES.iter().map(|name| name.len()).max().unwrap_or_default();
     for (name, passed) in &results {
@@ -47,7 +58,7 @@ pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     }
 }
 
-const BUILD: &str = "build --locked -p lariat-testkit --bin scripted_server";
+const BUILD: &str = "build --locked -p lariat-testkit --bin scripted_server -p lariat-cli --bin lariat";
 
 fn script(python: &str, name: &str, address: &str) -> CommandLine {
     CommandLine::of(python, "")
@@ -55,15 +66,29 @@ fn script(python: &str, name: &str, address: &str) -> CommandLine {
         .with_environment("PYTHONDONTWRITEBYTECODE", "1")
 }
 
+fn agent(python: &str, address: &str, lariat: &str) -> CommandLine {
+    CommandLine::of(python, "")
+        .with_arguments([&format!("{AGENT}/{AGENT_NAME}.py"), address, lariat])
+        .with_environment("PYTHONDONTWRITEBYTECODE", "1")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NAMES, SCRIPTS, script};
+    use super::{NAMES, SCRIPTS, agent, script};
 
     #[test]
     fn a_script_gets_the_address_of_the_server() {
         assert_eq!(
             script("venv/bin/python", "openai_chat", "127.0.0.1:9").to_string(),
             "PYTHONDONTWRITEBYTECODE=1 venv/bin/python crates/lariat-testkit/sdk/openai_chat.py 127.0.0.1:9"
+        );
+    }
+
+    #[test]
+    fn the_agent_sdk_gets_the_program_that_it_starts() {
+        assert_eq!(
+            agent("venv/bin/python", "127.0.0.1:9", "/out/debug/lariat").to_string(),
+            "PYTHONDONTWRITEBYTECODE=1 venv/bin/python crates/lariat-cli/sdk/claude_agent.py 127.0.0.1:9 /out/debug/lariat"
         );
     }
 

@@ -14,6 +14,8 @@ pub enum Level {
     Managed,
     /// The command line, or the program that embeds us.
     Flags,
+    /// The environment of the process.
+    Environment,
     /// One person's settings of a project: `.claude/settings.local.json`.
     Local,
     /// A project's settings, shared by everybody who works on it.
@@ -34,6 +36,7 @@ impl fmt::Display for Level {
         f.write_str(match self {
             Self::Managed => "managed settings",
             Self::Flags => "flags",
+            Self::Environment => "environment",
             Self::Local => "local settings",
             Self::Project => "project settings",
             Self::User => "user settings",
@@ -47,7 +50,7 @@ impl fmt::Display for Level {
 pub struct Origin {
     /// Who it belongs to.
     pub level: Level,
-    /// The file; none for flags.
+    /// The file; none for flags and for the environment.
     pub file: Option<PathBuf>,
 }
 
@@ -60,6 +63,11 @@ impl Origin {
     /// The command line, or the program that embeds us.
     pub const fn flags() -> Self {
         Self { level: Level::Flags, file: None }
+    }
+
+    /// The environment of the process.
+    pub const fn environment() -> Self {
+        Self { level: Level::Environment, file: None }
     }
 }
 

@@ -134,7 +134,7 @@ fn source(origin: &Origin, places: &Places) -> PathBuf {
     match origin.level {
         Level::Project | Level::Local => places.project.clone(),
         Level::User => places.home.join(".claude"),
-        Level::Flags => places.directory.clone(),
+        Level::Flags | Level::Environment => places.directory.clone(),
         Level::Managed => {
             let file = origin.file.as_deref().and_then(Path::parent);
             file.map_or_else(|| places.directory.clone(), Path::to_owned)

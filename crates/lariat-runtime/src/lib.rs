@@ -28,7 +28,7 @@ pub mod typed;
 pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError,
     CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunStream, agent_loop,
-    agent_loop_continue, agent_loop_recover,
+    agent_loop_continue, agent_loop_recover, fresh_session,
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::{ChangeKind, FileChange, Preview};

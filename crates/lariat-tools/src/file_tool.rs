@@ -101,7 +101,7 @@ impl<T: FileTool> BenchTool for OnFiles<T> {
 
 /// Whether a call may take longer than a change of threads.
 fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments, context: &ToolContext) -> bool {
-    let waits = bench.workspace().sync() == Durability::Durable || bench.undo().is_some();
+    let waits = bench.workspace().sync() == Durability::Durable || bench.keeps_undo();
     match T::subject(arguments) {
         _ if waits && T::EFFECTS.contains(ToolEffects::WRITES) => true,
         None => true,
@@ -118,7 +118,7 @@ fn run<T: FileTool>(
     arguments: T::Arguments,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    if bench.undo().is_none() || !T::EFFECTS.contains(ToolEffects::WRITES) {
+    if !bench.keeps_undo() || !T::EFFECTS.contains(ToolEffects::WRITES) {
         return T::run(bench, arguments, context);
     }
     let paths = T::changes(&arguments);

@@ -1,7 +1,7 @@
 //! Images: what their first bytes say, and the form in which they travel.
 
 /// The media type of an image that models take.
-pub(crate) fn kind(bytes: &[u8]) -> Option<&'static str> {
+pub fn kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some("image/png"),
         [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
@@ -12,7 +12,7 @@ pub(crate) fn kind(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Base64 of RFC 4648, padded.
-pub(crate) fn base64(bytes: &[u8]) -> String {
+pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

@@ -19,7 +19,7 @@ impl Kept {
     /// Keeps what is there before a call changes these files.
     pub(crate) fn paths(bench: &Workbench, call: &str, paths: &[String]) -> Result<Option<Self>, ToolError> {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-        Self::begin(bench.undo(), call, |undo| undo.before_paths(call, &paths))
+        Self::begin(bench, call, |undo| undo.before_paths(call, &paths))
     }
 
     /// Keeps what is there before a call that may change anything.
@@ -27,23 +27,23 @@ impl Kept {
         bench: &Workbench,
         context: &ToolContext,
     ) -> Result<Option<Self>, ToolError> {
-        let (undo, call) = (bench.undo().cloned(), context.tool_call_id.to_string());
-        if undo.is_none() {
+        if !bench.keeps_undo() {
             return Ok(None);
         }
-        blocking(move || Self::begin(undo.as_ref(), &call, |undo| undo.before(&call))).await
+        let (bench, call) = (bench.clone(), context.tool_call_id.to_string());
+        blocking(move || Self::begin(&bench, &call, |undo| undo.before(&call))).await
     }
 
     fn begin(
-        undo: Option<&Undo>,
+        bench: &Workbench,
         call: &str,
         before: impl FnOnce(&Undo) -> Result<(), UndoError>,
     ) -> Result<Option<Self>, ToolError> {
-        let Some(undo) = undo else { return Ok(None) };
-        before(undo).map_err(|error| {
+        let begun = bench.undo().and_then(|undo| undo.map(|undo| before(undo).map(|()| undo)).transpose());
+        let undo = begun.map_err(|error| {
             ToolError::Failed(format!("Nothing was done, because it could not be undone later: {error}."))
         })?;
-        Ok(Some(Self { undo: undo.clone(), call: call.to_owned() }))
+        Ok(undo.map(|undo| Self { undo: undo.clone(), call: call.to_owned() }))
     }
 
     /// Keeps what the call changed of these files.

@@ -6,6 +6,8 @@
 //!
 //! - [`arguments`]: one table per tool gives both its schema and the check of its arguments.
 //! - [`output`]: text with a bound.
+//! - [`image`]: pictures that models take.
+//! - `highlight`, with the feature `map`: what the words of a piece of code are, for people.
 //! - one module per tool.
 
 mod apply_patch;
@@ -20,7 +22,9 @@ mod edit_file;
 mod fetch;
 mod file_tool;
 mod glob;
-mod image;
+#[cfg(feature = "map")]
+pub mod highlight;
+pub mod image;
 mod kept;
 mod list_files;
 #[cfg(feature = "map")]

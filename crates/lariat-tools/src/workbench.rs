@@ -3,12 +3,12 @@
 //! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
 //! outputs that were cut, what can be undone, and who can ask a person. Cloning shares.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lariat_host::files::{FileMemory, Workspace};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::Sandbox;
-use lariat_host::undo::Undo;
+use lariat_host::undo::{Undo, UndoError};
 
 use crate::Asker;
 use crate::Outputs;
@@ -37,8 +37,23 @@ struct Shared {
     outputs: Outputs,
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
-    undo: Option<Undo>,
+    undo: Option<Keeping>,
     hidden: Hidden,
+}
+
+/// Where is kept what the tools change: opened when something is about to be changed, because that looks at everything.
+#[derive(Clone)]
+struct Keeping {
+    open: Arc<OpenUndo>,
+    opened: Arc<OnceLock<Undo>>,
+}
+
+type OpenUndo = dyn Fn() -> Result<Undo, UndoError> + Send + Sync;
+
+impl std::fmt::Debug for Keeping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.opened.fmt(f)
+    }
 }
 
 /// Says of a path beneath the workspace whether tools that look at many files leave it out.
@@ -143,7 +158,15 @@ impl Workbench {
     /// Sets where is kept what the tools change, so that it can be undone.
     #[must_use]
     pub fn with_undo(self, undo: Undo) -> Self {
-        self.with(|shared| shared.undo = Some(undo))
+        self.with_undo_by(move || Ok(undo.clone()))
+    }
+
+    /// As [`with_undo`](Self::with_undo), opened when the first call is about to change something. A call for which it cannot be
+    /// opened does not run, and the next one tries again.
+    #[must_use]
+    pub fn with_undo_by(self, open: impl Fn() -> Result<Undo, UndoError> + Send + Sync + 'static) -> Self {
+        let keeping = Keeping { open: Arc::new(open), opened: Arc::default() };
+        self.with(|shared| shared.undo = Some(keeping))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
@@ -191,9 +214,22 @@ impl Workbench {
         &self.shared.internal_hosts
     }
 
-    /// Where is kept what the tools change.
-    pub fn undo(&self) -> Option<&Undo> {
-        self.shared.undo.as_ref()
+    /// Whether what the tools change can be undone.
+    pub fn keeps_undo(&self) -> bool {
+        self.shared.undo.is_some()
+    }
+
+    /// Where is kept what the tools change; none where that was not asked for. Looks at the whole workspace the first time.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn undo(&self) -> Result<Option<&Undo>, UndoError> {
+        let Some(keeping) = &self.shared.undo else { return Ok(None) };
+        if let Some(undo) = keeping.opened.get() {
+            return Ok(Some(undo));
+        }
+        let undo = (keeping.open)()?;
+        Ok(Some(keeping.opened.get_or_init(|| undo)))
     }
 
     pub(crate) fn hidden(&self) -> &Hidden {

@@ -421,12 +421,6 @@
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
 pub mod guide;
-#[cfg(feature = "sqlite")]
-mod learned;
-#[cfg(all(feature = "tools", target_os = "linux"))]
-pub mod local;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 
 #[cfg(feature = "tools")]
 pub use lariat_connect as connect;
@@ -439,13 +433,19 @@ pub use lariat_host as host;
 #[cfg(feature = "models")]
 pub use lariat_model as models;
 pub use lariat_runtime as runtime;
+#[cfg(feature = "sqlite")]
+pub use lariat_service::StoredLearnings;
+/// What a workspace on this machine brings, and what that is worth.
+#[cfg(all(feature = "tools", target_os = "linux"))]
+pub use lariat_service::local;
+/// Spans and measurements, to a collector of OpenTelemetry.
+#[cfg(feature = "otlp")]
+pub use lariat_service::otlp;
 /// Stores that keep sessions: SQLite, files, PostgreSQL.
 pub use lariat_store as stores;
 /// The built-in tools.
 #[cfg(feature = "tools")]
 pub use lariat_tools as tools;
-#[cfg(feature = "sqlite")]
-pub use learned::StoredLearnings;
 /// What describes the types of answers and arguments to a model. A program that derives `JsonSchema` depends on it, too.
 #[cfg(feature = "typed")]
 #[doc(no_inline)]

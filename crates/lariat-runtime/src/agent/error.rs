@@ -44,6 +44,11 @@ pub enum AgentError {
 }
 
 impl AgentError {
+    /// Whether the session had no interrupted loop to go on with.
+    pub const fn is_nothing_to_recover(&self) -> bool {
+        matches!(self, Self::Recover(RecoverError::UnknownLoop(_)))
+    }
+
     /// Whether the same call can succeed later without a change.
     pub const fn is_retryable(&self) -> bool {
         match self {

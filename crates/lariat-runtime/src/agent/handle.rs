@@ -16,7 +16,6 @@ use lariat_core::event::{ContinuationKind, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionDecision;
-use lariat_core::run::RecoverError;
 use lariat_core::store::SessionStore;
 use lariat_core::time::Timestamp;
 use lariat_core::transcript::Window;
@@ -238,9 +237,18 @@ impl Agent {
     /// When the agent is busy, or the run could not be driven to its end.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
         match self.start(Task::Recover, None)?.finish().await {
-            Err(AgentError::Recover(RecoverError::UnknownLoop(_))) => Ok(None),
+            Err(error) if error.is_nothing_to_recover() => Ok(None),
             output => output.map(Some),
         }
+    }
+
+    /// As [`recover`](Self::recover), with the events of the run that is gone on with. Where there is none, the stream is
+    /// empty and finishes with an error that [`AgentError::is_nothing_to_recover`].
+    ///
+    /// # Errors
+    /// When the agent is busy.
+    pub fn recover_stream(&self) -> Result<RunStream, AgentError> {
+        self.start(Task::Recover, None)
     }
 
     // Control
@@ -488,7 +496,8 @@ impl Agent {
     }
 }
 
-fn fresh_session() -> SessionId {
+/// An id that no session has.
+pub fn fresh_session() -> SessionId {
     SessionId::from(Uuid::new_v4().to_string())
 }
 

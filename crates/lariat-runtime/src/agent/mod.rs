@@ -23,7 +23,7 @@ pub use builder::AgentBuilder;
 pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError};
-pub use handle::Agent;
+pub use handle::{Agent, fresh_session};
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
 pub use output::AgentOutput;
 pub use plan::{Plan, PlanDecision, PlannedChange};

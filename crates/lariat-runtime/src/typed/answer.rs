@@ -9,11 +9,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::form::{Form, SchemaError, again};
+use super::form::{Form, SchemaError};
 use crate::agent::{Agent, AgentError, AgentOutput};
-
-/// The section of notes about answers that did not fit.
-const SECTION: &str = "answer";
 
 /// An answer of a type, and the run that gave it.
 #[derive(Clone, Debug)]
@@ -125,7 +122,7 @@ impl Agent {
                     return Err(TypedError::Invalid { problem, tries, output: Box::new(output) });
                 }
                 Err(problem) => {
-                    prompt = AgentMessage::note(SECTION, again(&problem));
+                    prompt = form.again(&problem);
                     earlier = Some(output);
                 }
             }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use lariat_core::message::AgentMessage;
 use lariat_core::model::OutputSchema;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -17,11 +18,15 @@ use crate::agent::read_answer;
 /// The field that holds an answer which is no object.
 const FIELD: &str = "answer";
 
+/// The section of notes about answers that did not fit.
+const SECTION: &str = "answer";
+
 /// Mistakes that a model is told of at once.
 const MOST_MISTAKES: usize = 5;
 
-/// What an answer must look like.
-pub(super) struct Form {
+/// What an answer must look like. [`Agent::run_with_schema`](crate::Agent::run_with_schema) asks until it does; who drives runs by
+/// hand sends [`sent`](Self::sent), reads the answer and tells the model what is wrong with it.
+pub struct Form {
     pub(super) sent: Arc<OutputSchema>,
     check: jsonschema::Validator,
     in_field: bool,
@@ -31,6 +36,12 @@ pub(super) struct Form {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a schema an answer can have: {0}")]
 pub struct SchemaError(String);
+
+impl std::fmt::Debug for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Form").field("sent", &self.sent).finish_non_exhaustive()
+    }
+}
 
 impl Form {
     /// The form of a type.
@@ -43,7 +54,10 @@ impl Form {
     }
 
     /// A form that comes as data. It is sent as it is.
-    pub(super) fn given(schema: Value) -> Result<Self, SchemaError> {
+    ///
+    /// # Errors
+    /// When it is no JSON schema.
+    pub fn given(schema: Value) -> Result<Self, SchemaError> {
         if !schema.is_object() {
             return Err(SchemaError("it is not an object".to_owned()));
         }
@@ -52,8 +66,21 @@ impl Form {
         Ok(Self { sent: Arc::new(OutputSchema { name, schema }), check, in_field: false })
     }
 
-    /// The value of an answer, or what is wrong with it in words for the model.
-    pub(super) fn read(&self, text: &str) -> Result<Value, String> {
+    /// What the service is sent.
+    pub fn sent(&self) -> &OutputSchema {
+        &self.sent
+    }
+
+    /// What a model is told about an answer that does not fit.
+    pub fn again(&self, problem: &str) -> AgentMessage {
+        AgentMessage::note(SECTION, again(problem))
+    }
+
+    /// The value of an answer.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for the model.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
         let mut value = read_answer(text).map_err(|error| format!("it is not JSON: {error}"))?;
         let mistakes: Vec<String> = self
             .check
@@ -99,7 +126,7 @@ fn name(name: &str) -> String {
 }
 
 /// What a model is told about an answer that does not fit.
-pub(super) fn again(problem: &str) -> String {
+fn again(problem: &str) -> String {
     format!(
         "Your last answer cannot be used: {problem}. Give the whole answer again, as JSON only, in the form that was \
          asked for."

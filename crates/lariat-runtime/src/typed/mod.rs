@@ -14,7 +14,7 @@ mod function;
 mod wire;
 
 pub use answer::{Typed, TypedError};
-pub use form::SchemaError;
+pub use form::{Form, SchemaError};
 pub use function::FunctionTool;
 
 /// How often a model is asked again for an answer that does not have its form.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::camel::camel;
-use super::script::{self, Answer, Request};
+use super::script::{self, Answer, Frame, RawAnswer, Request};
 use super::seen::{self, Latest};
 use super::{Stop, Turn, TurnBlock, TurnUsage, Wire, json as look, render};
 
@@ -17,7 +17,8 @@ use super::{Stop, Turn, TurnBlock, TurnUsage, Wire, json as look, render};
 const CALLS: usize = 2;
 
 /// The answer to a request. A prompt that begins with `!` gets trouble instead of tools: `!status N`, `!overflow`,
-/// `!stream-error`, `!stop length|refusal|pause|context|sequence`.
+/// `!stream-error`, `!stop length|refusal|pause|context|sequence`, `!silence`; or does as it is told: `!say JSON`,
+/// `!call TOOL JSON`.
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = reply(request);
     let Some(order) = order(&turn) else { return Answer::Turn(turn) };
@@ -43,6 +44,17 @@ pub(super) fn answer(request: &Request) -> Answer {
             };
             Answer::Turn(turn.stop(stop))
         }
+        ["silence", ..] => {
+            Answer::Raw(RawAnswer { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
+        }
+        ["say", ..] => Answer::Turn(Turn::new().id(turn.id).text(match value(&order, 1) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })),
+        ["call", name, ..] => {
+            let call = format!("toolu_{}", turn.id);
+            Answer::Turn(Turn::new().id(turn.id).call(call, name, &value(&order, 2)))
+        }
         _ => Answer::Turn(turn),
     }
 }
@@ -50,10 +62,19 @@ pub(super) fn answer(request: &Request) -> Answer {
 /// The order in the prompt that a reply quotes.
 fn order(turn: &Turn) -> Option<String> {
     let text = turn.blocks.iter().find_map(|block| match block {
-        TurnBlock::Text(text) => text.strip_prefix("You said \u{201c}!"),
+        TurnBlock::Text(text) => text.strip_prefix("You said \u{201c}"),
         _ => None,
     })?;
-    Some(text.split('\u{201d}').next()?.to_owned())
+    let prompt = text.split('\u{201d}').next()?;
+    // An agent's notes, and what it said before, may come before the person's last words.
+    let order = prompt.rsplit_once(" !").map(|(_, order)| order).or_else(|| prompt.strip_prefix('!'))?;
+    Some(order.to_owned())
+}
+
+/// The JSON after some words of an order, whatever comes behind it.
+fn value(order: &str, words: usize) -> Value {
+    let rest = order.splitn(words + 1, ' ').nth(words).unwrap_or_default();
+    serde_json::Deserializer::from_str(rest).into_iter().next().and_then(Result::ok).unwrap_or_default()
 }
 
 fn reply(request: &Request) -> Turn {

@@ -1,6 +1,7 @@
-//! What is in an agent's window, and what is said about its session: learnings and goals.
+//! What is in an agent's window, and what is said about its session: what it is called, learnings, goals, where it goes on.
 
-use lariat_core::event::{AgentEvent, Goal, Learning};
+use lariat_core::event::{AgentEvent, Description, Goal, Learning};
+use lariat_core::id::MessageId;
 
 use super::{Agent, AgentError};
 use crate::prompt::ContextReport;
@@ -48,6 +49,30 @@ impl Agent {
     /// When the agent is busy, or its journal cannot be written.
     pub async fn set_goal(&self, goal: Goal) -> Result<(), AgentError> {
         self.say_about(AgentEvent::GoalChanged(Box::new(goal))).await
+    }
+
+    /// Says what the session is about: its title, where it works, its tags. What is left out stays as it was.
+    ///
+    /// # Errors
+    /// When the agent is busy, or its journal cannot be written.
+    pub async fn describe(&self, description: Description) -> Result<(), AgentError> {
+        self.say_about(AgentEvent::SessionDescribed(Box::new(description))).await
+    }
+
+    /// Goes back to a message: what came after it is no longer part of the conversation. `None` goes back to before the
+    /// first. The journal keeps everything, and files are not touched.
+    ///
+    /// # Errors
+    /// When the agent is busy, or its journal cannot be written.
+    pub async fn rewind(&self, tip: Option<MessageId>) -> Result<(), AgentError> {
+        let config = &self.shared.config;
+        let rewound = AgentEvent::Rewound { tip };
+        self.borrow(async |context, _| {
+            context.say_about(config, rewound).await?;
+            context.read_next_time();
+            Ok(())
+        })
+        .await
     }
 
     async fn say_about(&self, event: AgentEvent) -> Result<(), AgentError> {

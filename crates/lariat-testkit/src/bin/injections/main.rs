@@ -14,7 +14,7 @@ mod channel;
 mod listeners;
 mod own_network;
 // The product's own, which is in a crate that this one is beneath.
-#[path = "../../../../lariat/src/local/paths.rs"]
+#[path = "../../../../lariat-service/src/local/paths.rs"]
 #[expect(unreachable_pub, reason = "there it is public")]
 mod real_paths;
 mod scene;

@@ -96,7 +96,7 @@ impl fmt::Debug for OtlpConfig {
     }
 }
 
-/// Exports what agents do. Give it to them with [`AgentBuilder::observer`](crate::AgentBuilder::observer), and
+/// Exports what agents do. Give it to them with [`AgentBuilder::observer`](lariat_runtime::AgentBuilder::observer), and
 /// [`flush`](Otlp::flush) it before the program ends.
 pub struct Otlp {
     spans: Mutex<Spans>,

@@ -83,7 +83,7 @@ impl SectionSource for MapSection {
     }
 }
 
-/// Tells the branch and what changed in the work tree, when that changes.
+/// Tells the branch and what changed in the work tree when a run begins. What changes while it goes on is the model's own doing.
 #[derive(Debug)]
 pub struct GitNotes {
     git: Git,
@@ -100,6 +100,9 @@ impl GitNotes {
 impl ContextSource for GitNotes {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         Box::pin(async move {
+            if query.turn_index > 0 {
+                return Vec::new();
+            }
             let Ok(status) = self.git.status().await else { return Vec::new() };
             let mut text: String =
                 status.lines().take(STATUS_LINES).map(|line| format!("{line}\n")).collect();

@@ -1,0 +1,60 @@
+//! The arguments, as types. What a flag does is said here once, for help, manual and completions.
+//!
+//! - `run`: one task; `task`: the same, whichever flags said so. `sessions`: sessions and what can be done with them. `manage`: everything else.
+
+pub(crate) mod manage;
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod task;
+
+use clap::{Parser, Subcommand};
+
+use manage::{
+    AuthArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs, ModelsArgs,
+    PermissionsArgs, TrustArgs, UndoArgs,
+};
+use run::RunArgs;
+use sessions::{ReplayArgs, SessionsArgs};
+
+/// A coding agent for the terminal whose loop holds.
+#[derive(Debug, Parser)]
+#[command(name = "lariat", version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Do one task: read, edit, run, and report.
+    #[command(visible_alias = "r")]
+    Run(Box<RunArgs>),
+    /// Sessions: list, show, follow, export, import, fork, rewind, delete, check.
+    Sessions(SessionsArgs),
+    /// Run a recorded session through today's loop and compare.
+    Replay(ReplayArgs),
+    /// Permission rules: list, test, explain, revoke.
+    Permissions(PermissionsArgs),
+    /// Trust what a workspace brings: hooks, servers, rules.
+    Trust(TrustArgs),
+    /// Models and their prices.
+    Models(ModelsArgs),
+    /// Keys of model services.
+    Auth(AuthArgs),
+    /// Settings: show, edit, schema.
+    Config(ConfigArgs),
+    /// What is in a session's window.
+    Context(ContextArgs),
+    /// Take back what calls changed in files.
+    Undo(UndoArgs),
+    /// Look whether everything works, and say how to mend what does not.
+    Doctor(DoctorArgs),
+    /// Write AGENTS.md and lariat.toml for a project.
+    Init(InitArgs),
+    /// Completions for a shell.
+    Completions(CompletionsArgs),
+    /// The manual, as pages for `man`.
+    Man(ManArgs),
+}

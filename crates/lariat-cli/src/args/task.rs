@@ -1,0 +1,123 @@
+//! What a run is asked to do, whichever flags said so: ours, or those of programs that know Claude Code.
+
+use std::path::PathBuf;
+
+use lariat_service::Which;
+use serde_json::{Map, Value, json};
+
+use super::run::{Output, RunArgs};
+use crate::wire::stream_json::Wishes;
+
+/// What a run is asked to do.
+#[derive(Debug, Default)]
+pub(crate) struct Task {
+    /// What to do; `-` is on standard input.
+    pub(crate) prompt: Option<String>,
+    /// Pictures to show.
+    pub(crate) images: Vec<PathBuf>,
+    /// How the result is written.
+    pub(crate) output: Output,
+    /// What is told besides what always is.
+    pub(crate) wishes: Wishes,
+    /// The form that the answer must have.
+    pub(crate) schema: Option<Schema>,
+    /// Which session.
+    pub(crate) which: Which,
+    /// Whether the session goes on under another id.
+    pub(crate) forks: bool,
+    /// Settings, by key.
+    pub(crate) settings: Map<String, Value>,
+    /// Rules that allow.
+    pub(crate) allow: Vec<String>,
+    /// Rules that deny.
+    pub(crate) deny: Vec<String>,
+    /// Whether what the workspace brings is trusted.
+    pub(crate) trusting: bool,
+    /// The directory.
+    pub(crate) cwd: Option<PathBuf>,
+    /// Whether nothing is kept.
+    pub(crate) ephemeral: bool,
+    /// Whether more is shown.
+    pub(crate) verbose: bool,
+    /// Words that come before our own system prompt.
+    pub(crate) system_prompt: Option<String>,
+    /// Whether a program holds the session, over standard input.
+    pub(crate) held: bool,
+    /// Whether that program answers questions about calls.
+    pub(crate) answers: bool,
+    /// What was asked for and cannot be done.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Where a schema comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Schema {
+    /// A file.
+    File(PathBuf),
+    /// As text.
+    Given(String),
+}
+
+impl From<RunArgs> for Task {
+    fn from(args: RunArgs) -> Self {
+        Self {
+            settings: settings(&args),
+            which: which(&args),
+            prompt: args.prompt.or(args.p),
+            images: args.image,
+            output: args.output,
+            wishes: Wishes { partial: args.include_partial_messages, ..Wishes::default() },
+            schema: args.output_schema.map(Schema::File),
+            allow: args.allow,
+            deny: args.deny,
+            trusting: args.trust,
+            cwd: args.cwd,
+            ephemeral: args.ephemeral,
+            verbose: args.verbose,
+            ..Self::default()
+        }
+    }
+}
+
+impl Task {
+    /// Sets a setting by its path, one table deep at most.
+    pub(crate) fn set(&mut self, path: &str, value: Value) {
+        match path.split_once('.') {
+            None => drop(self.settings.insert(path.to_owned(), value)),
+            Some((table, key)) => {
+                let table = self.settings.entry(table.to_owned()).or_insert_with(|| json!({}));
+                if let Some(table) = table.as_object_mut() {
+                    table.insert(key.to_owned(), value);
+                }
+            }
+        }
+    }
+}
+
+fn which(args: &RunArgs) -> Which {
+    match (&args.resume, &args.fork, args.continue_last) {
+        (Some(id), _, _) => Which::Resume(id.clone()),
+        (_, Some(id), _) => Which::Fork(id.clone()),
+        (_, _, true) => Which::Continue,
+        _ => Which::New,
+    }
+}
+
+/// The settings that flags are.
+fn settings(args: &RunArgs) -> Map<String, Value> {
+    let mut task = Task::default();
+    let flags = [
+        ("model", args.model.clone().map(Value::from)),
+        ("mode", args.mode.clone().map(Value::from)),
+        ("sandbox.enabled", args.no_sandbox.then_some(Value::from(false))),
+        ("limits.turns", args.max_turns.map(Value::from)),
+        ("limits.cost", args.max_cost.map(Value::from)),
+        ("limits.time", args.max_time.clone().map(Value::from)),
+    ];
+    for (path, value) in flags {
+        if let Some(value) = value {
+            task.set(path, value);
+        }
+    }
+    task.settings
+}

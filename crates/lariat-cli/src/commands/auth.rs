@@ -1,0 +1,131 @@
+//! `lariat auth`: keys of model services. No key is ever shown.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+use lariat_core::nearest::nearest;
+use lariat_service::config::Config;
+use lariat_service::models::KNOWN;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use serde::Serialize;
+
+use super::Ended;
+use super::print::{self, Column};
+use crate::args::manage::{AuthArgs, AuthCommand};
+use crate::around;
+use crate::exit::Exit;
+use crate::keys::KeyFile;
+use crate::problem::Problem;
+use crate::world::World;
+
+/// Where a service has its key.
+#[derive(Serialize)]
+struct Status {
+    provider: String,
+    /// A variable's name, or that it was stored.
+    from: Option<String>,
+    variables: Vec<String>,
+}
+
+/// Looks at keys, stores one, forgets one.
+pub(crate) fn auth(world: &World, args: AuthArgs) -> Ended {
+    let config = world.place(&world.visit(None))?.config;
+    let file = KeyFile::new(world.folders.keys());
+    match args.command {
+        AuthCommand::Status(args) => status(world, &config, args.json),
+        AuthCommand::Login(args) => login(&config, &file, &args.provider),
+        AuthCommand::Logout(args) => logout(&file, &args.provider),
+    }
+}
+
+fn status(world: &World, config: &Config, json: bool) -> Ended {
+    let mut found = around::keys(world, config)?;
+    let mut statuses: Vec<Status> = KNOWN
+        .iter()
+        .map(|known| {
+            let at = found.iter().position(|key| key.provider == known.name);
+            let from = at.map(|at| found.remove(at).from);
+            let variables = known.variables.iter().map(|name| (*name).to_owned()).collect();
+            Status { provider: known.name.to_owned(), from, variables }
+        })
+        .collect();
+    statuses.extend(found.into_iter().map(|key| Status {
+        variables: config.text(&format!("providers.{}.key_env", key.provider)).into_iter().collect(),
+        provider: key.provider,
+        from: Some(key.from),
+    }));
+    if json {
+        return print::json(&statuses);
+    }
+    let rows: Vec<Vec<String>> = statuses
+        .into_iter()
+        .map(|status| {
+            let from = status.from.unwrap_or_else(|| "-".to_owned());
+            vec![status.provider, from, status.variables.join(", ")]
+        })
+        .collect();
+    print::out(&print::table(
+        &[Column::text("SERVICE"), Column::text("KEY"), Column::text("VARIABLES")],
+        &rows,
+    ));
+    Ok(Exit::Done)
+}
+
+fn login(config: &Config, file: &KeyFile, provider: &str) -> Ended {
+    let own = config.names_in("providers");
+    let known = || KNOWN.iter().map(|known| known.name).chain(own.iter().map(String::as_str));
+    if !known().any(|name| name == provider) {
+        let near =
+            nearest(provider, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        return Err(Problem::new(Exit::Usage, format!("there is no service `{provider}`")).next(format!(
+            "{near}`lariat auth status` shows all; others begin in `[providers.{provider}]` of the settings"
+        )));
+    }
+    let key = read_key(provider)?;
+    if key.is_empty() {
+        return Err(Problem::new(Exit::Usage, "no key was given")
+            .next(format!("paste it, or pipe it: `lariat auth login {provider} < FILE`")));
+    }
+    if key.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
+        return Err(Problem::new(Exit::Usage, "this is no key: it has spaces in it; nothing was stored")
+            .next("give the key alone, on one line"));
+    }
+    file.store(provider, &key)?;
+    print::note(&format!("stored for {provider} in {}, readable for you alone", file.path().display()));
+    Ok(Exit::Done)
+}
+
+fn logout(file: &KeyFile, provider: &str) -> Ended {
+    if file.forget(provider)? {
+        print::note(&format!("the key of {provider} is forgotten"));
+        return Ok(Exit::Done);
+    }
+    Err(Problem::new(Exit::Failed, format!("no key of {provider} is stored"))
+        .at(file.path().display().to_string())
+        .next("`lariat auth status` shows where keys are"))
+}
+
+/// A line of standard input; on a terminal nothing of it is seen.
+fn read_key(provider: &str) -> Result<String, Problem> {
+    let input = std::io::stdin();
+    let is_terminal = input.is_terminal();
+    let before = if is_terminal { tcgetattr(&input).ok() } else { None };
+    if let Some(before) = &before {
+        let mut unseen = before.clone();
+        unseen.local_modes.remove(LocalModes::ECHO);
+        unseen.local_modes.insert(LocalModes::ECHONL);
+        tcsetattr(&input, OptionalActions::Flush, &unseen).map_err(|error| {
+            Problem::new(Exit::Failed, format!("the terminal shows what is typed: {error}"))
+        })?;
+    }
+    if is_terminal {
+        // Only now: what is typed at once is not seen either.
+        let _ = write!(std::io::stderr(), "key of {provider}: ");
+    }
+    let mut line = String::new();
+    let read = input.lock().read_line(&mut line);
+    if let Some(before) = &before {
+        let _ = tcsetattr(&input, OptionalActions::Flush, before);
+    }
+    read.map_err(|error| Problem::new(Exit::Failed, format!("the key cannot be read: {error}")))?;
+    Ok(line.trim().to_owned())
+}

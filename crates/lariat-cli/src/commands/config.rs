@@ -1,0 +1,104 @@
+//! `lariat config`: what is set, and by whom.
+
+use std::path::Path;
+
+use lariat_service::config::{Config, Set, schema};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::print::{self, Column};
+use super::{Ended, template};
+use crate::args::manage::{ConfigArgs, ConfigCommand, ConfigShowArgs};
+use crate::exit::Exit;
+use crate::files;
+use crate::problem::Problem;
+use crate::world::World;
+
+#[derive(Serialize)]
+struct Setting {
+    key: String,
+    value: Value,
+    /// Who set it; none for what is built in.
+    origin: Option<String>,
+}
+
+/// Looks at settings, or edits them.
+pub(crate) fn config(world: &World, args: ConfigArgs) -> Ended {
+    let own = world.folders.settings();
+    match args.command {
+        ConfigCommand::Path => print::line(&own.display().to_string()),
+        ConfigCommand::Schema => return print::json(&schema()),
+        ConfigCommand::Show(args) => {
+            let place = world.place(&world.visit(None))?;
+            show(&place.config, &args)?;
+            place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
+        }
+        ConfigCommand::Edit => edit(world, &own)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn show(config: &Config, args: &ConfigShowArgs) -> Ended {
+    let setting = |(key, set): (String, Set)| Setting {
+        key,
+        value: set.value,
+        origin: set.origin.map(|origin| origin.to_string()),
+    };
+    let settings: Vec<Setting> = config.all().into_iter().map(setting).collect();
+    if args.json {
+        print::json(&settings)?;
+    } else {
+        let mut columns = vec![Column::text("KEY"), Column::text("VALUE")];
+        if args.origin {
+            columns.push(Column::text("ORIGIN"));
+        }
+        let rows: Vec<Vec<String>> = settings
+            .into_iter()
+            .map(|setting| {
+                let origin = setting.origin.unwrap_or_else(|| "built in".to_owned());
+                vec![setting.key, setting.value.to_string(), origin]
+            })
+            .collect();
+        print::out(&print::table(&columns, &rows));
+    }
+    warn(config);
+    Ok(Exit::Done)
+}
+
+fn warn(config: &Config) {
+    config.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
+}
+
+fn edit(world: &World, path: &Path) -> Result<(), Problem> {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| world.variable(name)).ok_or_else(|| {
+        Problem::new(Exit::Setup, "no editor is known")
+            .next(format!("set VISUAL or EDITOR, or edit {} with any", path.display()))
+    })?;
+    if files::text(path).is_none() && !path.exists() {
+        if let Some(folder) = path.parent() {
+            files::make_private(folder)?;
+        }
+        files::write_new(path, &template::user())?;
+    }
+    start(editor, path)?;
+    // What was written is read at once, so that a slip is told now and not with the next run.
+    warn(&world.place(&world.visit(None))?.config);
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the person's own editor, on the person's own terminal")]
+fn start(editor: &str, path: &Path) -> Result<(), Problem> {
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or(editor);
+    let ended = std::process::Command::new(program).args(words).arg(path).status();
+    let wrong = |what: String| {
+        Problem::new(Exit::Failed, format!("the editor `{editor}` {what}"))
+            .at(path.display().to_string())
+            .next("set VISUAL or EDITOR to one that works")
+    };
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(wrong(format!("ended with {status}"))),
+        Err(error) => Err(wrong(format!("could not be started: {error}"))),
+    }
+}

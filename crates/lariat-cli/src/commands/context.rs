@@ -1,0 +1,60 @@
+//! `lariat context show`: what is in the window.
+
+use lariat_service::{Driving, Which};
+
+use super::Ended;
+use super::print::{self, Column};
+use crate::args::manage::{ContextArgs, ContextCommand};
+use crate::exit::Exit;
+use crate::world::World;
+
+const COLUMNS: &[Column] = &[
+    Column::text("PART"),
+    Column::text("NAME"),
+    Column::number("PIECES"),
+    Column::number("TOKENS"),
+    Column::number("SHARE"),
+    Column::number("CACHED"),
+];
+
+/// Shows what is in the window of a session, or of one that would begin here.
+pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
+    let ContextCommand::Show(args) = args.command;
+    let place = world.place(&world.visit(None))?;
+    let (service, which) = match (args.id, args.continue_last) {
+        (Some(id), _) => (world.service(&place).await?, Which::Resume(id)),
+        (None, true) => (world.service(&place).await?, Which::Continue),
+        // Nothing of it is kept.
+        (None, false) => (world.ephemeral().await?, Which::New),
+    };
+    let session = service.drive(&place, &which, Driving::default()).await?;
+    let report = session.context().await?;
+    if args.json {
+        return print::json(&report);
+    }
+    let rows: Vec<Vec<String>> = report
+        .parts
+        .iter()
+        .map(|part| {
+            let share = (part.tokens * 100).checked_div(report.used).unwrap_or_default();
+            vec![
+                format!("{:?}", part.kind).to_lowercase(),
+                part.name.clone(),
+                part.count.to_string(),
+                print::count(part.tokens),
+                format!("{share}%"),
+                print::count(part.cached),
+            ]
+        })
+        .collect();
+    print::out(&print::table(COLUMNS, &rows));
+    let window = report.window.map(|window| format!(" of {}", print::count(window))).unwrap_or_default();
+    let percent = report.used_percent.map(|percent| format!(" ({percent}%)")).unwrap_or_default();
+    print::line(&format!(
+        "{}{window} tokens{percent}, {} of them cached, {}",
+        print::count(report.used),
+        print::count(report.cached),
+        session.model().id
+    ));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,264 @@
+//! `lariat doctor`: looks at everything a session needs, and says how to mend what does not work.
+//!
+//! Each check is a function that gives findings. Invariant: nothing is changed but what the program makes for itself anyway (an
+//! empty database, which sandbox works), no key is shown, and nobody is reached but servers on this machine and, when there is
+//! a key for it, the host of the chosen model.
+
+use std::io::IsTerminal as _;
+
+use lariat_core::archive::ListQuery;
+use lariat_guard::trust::Standing;
+use lariat_guard::{Trust, display};
+use lariat_service::models::Models;
+use lariat_service::{Place, ServiceError, walls};
+use serde::Serialize;
+
+use super::{Ended, print, trust};
+use crate::args::manage::DoctorArgs;
+use crate::around;
+use crate::exit::Exit;
+use crate::world::World;
+
+/// How things are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Warning,
+    Problem,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+struct Finding {
+    about: &'static str,
+    level: Level,
+    what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+fn ok(about: &'static str, what: impl Into<String>) -> Finding {
+    Finding { about, level: Level::Ok, what: what.into(), fix: None }
+}
+
+fn warning(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { about, level: Level::Warning, what: what.into(), fix: Some(fix.into()) }
+}
+
+fn bad(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { about, level: Level::Problem, what: what.into(), fix: Some(fix.into()) }
+}
+
+/// Looks at everything.
+pub(crate) async fn doctor(world: &World, args: &DoctorArgs) -> Ended {
+    let mut findings = Vec::new();
+    match world.place(&world.visit(None)) {
+        Err(problem) => {
+            let fix = problem.next.clone().unwrap_or_else(|| "correct the file that is named".to_owned());
+            findings.push(bad("settings", problem.cause, fix));
+        }
+        Ok(place) => {
+            findings.extend(settings(&place));
+            findings.push(trusted(&place));
+            findings.push(sandbox(world, &place).await);
+            findings.extend(store(world, &place).await);
+            findings.extend(models(world, &place).await);
+        }
+    }
+    findings.extend(terminal(world));
+    findings.push(git(world));
+    let is_bad = findings.iter().any(|finding| finding.level == Level::Problem);
+    if args.json {
+        print::json(&findings)?;
+    } else {
+        findings.iter().for_each(tell);
+    }
+    Ok(if is_bad { Exit::Unsound } else { Exit::Done })
+}
+
+fn tell(finding: &Finding) {
+    let mark = match finding.level {
+        Level::Ok => "ok     ",
+        Level::Warning => "warning",
+        Level::Problem => "PROBLEM",
+    };
+    print::out(&format!("{mark}  {:<9} {}\n", finding.about, display::line(&finding.what)));
+    if let Some(fix) = &finding.fix {
+        print::out(&format!("{:>20} {}\n", "→", display::line(fix)));
+    }
+}
+
+fn settings(place: &Place) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = place
+        .config
+        .warnings
+        .iter()
+        .map(|found| warning("settings", found.to_string(), "`lariat config schema` lists every setting"))
+        .collect();
+    let problems = place.opened.problems.iter();
+    findings.extend(
+        problems.map(|found| bad("settings", found.to_string(), "correct the file, or move it away")),
+    );
+    if findings.is_empty() {
+        findings.push(ok("settings", "everything that is written counts"));
+    }
+    findings
+}
+
+fn trusted(place: &Place) -> Finding {
+    let what = format!("{}: {}", place.path().display(), trust::standing(&place.opened.standing));
+    match (&place.opened.standing, place.opened.trust) {
+        (Standing::Harmless, _) | (_, Trust::Trusted) => ok("trust", what),
+        _ => warning(
+            "trust",
+            format!("{what}; its hooks, servers and rules that allow do not count"),
+            "`lariat trust` shows them",
+        ),
+    }
+}
+
+async fn sandbox(world: &World, place: &Place) -> Finding {
+    if !place.config.flag("sandbox.enabled") {
+        return warning(
+            "sandbox",
+            "switched off: commands run without walls",
+            "remove `enabled = false` of `[sandbox]` from the settings",
+        );
+    }
+    let found = walls::look(&world.folders, &world.environment()).await;
+    let reasons: Vec<String> =
+        found.refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+    match found.backends.first() {
+        Some(backend) => ok("sandbox", format!("{} holds", backend.name())),
+        None => bad(
+            "sandbox",
+            format!("none works here, so commands are refused ({})", reasons.join("; ")),
+            "install bubblewrap, or accept the risk: `lariat run --no-sandbox`",
+        ),
+    }
+}
+
+async fn store(world: &World, place: &Place) -> Vec<Finding> {
+    let service = match world.service(place).await {
+        Ok(service) => service,
+        Err(error) => {
+            return vec![bad("sessions", error.to_string(), "make the folder writable, or set `store.path`")];
+        }
+    };
+    let archive = service.archive();
+    let mut query = ListQuery::default();
+    query.limit = 1;
+    let newest = match archive.list(&query).await {
+        Ok(found) => found.into_iter().next(),
+        Err(error) => {
+            let fix = "move the database away and restore it from a copy";
+            return vec![bad("sessions", format!("the database cannot be read: {error}"), fix)];
+        }
+    };
+    let Some(newest) = newest else {
+        return vec![ok("sessions", "the database can be used; no session yet")];
+    };
+    vec![match archive.verify(&newest.session_id).await {
+        Ok(verdict) if verdict.is_sound() => {
+            ok("sessions", format!("the newest is intact: {} events", verdict.intact))
+        }
+        Ok(verdict) => bad(
+            "sessions",
+            format!("the newest is damaged in {}", print::counted(verdict.damage.len(), "place", "places")),
+            format!("`lariat sessions repair {}` keeps what is intact", newest.session_id),
+        ),
+        Err(error) => bad("sessions", error.to_string(), "`lariat sessions verify --all` says more"),
+    }]
+}
+
+async fn models(world: &World, place: &Place) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match around::keys(world, &place.config) {
+        Ok(keys) if keys.is_empty() => findings.push(ok("keys", "none is set")),
+        Ok(keys) => {
+            let found: Vec<String> =
+                keys.iter().map(|key| format!("{} ({})", key.provider, key.from)).collect();
+            findings.push(ok("keys", found.join(", ")));
+        }
+        Err(problem) => findings.push(bad("keys", problem.cause, problem.next.unwrap_or_default())),
+    }
+    let servers = around::servers(&place.config).await;
+    for server in &servers {
+        let models = match server.models.as_slice() {
+            [] => "no model".to_owned(),
+            models => models.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", "),
+        };
+        findings.push(ok("local", format!("{} at {}: {models}", server.title, server.base_url)));
+    }
+    let keys = world.keys();
+    let models = Models::new(&place.config, &keys);
+    match models.chosen() {
+        Ok(model) => {
+            findings.push(ok("model", format!("{}/{}", model.provider, model.id)));
+            let is_keyed = models.key(&model.provider).is_some();
+            if let Some(address) = around::address(&model).filter(|_| is_keyed) {
+                findings.push(match around::reach(&address).await {
+                    Ok(name) => ok("network", format!("{name} can be reached")),
+                    Err(why) => {
+                        bad("network", why, "look at the connection, a proxy, or the address in the settings")
+                    }
+                });
+            }
+        }
+        Err(ServiceError::NoModel) => {
+            let fix = match servers.iter().find_map(|server| Some((server.name, server.models.first()?))) {
+                Some((name, model)) => format!("set it: `model = \"{name}/{model}\"` in `lariat config edit`"),
+                None => "set a key, for example ANTHROPIC_API_KEY, or `lariat auth login anthropic`, or start Ollama".to_owned(),
+            };
+            findings.push(bad("model", "no model is set up", fix));
+        }
+        Err(error) => {
+            let problem = crate::problem::Problem::from(error);
+            findings.push(bad("model", problem.cause, problem.next.unwrap_or_default()));
+        }
+    }
+    findings
+}
+
+fn terminal(world: &World) -> Vec<Finding> {
+    let output = std::io::stdout();
+    if !output.is_terminal() {
+        return vec![ok("terminal", "output is piped: plain text")];
+    }
+    let width = rustix::termios::tcgetwinsize(&output).map(|size| size.ws_col).unwrap_or_default();
+    let colour = match (world.variable("NO_COLOR"), world.variable("TERM")) {
+        (Some(_), _) => "no colour (NO_COLOR)",
+        (None, None | Some("dumb")) => "no colour (TERM)",
+        _ => "colour",
+    };
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| world.variable(name));
+    let is_utf8 = locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    let mut findings = vec![ok("terminal", format!("{width} columns, {colour}"))];
+    if !is_utf8 {
+        findings.push(warning(
+            "terminal",
+            "the locale is not UTF-8: some characters will look wrong",
+            "set LANG, for example to C.UTF-8",
+        ));
+    }
+    if width > 0 && width < 60 {
+        findings.push(warning(
+            "terminal",
+            "it is narrow: tables will be cut",
+            "make it at least 60 columns wide",
+        ));
+    }
+    findings
+}
+
+fn git(world: &World) -> Finding {
+    let found = world.environment().find("git".as_ref());
+    if found.is_absolute() {
+        return ok("git", found.display().to_string());
+    }
+    warning("git", "not found: the model is not told what changed", "install git")
+}

@@ -1,0 +1,174 @@
+//! `lariat init`: writes AGENTS.md and lariat.toml for a project, after looking at it.
+//!
+//! What is written is what was seen in files of the project; nothing is guessed about what they do not say. Files that are there
+//! stay as they are.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Ended, ask, print, template};
+use crate::args::manage::InitArgs;
+use crate::exit::Exit;
+use crate::files;
+use crate::world::World;
+
+/// What a project is made with, and how.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Project {
+    name: String,
+    made_with: Vec<&'static str>,
+    commands: Vec<(&'static str, String)>,
+}
+
+/// Writes what is missing of the two files.
+pub(crate) fn init(world: &World, args: &InitArgs) -> Ended {
+    let place = world.place(&world.visit(None))?;
+    let folder = place.path();
+    let project = look(folder);
+    let files = [("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
+    let (there, missing): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|(name, _)| folder.join(name).symlink_metadata().is_ok());
+    there.iter().for_each(|(name, _)| print::note(&format!("{name} is there and stays as it is")));
+    if missing.is_empty() {
+        return Ok(Exit::Done);
+    }
+    for (name, text) in &missing {
+        print::line(&format!("--- {name}\n{text}"));
+    }
+    if !ask::whether(world, "Write this?", args.yes)? {
+        return Ok(Exit::Done);
+    }
+    for (name, text) in &missing {
+        files::write_new(&folder.join(name), text)?;
+        print::note(&format!("wrote {name}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Looks at a project.
+fn look(folder: &Path) -> Project {
+    let text = |name: &str| files::text(&folder.join(name));
+    let has = |name: &str| folder.join(name).exists();
+    let mut project = Project {
+        name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        ..Project::default()
+    };
+    let mut say = |with: &'static str, commands: Vec<(&'static str, String)>| {
+        project.made_with.push(with);
+        project.commands.extend(commands);
+    };
+    let fixed = |commands: &[(&'static str, &str)]| {
+        commands.iter().map(|(what, command)| (*what, (*command).to_owned())).collect::<Vec<_>>()
+    };
+    if has("Cargo.toml") {
+        say(
+            "Rust (Cargo)",
+            fixed(&[
+                ("build", "cargo build"),
+                ("test", "cargo test"),
+                ("lint", "cargo clippy --all-targets"),
+                ("format", "cargo fmt"),
+            ]),
+        );
+    }
+    if let Some(text) = text("package.json") {
+        let runner =
+            [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
+        let runner = runner.iter().find(|(lock, _)| has(lock)).map_or("npm", |(_, runner)| runner);
+        say("JavaScript (package.json)", scripts(&text, runner));
+    }
+    if let Some(text) = text("pyproject.toml") {
+        say("Python (pyproject.toml)", python(&text, has("uv.lock")));
+    } else if has("requirements.txt") || has("setup.py") {
+        say("Python", Vec::new());
+    }
+    if has("go.mod") {
+        say("Go", fixed(&[("build", "go build ./..."), ("test", "go test ./..."), ("lint", "go vet ./...")]));
+    }
+    if has("pom.xml") {
+        say("Java (Maven)", fixed(&[("build", "mvn package"), ("test", "mvn test")]));
+    }
+    if has("gradlew") {
+        say("Gradle", fixed(&[("build", "./gradlew build"), ("test", "./gradlew test")]));
+    }
+    if has("CMakeLists.txt") {
+        say(
+            "CMake",
+            fixed(&[("build", "cmake -B build && cmake --build build"), ("test", "ctest --test-dir build")]),
+        );
+    }
+    for name in ["Makefile", "makefile", "GNUmakefile"] {
+        if let Some(text) = text(name) {
+            say("make", targets(&text, "make"));
+            break;
+        }
+    }
+    if let Some(text) = text("justfile").or_else(|| text("Justfile")) {
+        say("just", targets(&text, "just"));
+    }
+    project
+}
+
+/// What people run most.
+const USUAL: &[&str] = &["build", "test", "lint", "check", "format", "fmt"];
+
+/// The usual scripts that a `package.json` has.
+fn scripts(text: &str, runner: &str) -> Vec<(&'static str, String)> {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    let has = |name: &str| value.get("scripts").and_then(|scripts| scripts.get(name)).is_some();
+    let usual = USUAL.iter().filter(|name| has(name));
+    usual.map(|name| (*name, format!("{runner} run {name}"))).collect()
+}
+
+/// What a `pyproject.toml` names.
+fn python(text: &str, uv: bool) -> Vec<(&'static str, String)> {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let tool = |name: &str| table.get("tool").and_then(|tools| tools.get(name)).is_some();
+    let run = |command: &str| if uv { format!("uv run {command}") } else { command.to_owned() };
+    let mut commands = Vec::new();
+    if tool("pytest") || text.contains("pytest") {
+        commands.push(("test", run("pytest")));
+    }
+    if tool("ruff") {
+        commands.extend([("lint", run("ruff check")), ("format", run("ruff format"))]);
+    }
+    if tool("mypy") {
+        commands.push(("check", run("mypy .")));
+    }
+    commands
+}
+
+/// The usual targets that a makefile or justfile has.
+fn targets(text: &str, runner: &str) -> Vec<(&'static str, String)> {
+    let has = |name: &str| {
+        text.lines().any(|line| {
+            line.strip_prefix(name)
+                .is_some_and(|rest| rest.trim_start().starts_with(':') && !rest.contains(":="))
+        })
+    };
+    let usual = USUAL.iter().filter(|name| has(name));
+    usual.map(|name| (*name, format!("{runner} {name}"))).collect()
+}
+
+/// AGENTS.md: short, and only what was seen.
+fn agents(project: &Project) -> String {
+    let mut text = format!("# {}\n\n", project.name);
+    if project.made_with.is_empty() {
+        text.push_str("Say here what this project is, how it is built and how it is tested.\n");
+    } else {
+        text.push_str(&format!("Made with {}.\n", project.made_with.join(", ")));
+    }
+    if !project.commands.is_empty() {
+        text.push_str("\n## Commands\n\n");
+        for (what, command) in &project.commands {
+            text.push_str(&format!("- {what}: `{command}`\n"));
+        }
+    }
+    text.push_str("\n## Rules\n\n- Run the tests before saying that something is done.\n");
+    text
+}
+
+#[cfg(test)]
+#[path = "init_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+//! One module per command: arguments in, work done by the service, an [`Exit`] out.
+//!
+//! `print` and `ask` are how commands besides `run` speak to a person; `template` is what files of settings begin with.
+
+mod ask;
+mod auth;
+mod config;
+mod context;
+mod doctor;
+mod init;
+mod models;
+mod permissions;
+mod print;
+mod run;
+mod sessions;
+mod shell;
+mod template;
+mod trust;
+mod undo;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Args, Command};
+use crate::around;
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::wire::compat;
+use crate::world::World;
+
+/// How a command ends: with a code, or with a problem that is told.
+pub(crate) type Ended = Result<Exit, Problem>;
+
+/// Reads the arguments and does what they say.
+pub(crate) fn start() -> ExitCode {
+    let world = World::look();
+    if let Some(asked) = compat::parse(&world.words()) {
+        return over(
+            &world,
+            match asked {
+                compat::Asked::Version => {
+                    let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
+                    Ok(Exit::Done)
+                }
+                compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
+            },
+        );
+    }
+    let args = Args::parse();
+    over(
+        &world,
+        match args.command {
+            Command::Run(args) => waiting(run::run(&world, *args)),
+            Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
+            Command::Replay(args) => waiting(sessions::replay(&world, args)),
+            Command::Permissions(args) => permissions::permissions(&world, args),
+            Command::Trust(args) => trust::trust(&world, &args),
+            Command::Models(args) => models::models(&world, args),
+            Command::Auth(args) => auth::auth(&world, args),
+            Command::Config(args) => config::config(&world, args),
+            Command::Context(args) => waiting(context::context(&world, args)),
+            Command::Undo(args) => undo::undo(&world, &args),
+            Command::Doctor(args) => waiting(doctor::doctor(&world, &args)),
+            Command::Init(args) => init::init(&world, &args),
+            Command::Completions(args) => shell::completions(&args),
+            Command::Man(args) => shell::man(&args),
+        },
+    )
+}
+
+/// Tells a problem, and ends.
+fn over(world: &World, ended: Ended) -> ExitCode {
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            let problem = advised(world, problem);
+            let _ = writeln!(std::io::stderr(), "{problem}");
+            problem.exit.into()
+        }
+    }
+}
+
+/// With what there is to use, where no model is set up.
+fn advised(world: &World, mut problem: Problem) -> Problem {
+    if !problem.lacks_model {
+        return problem;
+    }
+    let config = world.place(&world.visit(None)).map(|place| place.config).unwrap_or_default();
+    let advice = waiting(async {
+        problem.next = Some(around::first_steps(&config).await);
+        Ok(problem.exit)
+    });
+    drop(advice);
+    problem
+}
+
+/// Runs a command that waits for things. One thread is enough: everything heavy is the tools' and the stores' own.
+fn waiting(command: impl Future<Output = Ended>) -> Ended {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+    let ended = runtime.block_on(command);
+    // What still reads a terminal cannot be waited for, and what was to be kept is.
+    runtime.shutdown_background();
+    ended
+}

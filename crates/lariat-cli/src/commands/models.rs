@@ -1,0 +1,198 @@
+//! `lariat models`: what there is, with windows and prices.
+
+use lariat_core::model::ModelCost;
+use lariat_model::catalogue::{Catalogue, ModelInfo};
+use lariat_service::ServiceError;
+use lariat_service::config::Config;
+use lariat_service::models::known_provider;
+use serde::Serialize;
+
+use super::Ended;
+use super::print::{self, Column};
+use crate::args::manage::{ModelsArgs, ModelsCommand, ModelsListArgs, ModelsShowArgs};
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::world::World;
+
+/// What is told of a model.
+#[derive(Serialize)]
+struct Told {
+    model: String,
+    name: String,
+    context: Option<u64>,
+    output: Option<u32>,
+    /// Dollars per million tokens.
+    cost: Option<ModelCost>,
+    reasoning: bool,
+    tools: bool,
+    images: bool,
+    released: Option<String>,
+    api: String,
+    base_url: String,
+    key_variables: Vec<String>,
+}
+
+impl Told {
+    fn of(info: &ModelInfo) -> Self {
+        let variables = known_provider(&info.provider).map(|known| known.variables).unwrap_or_default();
+        Self {
+            model: format!("{}/{}", info.provider, info.id),
+            name: info.name.clone(),
+            context: info.context,
+            output: info.output,
+            cost: info.cost.clone(),
+            reasoning: info.reasoning,
+            tools: info.tool_call,
+            images: info.sees_images(),
+            released: info.release_date.clone(),
+            api: info.api.as_str().to_owned(),
+            base_url: info.base_url.clone(),
+            key_variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    /// A model that only the settings name.
+    fn configured(config: &Config, provider: &str, id: &str) -> Self {
+        let setting = |key: &str| config.text(&format!("providers.{provider}.{key}"));
+        Self {
+            model: format!("{provider}/{id}"),
+            name: id.to_owned(),
+            context: config.count(&format!("providers.{provider}.context")),
+            output: None,
+            cost: None,
+            reasoning: false,
+            tools: true,
+            images: false,
+            released: None,
+            api: setting("api").unwrap_or_else(|| "openai-chat".to_owned()),
+            base_url: setting("base_url").unwrap_or_default(),
+            key_variables: setting("key_env").into_iter().collect(),
+        }
+    }
+
+    fn prices(&self) -> [String; 2] {
+        let price = |of: fn(&ModelCost) -> String| self.cost.as_ref().map_or_else(|| "-".to_owned(), of);
+        [price(|cost| cost.input.to_string()), price(|cost| cost.output.to_string())]
+    }
+
+    fn abilities(&self) -> String {
+        let abilities = [(self.tools, "tools"), (self.reasoning, "thinking"), (self.images, "images")];
+        let words: Vec<&str> = abilities.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
+        words.join(" ")
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::text("MODEL"),
+    Column::number("WINDOW"),
+    Column::number("INPUT/M"),
+    Column::number("OUTPUT/M"),
+    Column::text("CAN"),
+];
+
+/// Looks at models.
+pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
+    let place = world.place(&world.visit(None))?;
+    match args.command {
+        ModelsCommand::List(args) => list(&place.config, &args),
+        ModelsCommand::Show(args) => show(&place.config, &args),
+    }
+}
+
+fn own(config: &Config) -> impl Iterator<Item = Told> + '_ {
+    config.names_in("providers").into_iter().flat_map(move |provider| {
+        let ids = config.texts(&format!("providers.{provider}.models"));
+        ids.into_iter().map(move |id| Told::configured(config, &provider, &id))
+    })
+}
+
+fn list(config: &Config, args: &ModelsListArgs) -> Ended {
+    let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
+    let of_provider = |told: &Told| {
+        let provider = told.model.split('/').next();
+        args.provider.as_deref().is_none_or(|wanted| provider == Some(wanted))
+    };
+    let fits = |told: &Told| {
+        let text = format!("{} {}", told.model, told.name).to_lowercase();
+        of_provider(told) && words.iter().all(|word| text.contains(word.as_str()))
+    };
+    let catalogue = Catalogue::embedded().models().map(Told::of);
+    let found: Vec<Told> = own(config).chain(catalogue).filter(fits).collect();
+    if found.is_empty() {
+        return Err(none(config, args));
+    }
+    if args.json {
+        return print::json(&found);
+    }
+    let rows: Vec<Vec<String>> = found
+        .iter()
+        .map(|told| {
+            let window = told.context.map_or_else(|| "-".to_owned(), print::count);
+            let [input, output] = told.prices();
+            vec![told.model.clone(), window, input, output, told.abilities()]
+        })
+        .collect();
+    print::out(&print::table(COLUMNS, &rows));
+    Ok(Exit::Done)
+}
+
+fn none(config: &Config, args: &ModelsListArgs) -> Problem {
+    let own = config.names_in("providers");
+    let known = Catalogue::embedded().providers().chain(own.iter().map(String::as_str));
+    let near = args.provider.as_deref().and_then(|name| {
+        let known: Vec<&str> = known.collect();
+        if known.contains(&name) { None } else { lariat_core::nearest::nearest(name, known) }
+    });
+    let near = near.map(|near| format!("did you mean `--provider {near}`? ")).unwrap_or_default();
+    Problem::new(Exit::Failed, "no model fits").next(format!("{near}`lariat models list` shows all"))
+}
+
+fn show(config: &Config, args: &ModelsShowArgs) -> Ended {
+    let mine = own(config).find(|told| told.model == args.name);
+    let told = mine.or_else(|| Catalogue::embedded().find(&args.name).map(Told::of)).ok_or_else(|| {
+        let suggestions = Catalogue::embedded().suggest(&args.name);
+        Problem::from(ServiceError::UnknownModel { name: args.name.clone(), suggestions })
+    })?;
+    if args.json {
+        return print::json(&told);
+    }
+    let add = |name: &str, value: String| print::field(name, &value);
+    add("model", told.model.clone());
+    add("name", told.name.clone());
+    add("window", told.context.map_or_else(|| "not known".to_owned(), |tokens| format!("{tokens} tokens")));
+    if let Some(output) = told.output {
+        add("replies", format!("{output} tokens at most"));
+    }
+    match &told.cost {
+        None => add("price", "not known".to_owned()),
+        Some(cost) => add("price", priced(cost)),
+    }
+    if let Some(tier) = told.cost.as_ref().and_then(|cost| cost.tier.as_ref()) {
+        add("", format!("above {} tokens: {}", print::count(tier.above), priced(&tier.cost)));
+    }
+    add("can", told.abilities());
+    if let Some(released) = &told.released {
+        add("released", released.clone());
+    }
+    add("protocol", told.api.clone());
+    if !told.base_url.is_empty() {
+        add("address", told.base_url.clone());
+    }
+    if !told.key_variables.is_empty() {
+        add("key in", told.key_variables.join(", "));
+    }
+    Ok(Exit::Done)
+}
+
+fn priced(cost: &ModelCost) -> String {
+    let cached = |name: &str, price: &Option<lariat_core::model::UsdPerMillion>| {
+        price.map(|price| format!(", {price} {name}")).unwrap_or_default()
+    };
+    format!(
+        "per million tokens: {} in, {} out{}{}",
+        cost.input,
+        cost.output,
+        cached("read from the cache", &cost.cache_read),
+        cached("written to the cache", &cost.cache_write)
+    )
+}

@@ -1,0 +1,215 @@
+//! `lariat permissions`: which rules count here, and what they mean for a call.
+
+use std::sync::Arc;
+
+use lariat_core::nearest::nearest;
+use lariat_guard::{ApprovalBook, Cause, Decision, Level, Mode, Reason};
+use lariat_host::process::Supervisor;
+use lariat_runtime::Gate;
+use lariat_service::Place;
+use lariat_service::local::HookPrograms;
+use serde::Serialize;
+
+use super::Ended;
+use super::print::{self, Column};
+use crate::args::manage::{CallArgs, PermissionsArgs, PermissionsCommand};
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::world::World;
+
+#[derive(Serialize)]
+struct Listed {
+    mode: &'static str,
+    trusted: bool,
+    rules: Vec<ListedRule>,
+    approvals: Vec<lariat_guard::Approval>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ListedRule {
+    effect: String,
+    rule: String,
+    origin: String,
+}
+
+#[derive(Serialize)]
+struct Judged {
+    call: String,
+    verdict: &'static str,
+    danger: String,
+    mode: &'static str,
+    because: Vec<String>,
+    /// Each command of a call of several, by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    part: String,
+    verdict: &'static str,
+    because: Vec<String>,
+}
+
+/// Looks at permissions.
+pub(crate) fn permissions(world: &World, args: PermissionsArgs) -> Ended {
+    let place = world.place(&world.visit(None))?;
+    let book = ApprovalBook::new(world.folders.approvals());
+    match args.command {
+        PermissionsCommand::List(args) => list(world, &place, &book, args.json),
+        PermissionsCommand::Test(args) => judge(world, &place, book, &args, false),
+        PermissionsCommand::Explain(args) => judge(world, &place, book, &args, true),
+        PermissionsCommand::Revoke(args) => revoke(&place, &book, &args.rule),
+    }
+}
+
+/// The gate that a session here would have.
+fn gate(world: &World, place: &Place, book: ApprovalBook) -> Result<Gate, Problem> {
+    let hooks = HookPrograms::new(Supervisor::new(), place.path(), world.environment());
+    let gate = place.opened.gate(Arc::new(hooks)).with_approvals(book)?;
+    if let Some(mode) = place.config.text("mode").and_then(|name| Mode::parse(&name)) {
+        gate.set_mode(mode);
+    }
+    Ok(gate)
+}
+
+fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended {
+    let settings = place.opened.settings();
+    let rules = settings.rules.iter().map(|rule| ListedRule {
+        effect: rule.effect.to_string(),
+        rule: rule.text.clone(),
+        origin: rule.origin.to_string(),
+    });
+    let gate = gate(world, place, book.clone())?;
+    let listed = Listed {
+        mode: gate.mode().name(),
+        trusted: place.opened.trust == lariat_guard::Trust::Trusted,
+        rules: rules.collect(),
+        approvals: book.of(&place.path().display().to_string())?,
+        warnings: gate.guard().warnings().iter().map(ToString::to_string).collect(),
+    };
+    if json {
+        return print::json(&listed);
+    }
+    print::line(&format!("mode: {}", listed.mode));
+    let mut rows: Vec<Vec<String>> =
+        listed.rules.into_iter().map(|rule| vec![rule.effect, rule.rule, rule.origin]).collect();
+    let approved = |approval: lariat_guard::Approval| {
+        vec![
+            "allow".to_owned(),
+            approval.rule,
+            format!("approved: {}", print::beginning(&approval.asked, 50)),
+        ]
+    };
+    rows.extend(listed.approvals.into_iter().map(approved));
+    if rows.is_empty() {
+        print::line("no rules: what the mode does not run is asked");
+    } else {
+        print::out(&print::table(
+            &[Column::text("EFFECT"), Column::text("RULE"), Column::text("ORIGIN")],
+            &rows,
+        ));
+    }
+    listed.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
+    Ok(Exit::Done)
+}
+
+/// Judges a call. Ends with 0 when it would run without a question.
+fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, every: bool) -> Ended {
+    let gate = gate(world, place, book)?;
+    if let Some(mode) = args.mode.as_deref().and_then(Mode::parse) {
+        gate.set_mode(mode);
+    }
+    let arguments = args.arguments.join(" ");
+    let call = if arguments.is_empty() { args.tool.clone() } else { format!("{}({arguments})", args.tool) };
+    let judgement = gate.guard().dry_run(&call, gate.mode()).ok_or_else(|| {
+        Problem::new(Exit::Usage, format!("`{call}` is no call"))
+            .next("name the tool, then what it is called with: `lariat permissions test bash \"git push\"`")
+    })?;
+    let verdict = word(judgement.verdict);
+    let because = judgement.because.iter().map(told);
+    let is_shell = args.tool.eq_ignore_ascii_case("bash");
+    let parts = if every && is_shell { parts(&gate, &args.tool, &arguments) } else { Vec::new() };
+    let judged = Judged {
+        call,
+        verdict,
+        danger: format!("{:?}", judgement.danger).to_lowercase(),
+        mode: gate.mode().name(),
+        because: if every { because.collect() } else { because.take(1).collect() },
+        parts,
+    };
+    if args.json {
+        print::json(&judged)?;
+    } else {
+        print::line(verdict);
+        judged.because.iter().for_each(|reason| print::line(&format!("  {reason}")));
+        for part in &judged.parts {
+            print::line(&format!("  {}  {}", part.verdict, part.because.join("; ")));
+        }
+        if every {
+            print::line(&format!("  danger: {}, mode: {}", judged.danger, judged.mode));
+        }
+    }
+    Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::Unsound })
+}
+
+const fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// A reason in words. Rules of flags are approvals here: these commands take no rules.
+fn told(reason: &Reason) -> String {
+    match &reason.cause {
+        Cause::Rule { text, origin, .. } if origin.level == Level::Flags => {
+            format!("`{}`: the approval `{text}` that was remembered fits", reason.part)
+        }
+        _ => reason.to_string(),
+    }
+}
+
+/// Each command of a shell command, judged by itself.
+fn parts(gate: &Gate, tool: &str, command: &str) -> Vec<Part> {
+    let commands = lariat_guard::shell::analyse(command).commands;
+    if commands.len() < 2 {
+        return Vec::new();
+    }
+    let texts =
+        commands.into_iter().map(|one| match command.get(one.place).filter(|text| !text.is_empty()) {
+            Some(text) => text.to_owned(),
+            None => one.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),
+        });
+    let judged = texts.filter_map(|part| {
+        let judgement = gate.guard().dry_run(&format!("{tool}({part})"), gate.mode())?;
+        let because = judgement.because.iter().map(told).collect();
+        Some(Part { part, verdict: word(judgement.verdict), because })
+    });
+    judged.collect()
+}
+
+fn revoke(place: &Place, book: &ApprovalBook, rule: &str) -> Ended {
+    let project = place.path().display().to_string();
+    if book.revoke(&project, rule)? {
+        print::note(&format!("forgotten: {rule}"));
+        return Ok(Exit::Done);
+    }
+    let written = place.opened.settings().rules.into_iter().find(|known| known.text == rule);
+    if let Some(written) = written {
+        return Err(Problem::new(
+            Exit::Failed,
+            format!("`{rule}` was not approved, it is written in a file"),
+        )
+        .at(written.origin.to_string())
+        .next("remove it there"));
+    }
+    let approvals = book.of(&project)?;
+    let near = nearest(rule, approvals.iter().map(|approval| approval.rule.as_str()));
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    Err(Problem::new(Exit::Failed, format!("no approval `{rule}` is remembered here"))
+        .at(project)
+        .next(format!("{near}`lariat permissions list` shows all")))
+}

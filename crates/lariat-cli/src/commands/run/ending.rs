@@ -1,0 +1,59 @@
+//! How a run's end becomes the program's: a code, and words for whoever reads standard error.
+
+use lariat_core::event::RunOutcome;
+use lariat_core::store::StoreError;
+use lariat_runtime::AgentError;
+use lariat_service::ServiceError;
+
+use super::ears::Stop;
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::screen::look::Look;
+use crate::screen::summary::Summary;
+use crate::wire::json::{Ending, Form};
+
+/// The code of an end.
+pub(super) fn exit(ending: &Ending, stop: Option<Stop>) -> Exit {
+    match (&ending.outcome, &ending.form, stop) {
+        (_, _, Some(Stop::Terminate)) => Exit::Terminated,
+        (RunOutcome::Completed, Some(Form::Misfit(_)), _) => Exit::Answer,
+        (RunOutcome::Completed, _, _) => Exit::Done,
+        (RunOutcome::LimitReached { .. } | RunOutcome::ContextFull(_), _, _) => Exit::Limit,
+        (RunOutcome::Failed { .. }, _, _) => Exit::Model,
+        (RunOutcome::Aborted, _, _) => Exit::Interrupted,
+        _ => Exit::Failed,
+    }
+}
+
+/// What is told of an end that is none the model chose; `session` when it can be gone on with.
+pub(super) fn problem(ending: &Ending, exit: Exit, session: Option<&str>) -> Option<Problem> {
+    let cause = ending.error()?;
+    let problem = Problem::new(exit, cause);
+    let next = match (session, exit) {
+        (Some(id), Exit::Limit) => format!("raise the cap and go on: `lariat run --resume {id} \"go on\"`"),
+        (Some(id), _) => format!("go on: `lariat run --resume {id} \"go on\"`"),
+        (None, _) => return Some(problem),
+    };
+    Some(problem.next(next))
+}
+
+/// A run that could not be driven to its end.
+pub(super) fn failed(error: AgentError) -> Problem {
+    match error {
+        AgentError::Store(error @ StoreError::Busy { .. }) => Problem::from(ServiceError::Store(error)),
+        other => Problem::from(ServiceError::Agent(other)),
+    }
+}
+
+/// What a person is told at the end; `session` when it can be gone on with.
+pub(super) fn summary(ending: &Ending, session: Option<&str>, look: &Look) -> String {
+    let summary = Summary {
+        outcome: &ending.outcome,
+        turns: ending.turns,
+        usage: ending.usage,
+        duration: ending.duration,
+        files: &ending.files,
+        session,
+    };
+    summary.lines(look)
+}

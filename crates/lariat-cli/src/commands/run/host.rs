@@ -1,0 +1,315 @@
+//! Runs for a program that holds the session: it says what to do, line by line, and may answer questions about calls.
+//!
+//! Owns the order: prompts are done one after another, each ends with a result; questions to us are answered at once, also
+//! while a run goes on. When the input ends, what was said before is still done.
+//! Invariant: nothing is approved that the program did not approve.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use lariat_core::event::{AgentEvent, EventRecord};
+use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_guard::Mode;
+use lariat_runtime::RunStream;
+use lariat_service::models::Models;
+use lariat_service::{Driving, LocalService, Place, Prompt, Session, Which};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::ears::{Ears, Heard, Listening, Stop, Typed};
+use super::face::{Out, facts, tell};
+use super::{Ended, RETRIES, ending, visit};
+use crate::args::task::Task;
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::wire::json::{Ending, Form};
+use crate::wire::sdk::{self, Line, Request};
+use crate::wire::stream_json::{StreamJson, mode_name};
+use crate::world::World;
+
+/// Prompts that wait at most.
+const WAITING: usize = 64;
+
+/// Told to the model about a call that somebody would have to approve.
+const NOBODY: &str = "This call needs approval, and the program that holds the session does not give any.";
+
+/// What a session is made from, to make it again with another model.
+pub(super) struct Setting<'a> {
+    pub(super) world: &'a World,
+    pub(super) service: &'a LocalService,
+    pub(super) task: Task,
+    pub(super) driving: Driving,
+}
+
+/// What is to be done.
+enum Errand {
+    Recover,
+    Prompt(Prompt),
+}
+
+/// A question to the program.
+struct Question {
+    request: Arc<PermissionRequest>,
+    input: Value,
+}
+
+/// A run that goes on.
+struct Going {
+    run: RunStream,
+    earlier: Option<Ending>,
+    tries_left: u32,
+    is_recovery: bool,
+}
+
+struct Host<'a> {
+    setting: Setting<'a>,
+    place: Place,
+    session: Session,
+    lines: StreamJson,
+    out: Out,
+    going: Option<Going>,
+    waiting: VecDeque<Errand>,
+    questions: HashMap<String, Question>,
+    stop: Option<Stop>,
+    /// The model changed: the session is made again before the next prompt.
+    is_stale: bool,
+    last: Exit,
+}
+
+/// Serves a program until its input ends.
+pub(super) async fn serve(
+    setting: Setting<'_>,
+    place: Place,
+    session: Session,
+    recovers: bool,
+    mut ears: Ears,
+) -> Ended {
+    let lines = StreamJson::new(session.id().to_string(), setting.task.wishes);
+    let mut host = Host {
+        setting,
+        place,
+        session,
+        lines,
+        out: Out::default(),
+        going: None,
+        waiting: recovers.then_some(Errand::Recover).into_iter().collect(),
+        questions: HashMap::new(),
+        stop: None,
+        is_stale: false,
+        last: Exit::Done,
+    };
+    let mut is_open = true;
+    loop {
+        if host.going.is_none() && !host.begin(is_open).await? {
+            break;
+        }
+        let run = host.going.as_mut().map(|going| &mut going.run);
+        let listening = Listening { lines: is_open && host.waiting.len() < WAITING, ticks: false };
+        match ears.next(run, listening).await {
+            Heard::Event(event) => host.event(&event),
+            Heard::Over => host.over().await?,
+            Heard::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
+            Heard::Stop(stop) => {
+                host.stop = Some(stop);
+                host.waiting.clear();
+                host.session.interrupt();
+            }
+            Heard::Line(Typed::Line(line)) => host.line(&line).await,
+            Heard::Line(Typed::End) => {
+                is_open = false;
+                host.hang_up();
+            }
+            Heard::Line(Typed::Broken(reason)) => {
+                tell("error", &reason);
+                host.last = Exit::Usage;
+                is_open = false;
+                host.hang_up();
+            }
+            Heard::Asked(_) | Heard::Tick => {}
+        }
+    }
+    host.session.close().await;
+    Ok(host.stop.map_or(host.last, Stop::exit))
+}
+
+impl Host<'_> {
+    /// Begins what is to be done next. False when there is nothing, and nothing will come.
+    async fn begin(&mut self, is_open: bool) -> Result<bool, Problem> {
+        if self.stop.is_some() || self.out.is_broken() {
+            return Ok(false);
+        }
+        let Some(errand) = self.waiting.pop_front() else { return Ok(is_open) };
+        if self.is_stale {
+            self.renew().await?;
+        }
+        let is_recovery = matches!(errand, Errand::Recover);
+        let run = match errand {
+            Errand::Recover => self.session.recover()?,
+            Errand::Prompt(prompt) => {
+                let init = self.lines.init(&facts(&self.session, self.place.path()), Uuid::new_v4());
+                self.out.line(&init);
+                self.session.prompt(prompt)?
+            }
+        };
+        self.going = Some(Going { run, earlier: None, tries_left: RETRIES, is_recovery });
+        Ok(true)
+    }
+
+    /// Makes the session again, with another model.
+    async fn renew(&mut self) -> Result<(), Problem> {
+        let Setting { world, service, task, driving } = &self.setting;
+        self.place = world.place(&visit(world, task))?;
+        let which = Which::Resume(self.session.id().to_string());
+        let mode = self.session.mode();
+        self.session = service.drive(&self.place, &which, driving.clone()).await?;
+        self.session.set_mode(mode);
+        self.is_stale = false;
+        Ok(())
+    }
+
+    fn event(&mut self, record: &EventRecord) {
+        for line in self.lines.event(record) {
+            self.out.line(&line);
+        }
+        match &record.event {
+            AgentEvent::PermissionRequired { request } if self.setting.task.answers => self.ask(request),
+            AgentEvent::PermissionRequired { request } => {
+                self.session.respond(request.id, PermissionDecision::deny(NOBODY));
+            }
+            AgentEvent::PermissionDecided { request_id, decision: PermissionDecision::Withdrawn, .. } => {
+                let id = request_id.to_string();
+                if self.questions.remove(&id).is_some() {
+                    self.out.line(&sdk::cancel(&id));
+                }
+            }
+            _ => {}
+        }
+        if self.out.is_broken() {
+            self.session.interrupt();
+        }
+    }
+
+    fn ask(&mut self, request: &Arc<PermissionRequest>) {
+        let id = request.id.to_string();
+        let rewritten = request.args.as_deref().cloned();
+        let input = rewritten.unwrap_or_else(|| self.lines.tally().input(&request.tool_call_id));
+        self.out.line(&sdk::can_use_tool(&id, request, &input));
+        self.questions.insert(id, Question { request: Arc::clone(request), input });
+    }
+
+    /// A run is over: its answer is checked, and its result is told.
+    async fn over(&mut self) -> Result<(), Problem> {
+        let Some(Going { run, earlier, tries_left, is_recovery }) = self.going.take() else { return Ok(()) };
+        let output = match run.finish().await {
+            Ok(output) => output,
+            Err(error) if error.is_nothing_to_recover() => return Ok(()),
+            Err(error) => return Err(ending::failed(error)),
+        };
+        let mut ending = Ending::of(&output).after(earlier.as_ref());
+        if is_recovery {
+            // There may be more that was interrupted.
+            if output.outcome.is_completed() {
+                self.waiting.push_front(Errand::Recover);
+            }
+            return Ok(());
+        }
+        if output.outcome.is_completed() {
+            match self.session.answer(&output) {
+                None => {}
+                Some(Ok(value)) => ending.form = Some(Form::Fits(value)),
+                Some(Err(problem)) => {
+                    ending.form = Some(Form::Misfit(problem.clone()));
+                    if tries_left > 0
+                        && let Some(run) = self.session.again(&problem)?
+                    {
+                        let earlier = Some(ending);
+                        self.going = Some(Going { run, earlier, tries_left: tries_left - 1, is_recovery });
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        let result = self.lines.result(&ending, Uuid::new_v4());
+        self.out.line(&result);
+        self.last = ending::exit(&ending, self.stop);
+        Ok(())
+    }
+
+    /// The program says no more: what it was asked, it will not answer.
+    fn hang_up(&mut self) {
+        for (_, question) in self.questions.drain() {
+            self.session.respond(question.request.id, PermissionDecision::deny(NOBODY));
+        }
+    }
+
+    async fn line(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        match sdk::read(line) {
+            Line::Prompt(prompt) => self.waiting.push_back(Errand::Prompt(prompt)),
+            Line::Request { id, request } => {
+                let answer = match self.answer(request).await {
+                    Ok(answer) => sdk::success(&id, answer),
+                    Err(error) => sdk::failure(&id, &error),
+                };
+                self.out.line(&answer);
+            }
+            Line::Response { id, answer } => {
+                let Some(Question { request, input }) = self.questions.remove(&id) else { return };
+                let (decision, interrupts) = sdk::decision(&answer, &request, &input);
+                self.session.respond(request.id, decision);
+                if interrupts {
+                    self.session.interrupt();
+                }
+            }
+            // What we are asked is answered at once: there is nothing to take back.
+            Line::Cancel | Line::Other => {}
+            Line::Broken(reason) => tell("warning", &format!("a line of input is not looked at: {reason}")),
+        }
+    }
+
+    async fn answer(&mut self, request: Request) -> Result<Value, String> {
+        match request {
+            Request::Initialize { lacking } => {
+                for name in &lacking {
+                    tell("warning", &format!("{name} of the program are not supported"));
+                }
+                Ok(sdk::welcome(&self.session.model().id, &lacking))
+            }
+            Request::Interrupt => {
+                if self.going.is_some() {
+                    self.session.interrupt();
+                }
+                Ok(json!({}))
+            }
+            Request::SetMode(name) => {
+                let mode = Mode::parse(&name).ok_or_else(|| format!("there is no mode `{name}`"))?;
+                Ok(json!({ "mode": mode_name(self.session.set_mode(mode)) }))
+            }
+            Request::SetModel(model) => self.set_model(model),
+            Request::ContextUsage => {
+                let report = self.session.context().await.map_err(|error| error.to_string())?;
+                let model = self.session.model();
+                Ok(sdk::context_usage(&report, &model.id, model.context_window))
+            }
+            Request::McpStatus => Ok(json!({ "mcpServers": [] })),
+            Request::Unknown(name) => Err(format!("`{name}` is not supported")),
+        }
+    }
+
+    /// Another model, from the next prompt on.
+    fn set_model(&mut self, model: Option<String>) -> Result<Value, String> {
+        match model {
+            Some(model) => {
+                let keys = self.setting.world.keys();
+                let found = Models::new(&self.place.config, &keys).find(&model);
+                found.map_err(|error| error.to_string())?;
+                self.setting.task.set("model", model.into());
+            }
+            None => drop(self.setting.task.settings.remove("model")),
+        }
+        self.is_stale = true;
+        Ok(json!({}))
+    }
+}

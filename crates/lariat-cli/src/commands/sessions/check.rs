@@ -1,0 +1,63 @@
+//! `lariat sessions verify` and `repair`.
+
+use lariat_core::archive::{ListQuery, Verdict};
+use lariat_core::id::SessionId;
+use lariat_service::LocalService;
+use serde::Serialize;
+
+use super::super::Ended;
+use super::super::print;
+use crate::args::sessions::{IdArgs, VerifyArgs};
+use crate::exit::Exit;
+
+/// What was found in a session.
+#[derive(Serialize)]
+struct Checked {
+    session_id: SessionId,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+/// Checks sessions.
+pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> Ended {
+    let archive = service.archive();
+    let sessions: Vec<SessionId> = match &args.id {
+        Some(id) => vec![service.find(id).await?.session_id],
+        None => archive.list(&ListQuery::default()).await?.into_iter().map(|one| one.session_id).collect(),
+    };
+    let mut checked = Vec::new();
+    for session_id in sessions {
+        let verdict = archive.verify(&session_id).await?;
+        checked.push(Checked { session_id, verdict });
+    }
+    let is_sound = checked.iter().all(|one| one.verdict.is_sound());
+    if args.json {
+        print::json(&checked)?;
+    } else {
+        checked.iter().for_each(tell);
+        if checked.is_empty() {
+            print::note("no sessions yet");
+        }
+    }
+    Ok(if is_sound { Exit::Done } else { Exit::Unsound })
+}
+
+/// Makes a damaged session usable again.
+pub(super) async fn repair(service: &LocalService, args: &IdArgs) -> Ended {
+    let session_id = service.find(&args.id).await?.session_id;
+    let verdict = service.archive().repair(&session_id).await?;
+    let was_sound = verdict.is_sound();
+    tell(&Checked { session_id, verdict });
+    print::note(if was_sound { "nothing was damaged" } else { "repaired; what was damaged is kept aside" });
+    Ok(Exit::Done)
+}
+
+fn tell(checked: &Checked) {
+    let Checked { session_id, verdict } = checked;
+    let word = if verdict.is_sound() { "ok" } else { "DAMAGED" };
+    print::line(&format!("{session_id}  {word}  {} events intact", verdict.intact));
+    for damage in &verdict.damage {
+        let place = damage.seq.map(|seq| format!(" at event {seq}")).unwrap_or_default();
+        print::line(&format!("  {:?}{place}: {}", damage.kind, damage.note));
+    }
+}

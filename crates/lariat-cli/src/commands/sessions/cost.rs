@@ -1,0 +1,127 @@
+//! `lariat sessions cost`: what sessions spent, and on what.
+
+use std::time::Duration;
+
+use lariat_core::archive::{ListQuery, SessionSummary};
+use lariat_core::budget::{Entry, Ledger, Source};
+use lariat_core::clock::Clock as _;
+use lariat_core::id::SessionId;
+use lariat_core::time::Timestamp;
+use lariat_core::usage::Usage;
+use lariat_runtime::system::SystemClock;
+use lariat_service::LocalService;
+use serde::Serialize;
+
+use super::super::Ended;
+use super::super::print::{self, Column};
+use super::list::short;
+use crate::args::sessions::CostArgs;
+use crate::exit::Exit;
+
+const DAY: u64 = 24 * 60 * 60;
+
+#[derive(Serialize)]
+struct OfSession {
+    session_id: SessionId,
+    total: Usage,
+    sources: Vec<OfSource>,
+}
+
+#[derive(Serialize)]
+struct OfSource {
+    source: Source,
+    #[serde(flatten)]
+    entry: Entry,
+}
+
+#[derive(Serialize)]
+struct OfDays {
+    days: u64,
+    total: Usage,
+    sessions: Vec<SessionSummary>,
+}
+
+const FIGURES: [Column; 5] = [
+    Column::number("INPUT"),
+    Column::number("CACHED"),
+    Column::number("OUTPUT"),
+    Column::number("TOKENS"),
+    Column::number("COST"),
+];
+
+/// Shows what one session cost, or those of the last days.
+pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> Ended {
+    match &args.id {
+        Some(id) => one(service, id, args.json).await,
+        None => many(service, args.days, args.json).await,
+    }
+}
+
+async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
+    let session_id = service.find(id).await?.session_id;
+    let mut ledger = Ledger::default();
+    service.events(&session_id).await?.iter().for_each(|event| ledger.apply(event));
+    let sources: Vec<OfSource> =
+        ledger.sources().map(|(source, entry)| OfSource { source: source.clone(), entry: *entry }).collect();
+    let mut total = Usage::default();
+    sources.iter().for_each(|of| total += of.entry.usage);
+    if json {
+        return print::json(&OfSession { session_id, total, sources });
+    }
+    let mut columns = vec![Column::text("SOURCE"), Column::number("CALLS")];
+    columns.extend(FIGURES);
+    let row = |name: String, calls: String, usage: &Usage| {
+        [name, calls].into_iter().chain(figures(usage)).collect::<Vec<String>>()
+    };
+    let mut rows: Vec<Vec<String>> = sources
+        .iter()
+        .map(|of| row(of.source.to_string(), of.entry.calls.to_string(), &of.entry.usage))
+        .collect();
+    rows.push(row("total".to_owned(), String::new(), &total));
+    print::out(&print::table(&columns, &rows));
+    Ok(Exit::Done)
+}
+
+async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
+    let past = Duration::from_secs(days.saturating_mul(DAY)).as_millis();
+    let now = SystemClock.now().as_millis();
+    let mut query = ListQuery::default();
+    query.active_since = Some(Timestamp::from_millis(now.saturating_sub(u64::try_from(past).unwrap_or(now))));
+    let sessions = service.archive().list(&query).await?;
+    let mut total = Usage::default();
+    sessions.iter().for_each(|session| total += session.usage);
+    if json {
+        return print::json(&OfDays { days, total, sessions });
+    }
+    let mut columns = vec![Column::text("SESSION"), Column::text("ACTIVE (UTC)")];
+    columns.extend(FIGURES);
+    columns.push(Column::text("NAME"));
+    let row = |id: String, at: String, usage: &Usage, name: String| {
+        [id, at].into_iter().chain(figures(usage)).chain([name]).collect::<Vec<String>>()
+    };
+    let mut rows: Vec<Vec<String>> = sessions
+        .iter()
+        .map(|session| {
+            let name = print::beginning(session.name().unwrap_or_default(), 50);
+            row(short(session), print::time(session.last_active_at), &session.usage, name)
+        })
+        .collect();
+    rows.push(row(
+        "total".to_owned(),
+        print::counted(usize::try_from(days).unwrap_or(usize::MAX), "day", "days"),
+        &total,
+        String::new(),
+    ));
+    print::out(&print::table(&columns, &rows));
+    Ok(Exit::Done)
+}
+
+fn figures(usage: &Usage) -> [String; 5] {
+    [
+        print::count(usage.input),
+        print::count(usage.cache_read),
+        print::count(usage.output),
+        print::count(usage.total()),
+        print::money(usage.cost),
+    ]
+}

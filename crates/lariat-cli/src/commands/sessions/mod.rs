@@ -1,0 +1,52 @@
+//! `lariat sessions`: what can be done with sessions besides driving them. Needs no model and no key.
+//!
+//! - `list`, `cost`: over many. `show`, `tail`: reading one. `transfer`: to and from files. `change`: fork, rewind, delete.
+//! - `check`: verify and repair. `replay`: through today's loop. `said`: messages and events in words.
+
+mod change;
+mod check;
+mod cost;
+mod list;
+mod replay;
+mod said;
+mod show;
+mod tail;
+mod transfer;
+
+pub(crate) use replay::replay;
+
+use lariat_service::LocalService;
+
+use super::Ended;
+use crate::args::sessions::{SessionsArgs, SessionsCommand};
+use crate::problem::Problem;
+use crate::world::World;
+
+/// Does something with sessions.
+pub(crate) async fn sessions(world: &World, args: SessionsArgs) -> Ended {
+    let service = service(world).await?;
+    match args.command {
+        SessionsCommand::List(args) => list::list(world, &service, args).await,
+        SessionsCommand::Show(args) => show::show(&service, &args).await,
+        SessionsCommand::Tail(args) => tail::tail(&service, &args).await,
+        SessionsCommand::Export(args) => transfer::export(&service, &args).await,
+        SessionsCommand::Import(args) => transfer::import(&service, &args).await,
+        SessionsCommand::Fork(args) => change::fork(&service, &args).await,
+        SessionsCommand::Rewind(args) => change::rewind(world, &service, &args).await,
+        SessionsCommand::Delete(args) => change::delete(world, &service, &args).await,
+        SessionsCommand::Verify(args) => check::verify(&service, &args).await,
+        SessionsCommand::Repair(args) => check::repair(&service, &args).await,
+        SessionsCommand::Cost(args) => cost::cost(&service, &args).await,
+    }
+}
+
+/// The sessions of the person.
+async fn service(world: &World) -> Result<LocalService, Problem> {
+    let place = world.place(&world.visit(None))?;
+    let path = place.config.text("store.path");
+    let path = path.unwrap_or_else(|| world.folders.sessions().display().to_string());
+    world.service(&place).await.map_err(|error| {
+        let problem = Problem::from(error);
+        if problem.place.is_some() { problem } else { problem.at(path) }
+    })
+}

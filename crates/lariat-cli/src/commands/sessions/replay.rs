@@ -1,0 +1,73 @@
+//! `lariat replay`: a recorded session through today's loop.
+
+use std::sync::Arc;
+
+use lariat_core::replay::{config_of, replay_session};
+use serde::Serialize;
+
+use super::super::Ended;
+use super::super::print;
+use crate::args::sessions::ReplayArgs;
+use crate::exit::Exit;
+use crate::world::World;
+
+#[derive(Serialize)]
+struct Replayed {
+    loop_id: String,
+    same: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Difference>,
+}
+
+#[derive(Serialize)]
+struct Difference {
+    seq: Option<u64>,
+    recorded: String,
+    replayed: String,
+}
+
+/// Letters of an event that a difference shows.
+const EVENT: usize = 400;
+
+/// Replays a session. Ends with 8 when today's loop goes another way.
+pub(crate) async fn replay(world: &World, args: ReplayArgs) -> Ended {
+    let service = super::service(world).await?;
+    let session_id = service.find(&args.id).await?.session_id;
+    let events = service.events(&session_id).await?;
+    let config = Arc::new(config_of(&events));
+    let replays: Vec<Replayed> = replay_session(&config, &events)
+        .into_iter()
+        .map(|replay| Replayed {
+            loop_id: replay.loop_id.to_string(),
+            same: replay.same,
+            difference: replay.divergence.map(|found| Difference {
+                seq: found.seq,
+                recorded: found.recorded,
+                replayed: found.replayed,
+            }),
+        })
+        .collect();
+    let differs = replays.iter().any(|replay| replay.difference.is_some());
+    if args.json {
+        print::json(&replays)?;
+    } else {
+        replays.iter().for_each(tell);
+        if replays.is_empty() {
+            print::note("the session has no loop to replay");
+        }
+    }
+    Ok(if differs { Exit::Unsound } else { Exit::Done })
+}
+
+fn tell(replay: &Replayed) {
+    let Some(difference) = &replay.difference else {
+        return print::line(&format!("{}  same, {} events", replay.loop_id, replay.same));
+    };
+    let place = difference.seq.map_or_else(|| "after the end".to_owned(), |seq| format!("at event {seq}"));
+    print::line(&format!(
+        "{}  DIFFERS {place}, after {} events that are the same",
+        replay.loop_id, replay.same
+    ));
+    print::line(&format!("  recorded: {}", print::beginning(&difference.recorded, EVENT)));
+    print::line(&format!("  replayed: {}", print::beginning(&difference.replayed, EVENT)));
+}

@@ -1,0 +1,156 @@
+//! Messages and events in words, one line where one is enough.
+
+use std::collections::HashMap;
+
+use lariat_core::content::{Content, ToolCall, joined_text};
+use lariat_core::event::{AgentEvent, EventRecord};
+use lariat_core::message::{AgentMessage, SharedMessage, ToolResultMessage};
+use lariat_guard::display;
+use serde_json::Value;
+
+use super::super::print;
+
+/// Letters of a call that a line shows.
+const CALL: usize = 100;
+/// Letters of a result that a line shows.
+const RESULT: usize = 60;
+
+/// A conversation, with the result of each call behind it.
+pub(super) fn conversation<'a>(messages: impl IntoIterator<Item = &'a SharedMessage>) -> String {
+    let messages: Vec<&SharedMessage> = messages.into_iter().collect();
+    let results: HashMap<&str, &ToolResultMessage> = messages
+        .iter()
+        .filter_map(|message| message.as_tool_result())
+        .map(|result| (result.tool_call_id.as_str(), result))
+        .collect();
+    let mut text = String::new();
+    for message in messages {
+        for line in message_lines(message, &results) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn message_lines(message: &AgentMessage, results: &HashMap<&str, &ToolResultMessage>) -> Vec<String> {
+    if let Some(user) = message.as_user() {
+        let text = joined_text(&user.content);
+        let pictures = user.content.iter().filter(|content| matches!(content, Content::Image { .. })).count();
+        let who = match message.note_section() {
+            Some(section) => return vec![format!("(told: {section})"), String::new()],
+            None if user.origin.is_person() => "> ",
+            None => "(summary) ",
+        };
+        let pictures = if pictures > 0 { format!(" [{pictures} pictures]") } else { String::new() };
+        return vec![format!("{who}{}{pictures}", text.trim()), String::new()];
+    }
+    let Some(reply) = message.as_assistant() else { return Vec::new() };
+    let mut lines = Vec::new();
+    for content in &reply.content {
+        match content {
+            Content::Text { text } if !text.trim().is_empty() => {
+                lines.extend([text.trim().to_owned(), String::new()]);
+            }
+            Content::ToolCall(call) => {
+                lines.push(call_line(call, results.get(call.id.as_str()).copied()));
+            }
+            _ => {}
+        }
+    }
+    if let Some(error) = &reply.error_message {
+        lines.push(format!("! {error}"));
+    }
+    if lines.last().is_some_and(|line| !line.is_empty()) {
+        lines.push(String::new());
+    }
+    lines
+}
+
+fn call_line(call: &ToolCall, result: Option<&ToolResultMessage>) -> String {
+    let came = match result {
+        None => "no result".to_owned(),
+        Some(result) => {
+            let text = joined_text(&result.content);
+            let word = if result.is_error { "failed: " } else { "" };
+            format!("{word}{}", print::beginning(&text, RESULT))
+        }
+    };
+    format!("· {} {} → {came}", call.name, about(&call.arguments))
+}
+
+/// What a call is about: its only text, or the first of the usual fields, or all of it.
+pub(crate) fn about(arguments: &Value) -> String {
+    let field = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let usual = ["command", "path", "file_path", "url", "pattern", "query"].into_iter().find_map(field);
+    match usual {
+        Some(text) => print::beginning(text, CALL),
+        None => print::beginning(&arguments.to_string(), CALL),
+    }
+}
+
+/// An event on one line, neutralised.
+pub(super) fn event(record: &EventRecord) -> String {
+    let (kind, about) = match &record.event {
+        AgentEvent::AgentStart(start) => {
+            let model = start.config.as_ref().map(|config| config.model.clone());
+            ("loop begins", model.unwrap_or_default())
+        }
+        AgentEvent::AgentEnd { usage, .. } => {
+            ("loop ends", format!("{} tokens, {}", print::count(usage.total()), print::money(usage.cost)))
+        }
+        AgentEvent::TurnStart { turn_index, .. } => ("turn", format!("{}", turn_index + 1)),
+        AgentEvent::MessageEnd { message } => match message.shared() {
+            Some(message) => said(message),
+            None => ("message", String::new()),
+        },
+        AgentEvent::MessageQueued { message, .. } => ("queued", said(message).1),
+        AgentEvent::MessagesImported { messages, .. } => ("imported", format!("{} messages", messages.len())),
+        AgentEvent::ToolExecutionStart { tool_name, .. } => ("call", tool_name.clone()),
+        AgentEvent::ToolExecutionEnd { tool_name, is_error, .. } => {
+            (if *is_error { "call failed" } else { "call done" }, tool_name.clone())
+        }
+        AgentEvent::PermissionRequired { request } => ("asked", request.tool_name.clone()),
+        AgentEvent::LimitReached { note, .. } => ("limit", note.clone()),
+        AgentEvent::Compaction { tokens_before, tokens_after, .. } => (
+            "compacted",
+            format!("{} to {} tokens", print::count(*tokens_before), print::count(*tokens_after)),
+        ),
+        AgentEvent::Rewound { tip } => {
+            ("rewound", tip.map_or_else(|| "to the beginning".to_owned(), |tip| format!("to {tip}")))
+        }
+        AgentEvent::LoopRecovered { interrupted, .. } => {
+            ("recovered", format!("{} calls were interrupted", interrupted.len()))
+        }
+        AgentEvent::EventLost { note } => ("lost", note.clone()),
+        other => ("event", kind_of(other)),
+    };
+    let about = display::line(&about);
+    let line = format!("{:>6}  {}  {kind:<12} {about}", record.seq, print::time(record.timestamp));
+    line.trim_end().to_owned()
+}
+
+/// Who said something, and how it begins.
+fn said(message: &AgentMessage) -> (&'static str, String) {
+    if let Some(section) = message.note_section() {
+        return ("note", section.to_owned());
+    }
+    if let Some(user) = message.as_user() {
+        return ("person", print::beginning(&joined_text(&user.content), CALL));
+    }
+    if let Some(result) = message.as_tool_result() {
+        return ("result", print::beginning(&joined_text(&result.content), CALL));
+    }
+    let Some(reply) = message.as_assistant() else { return ("message", String::new()) };
+    let text = print::beginning(&joined_text(&reply.content), CALL);
+    let calls: Vec<String> =
+        reply.tool_calls().map(|call| format!("{} {}", call.name, about(&call.arguments))).collect();
+    let text = std::iter::once(text).filter(|text| !text.is_empty()).chain(calls);
+    ("model", text.collect::<Vec<_>>().join("; "))
+}
+
+/// The name of an event, as it is written in the journal.
+fn kind_of(event: &AgentEvent) -> String {
+    let value = serde_json::to_value(event).unwrap_or_default();
+    value.get("type").and_then(Value::as_str).unwrap_or("event").to_owned()
+}

@@ -1,0 +1,57 @@
+//! `lariat sessions show`.
+
+use lariat_core::archive::SessionSummary;
+use lariat_core::message::SharedMessage;
+use lariat_core::session::SessionFold;
+use lariat_service::LocalService;
+use serde::Serialize;
+
+use super::super::Ended;
+use super::super::print;
+use super::said;
+use crate::args::sessions::ShowArgs;
+use crate::exit::Exit;
+
+/// A session with its conversation.
+#[derive(Serialize)]
+struct Shown {
+    session: SessionSummary,
+    messages: Vec<SharedMessage>,
+}
+
+/// Shows the conversation of a session.
+pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
+    let session = service.find(&args.id).await?;
+    let events = service.events(&session.session_id).await?;
+    let fold = SessionFold::of(&events);
+    let window = fold.conversation(fold.tip()).0.window();
+    if args.json {
+        let messages = window.iter().cloned().collect();
+        return print::json(&Shown { session, messages });
+    }
+    head(&session);
+    print::line(&said::conversation(window.iter()));
+    if fold.open_loops().next().is_some() {
+        print::note(&format!("it was interrupted: `lariat run --resume {}` goes on", session.session_id));
+    }
+    Ok(Exit::Done)
+}
+
+fn head(session: &SessionSummary) {
+    let add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            print::field(name, &value);
+        }
+    };
+    let (begun, ended) = (print::time(session.created_at), print::time(session.last_active_at));
+    let used = (print::count(session.usage.total()), print::money(session.usage.cost));
+    add("session", Some(session.session_id.to_string()));
+    add("title", session.title.clone());
+    add("directory", session.cwd.clone());
+    add("model", session.model.clone());
+    add("active", Some(format!("{begun} to {ended} UTC")));
+    add("used", Some(format!("{} tokens, {}", used.0, used.1)));
+    add("tags", (!session.tags.is_empty()).then(|| session.tags.join(", ")));
+    add("from", session.parent.as_ref().map(ToString::to_string));
+    print::out("\n");
+}

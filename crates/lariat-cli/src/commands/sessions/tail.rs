@@ -1,0 +1,59 @@
+//! `lariat sessions tail`: what happened last, and what happens.
+
+use lariat_core::event::Event;
+use lariat_core::store::StoreError;
+use lariat_service::LocalService;
+
+use super::super::Ended;
+use super::super::print;
+use super::said;
+use crate::args::sessions::TailArgs;
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+/// Events that are read at once.
+const PAGE: usize = 256;
+
+/// Shows the last events of a session, and with `--follow` those that come. Ends when nobody reads any more.
+pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
+    let session_id = service.find(&args.id).await?.session_id;
+    let archive = service.archive();
+    let head = archive.head(&session_id).await?;
+    let mut next = head.saturating_sub(args.lines as u64);
+    loop {
+        loop {
+            let events = archive.read(&session_id, next, PAGE).await?;
+            next += events.len() as u64;
+            for event in &events {
+                show(event, args.json)?;
+            }
+            if events.len() < PAGE {
+                break;
+            }
+        }
+        if !args.follow {
+            return Ok(Exit::Done);
+        }
+        let grown = tokio::select! {
+            grown = archive.grown(&session_id, next) => grown,
+            _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
+        };
+        match grown {
+            Ok(_) => {}
+            // It was deleted.
+            Err(StoreError::NotFound(_)) => return Ok(Exit::Done),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn show(event: &Event, json: bool) -> Result<(), Problem> {
+    if json {
+        let text = serde_json::to_string(event)
+            .map_err(|error| Problem::new(Exit::Failed, format!("an event cannot be written: {error}")))?;
+        print::out(&format!("{text}\n"));
+    } else {
+        print::out(&format!("{}\n", said::event(event)));
+    }
+    Ok(())
+}

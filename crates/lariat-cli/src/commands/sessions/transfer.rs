@@ -1,0 +1,141 @@
+//! `lariat sessions export` and `import`: to and from files.
+
+use std::io::{BufReader, Read as _, Write as _};
+use std::path::Path;
+
+use lariat_core::id::SessionId;
+use lariat_core::store::StoreError;
+use lariat_service::{LocalService, ServiceError};
+use lariat_store::archive_file::{self, ArchiveFileError};
+use lariat_store::interchange::{Imported, InterchangeError, claude, codeloops, codex};
+use serde_json::Value;
+
+use super::super::Ended;
+use super::super::print;
+use crate::args::sessions::{ExportArgs, ExportFormat, ImportArgs, ImportFormat};
+use crate::exit::Exit;
+use crate::files;
+use crate::problem::Problem;
+
+/// Lines that are looked at to tell a format.
+const LOOKED_AT: usize = 50;
+
+/// Writes a session to a file.
+pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
+    let session_id = service.find(&args.id).await?.session_id;
+    let bytes = match args.format {
+        ExportFormat::Lariat => {
+            let mut bytes = Vec::new();
+            archive_file::export(&*service.archive(), &session_id, &mut bytes).await.map_err(archived)?;
+            bytes
+        }
+        ExportFormat::Claude => claude::export(&session_id, &service.events(&session_id).await?),
+        ExportFormat::Jsonl => {
+            let mut bytes = Vec::new();
+            for event in service.events(&session_id).await? {
+                let written = serde_json::to_writer(&mut bytes, &event);
+                written.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+                bytes.push(b'\n');
+            }
+            bytes
+        }
+    };
+    match &args.output {
+        Some(path) => {
+            let written = files::create(path)?.write_all(&bytes);
+            written.map_err(|error| files::problem(path, "written", &error))?;
+            print::note(&format!("{} bytes in {}", bytes.len(), path.display()));
+        }
+        None => {
+            let _ = std::io::stdout().write_all(&bytes);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Brings in a session from a file.
+pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Ended {
+    let format = match args.format {
+        ImportFormat::Auto => guess(&args.file)?,
+        format => format,
+    };
+    let (session_id, notes) = match format {
+        ImportFormat::Lariat | ImportFormat::Auto => (archive(service, &args.file).await?, Vec::new()),
+        ImportFormat::Claude => foreign(service, &args.file, claude::import).await?,
+        ImportFormat::Codex => foreign(service, &args.file, codex::import).await?,
+        ImportFormat::Codeloops => foreign(service, &args.file, codeloops::import).await?,
+    };
+    notes.iter().for_each(|note| print::note(note));
+    print::line(session_id.as_str());
+    print::note(&format!("`lariat run --resume {session_id} \"…\"` goes on with it"));
+    Ok(Exit::Done)
+}
+
+async fn archive(service: &LocalService, path: &Path) -> Result<SessionId, Problem> {
+    let file = BufReader::new(files::open(path)?);
+    let imported = archive_file::import(&*service.archive(), file, None).await;
+    Ok(imported.map_err(|error| archived(error).at(path.display().to_string()))?.session_id)
+}
+
+async fn foreign(
+    service: &LocalService,
+    path: &Path,
+    read: fn(&[u8]) -> Result<Imported, InterchangeError>,
+) -> Result<(SessionId, Vec<String>), Problem> {
+    let place = || path.display().to_string();
+    let imported = read(&files::read(path)?).map_err(|error| {
+        Problem::new(Exit::Failed, error.to_string())
+            .at(place())
+            .next("say what the file is: `--format lariat|claude|codex|codeloops`")
+    })?;
+    service.bring_in(&imported).await.map_err(|error| match error {
+        ServiceError::Store(StoreError::Conflict { .. }) => {
+            Problem::new(Exit::Session, format!("session {} is here already", imported.session_id))
+                .at(place())
+                .next(format!("`lariat sessions show {}`", imported.session_id))
+        }
+        error => Problem::from(error).at(place()),
+    })?;
+    let notes = imported.notes.iter();
+    let notes = notes.map(|note| format!("{}:{}: {}", path.display(), note.line, note.text)).collect();
+    Ok((imported.session_id, notes))
+}
+
+/// What a file looks like: sessions of others are lines of JSON, each with a sign of its own.
+fn guess(path: &Path) -> Result<ImportFormat, Problem> {
+    let mut beginning = Vec::new();
+    let read = files::open(path)?.take(256 * 1024).read_to_end(&mut beginning);
+    read.map_err(|error| files::problem(path, "read", &error))?;
+    let text = String::from_utf8_lossy(&beginning);
+    let lines = text.lines().take(LOOKED_AT).filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines: Vec<Value> = lines.filter(Value::is_object).collect();
+    let any = |fits: &dyn Fn(&Value) -> bool| lines.iter().any(fits);
+    let has = |name: &'static str| move |line: &Value| line.get(name).is_some();
+    let begins = |line: &Value| line.get("type").and_then(Value::as_str) == Some("session_start");
+    if lines.is_empty() {
+        Ok(ImportFormat::Lariat)
+    } else if any(&begins) {
+        Ok(ImportFormat::Codeloops)
+    } else if any(&has("parentUuid")) || any(&has("sessionId")) {
+        Ok(ImportFormat::Claude)
+    } else if any(&has("payload")) || any(&has("role")) {
+        Ok(ImportFormat::Codex)
+    } else {
+        Err(Problem::new(Exit::Failed, "nothing in this file says which program's session it is")
+            .at(path.display().to_string())
+            .next("say what it is: `--format lariat|claude|codex|codeloops`"))
+    }
+}
+
+fn archived(error: ArchiveFileError) -> Problem {
+    let cause = error.to_string();
+    match error {
+        ArchiveFileError::Store(StoreError::Conflict { .. }) => {
+            Problem::new(Exit::Session, format!("another session of this id is here already: {cause}"))
+        }
+        ArchiveFileError::Store(error) => Problem::from(error),
+        ArchiveFileError::Damaged { .. } => Problem::new(Exit::Unsound, cause)
+            .next("export it again, or name its format: `--format lariat|claude|codex|codeloops`"),
+        _ => Problem::new(Exit::Failed, cause),
+    }
+}

@@ -1,0 +1,152 @@
+//! `lariat trust`: what a workspace brings, and whether that takes effect.
+
+use lariat_guard::trust::{BroughtKind, Difference, Manifest, Standing, TrustBook};
+use lariat_service::{Place, ServiceError};
+use serde::Serialize;
+use similar::TextDiff;
+
+use super::print::{self, Column};
+use super::{Ended, ask};
+use crate::args::manage::TrustArgs;
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::world::World;
+
+#[derive(Serialize)]
+struct Told {
+    directory: String,
+    standing: &'static str,
+    brings: Vec<Thing>,
+    changed: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Thing {
+    file: String,
+    kind: &'static str,
+    what: String,
+}
+
+/// Shows what a workspace brings, and trusts it when a person says so.
+pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
+    let book = TrustBook::new(world.folders.trust());
+    if args.list {
+        return list(&book, args.json);
+    }
+    if args.revoke {
+        return revoke(world, &book, args);
+    }
+    let place = world.place(&world.visit(args.dir.as_ref()))?;
+    let told = told(&place);
+    if args.json {
+        return print::json(&told);
+    }
+    print::line(&format!("{}: {}", told.directory, told.standing));
+    place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
+    if !told.brings.is_empty() {
+        let rows: Vec<Vec<String>> = told
+            .brings
+            .into_iter()
+            .map(|thing| vec![thing.kind.to_owned(), thing.file, thing.what])
+            .collect();
+        print::out(&print::table(&[Column::text("KIND"), Column::text("FILE"), Column::text("WHAT")], &rows));
+    }
+    match &place.opened.standing {
+        Standing::Trusted => return Ok(Exit::Done),
+        Standing::Changed(differences) => {
+            print::line("\nit changed since it was trusted:");
+            differences.iter().for_each(|difference| print::line(&shown(difference)));
+        }
+        _ => {}
+    }
+    if !ask::whether(world, "Trust it, with exactly this?", args.yes)? {
+        return Ok(Exit::Done);
+    }
+    place.opened.accept(&book).map_err(ServiceError::from)?;
+    print::note("trusted, as long as none of this changes");
+    Ok(Exit::Done)
+}
+
+fn told(place: &Place) -> Told {
+    let opened = &place.opened;
+    let brings = opened.manifest.iter().flat_map(Manifest::brought).map(|brought| Thing {
+        file: brought.file.clone(),
+        kind: kind(brought.kind),
+        what: brought.what.clone(),
+    });
+    let changed = match &opened.standing {
+        Standing::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
+        _ => Vec::new(),
+    };
+    Told {
+        directory: place.path().display().to_string(),
+        standing: standing(&opened.standing),
+        brings: brings.collect(),
+        changed,
+    }
+}
+
+/// What a person's word is worth, in one word or two.
+pub(crate) const fn standing(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Harmless => "brings nothing",
+        Standing::Trusted => "trusted",
+        Standing::Unknown => "not trusted",
+        Standing::Changed(_) => "not trusted any more",
+    }
+}
+
+const fn kind(kind: BroughtKind) -> &'static str {
+    match kind {
+        BroughtKind::Hook => "hook",
+        BroughtKind::Server => "server",
+        BroughtKind::Variable => "variable",
+        BroughtKind::AllowRule => "allow",
+        BroughtKind::Setting => "setting",
+        BroughtKind::Git => "git",
+        BroughtKind::File => "file",
+        _ => "other",
+    }
+}
+
+fn shown(difference: &Difference) -> String {
+    let path = &difference.path;
+    match (&difference.before, &difference.now) {
+        (Some(before), Some(now)) => {
+            let diff = TextDiff::from_lines(before.as_str(), now.as_str());
+            let text = diff.unified_diff().context_radius(2).header("as trusted", "now").to_string();
+            format!("{path}\n{text}")
+        }
+        (None, _) => format!("{path}: new"),
+        (_, None) => format!("{path}: gone"),
+    }
+}
+
+fn list(book: &TrustBook, json: bool) -> Ended {
+    let trusted = book.list()?;
+    if json {
+        let paths: Vec<&str> = trusted.iter().map(|one| one.identity.path.as_str()).collect();
+        return print::json(&paths);
+    }
+    if trusted.is_empty() {
+        print::note("no workspace is trusted");
+    }
+    trusted.iter().for_each(|one| print::line(&one.identity.path));
+    Ok(Exit::Done)
+}
+
+fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
+    // A directory that is gone can be forgotten, too.
+    let named = args.dir.clone().unwrap_or_else(|| world.directory.clone());
+    let path = match world.place(&world.visit(Some(&named))) {
+        Ok(place) => place.path().display().to_string(),
+        Err(_) => named.display().to_string(),
+    };
+    if book.revoke(&path)? {
+        print::note(&format!("not trusted any more: {path}"));
+        return Ok(Exit::Done);
+    }
+    Err(Problem::new(Exit::Failed, "it is not trusted, so there is nothing to take back")
+        .at(path)
+        .next("`lariat trust --list` shows what is"))
+}

@@ -1,0 +1,175 @@
+//! `lariat undo`: takes back what calls changed in files.
+
+use std::path::Path;
+
+use lariat_host::files::Workspace;
+use lariat_host::undo::{By, Conflicts, Item, Preview, Reason, Rewound, Undo, UndoError, UndoLimits};
+use serde::Serialize;
+
+use super::print::{self, Column};
+use super::{Ended, ask};
+use crate::args::manage::UndoArgs;
+use crate::exit::Exit;
+use crate::files;
+use crate::problem::Problem;
+use crate::world::World;
+
+/// A call that changed files.
+#[derive(Serialize)]
+struct Call {
+    call: String,
+    paths: Vec<String>,
+}
+
+/// Lists what can be taken back, or takes it back.
+pub(crate) fn undo(world: &World, args: &UndoArgs) -> Ended {
+    let place = world.place(&world.visit(None))?;
+    let stores = stores(world, place.path())?;
+    let calls: Vec<(&Undo, Vec<Call>)> = stores.iter().map(|undo| (undo, calls(undo))).collect();
+    if args.list {
+        return list(&calls, args.json);
+    }
+    let (undo, to) = target(&calls, args)?;
+    let preview = undo.preview(&to).map_err(|error| problem(&error))?;
+    print::note(&format!("going back to before {to}:"));
+    show(&preview);
+    if preview.items.iter().all(|item| item.conflict.is_some()) {
+        print::note("nothing would be restored");
+        return Ok(Exit::Done);
+    }
+    if !ask::whether(world, "Go back?", args.yes)? {
+        return Ok(Exit::Done);
+    }
+    let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
+    told(&rewound);
+    Ok(Exit::Done)
+}
+
+/// What is remembered of a workspace; nothing is made to look at it.
+pub(crate) fn stores(world: &World, directory: &Path) -> Result<Vec<Undo>, Problem> {
+    let workspace = Workspace::open(directory).map_err(|error| {
+        Problem::new(Exit::Setup, format!("the directory cannot be opened: {error}"))
+            .at(directory.display().to_string())
+    })?;
+    let main = world.folders.undo(workspace.path());
+    let (Some(folder), Some(name)) = (main.parent(), main.file_name().and_then(|name| name.to_str())) else {
+        return Ok(Vec::new());
+    };
+    let own = format!("{name}.");
+    let mut names = files::names(folder);
+    names.retain(|other| other.to_str().is_some_and(|other| other == name || other.starts_with(&own)));
+    names.sort();
+    let opened = names.iter().map(|name| Undo::open(&workspace, folder.join(name), UndoLimits::default()));
+    opened.collect::<Result<Vec<Undo>, UndoError>>().map_err(|error| problem(&error))
+}
+
+/// The calls that changed files, the oldest first.
+fn calls(undo: &Undo) -> Vec<Call> {
+    let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
+    let made = made.filter_map(|summary| match summary.by {
+        By::Call(call) => Some(call),
+        _ => None,
+    });
+    made.map(|call| {
+        let changes = undo.changes(&call).unwrap_or_default();
+        let paths = changes.iter().map(|change| change.path.as_path().display().to_string()).collect();
+        Call { call, paths }
+    })
+    .collect()
+}
+
+fn list(calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
+    let calls: Vec<&Call> = calls.iter().flat_map(|(_, calls)| calls).collect();
+    if json {
+        return print::json(&calls);
+    }
+    if calls.is_empty() {
+        print::note("no call has changed a file here");
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<Vec<String>> =
+        calls.iter().map(|call| vec![call.call.clone(), call.paths.join(", ")]).collect();
+    print::out(&print::table(&[Column::text("CALL"), Column::text("FILES")], &rows));
+    Ok(Exit::Done)
+}
+
+/// Where to go back to.
+fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a Undo, String), Problem> {
+    if let Some(wanted) = &args.call {
+        let known = |(_, calls): &&(&Undo, Vec<Call>)| calls.iter().any(|call| call.call == *wanted);
+        let found = calls.iter().find(known).map(|(undo, _)| (*undo, wanted.clone()));
+        return found.ok_or_else(|| {
+            Problem::new(Exit::Failed, format!("no call `{wanted}` that changed files is remembered here"))
+                .next("`lariat undo --list` shows all")
+        });
+    }
+    let back = args.last.unwrap_or(1);
+    if back == 0 {
+        return Err(Problem::new(Exit::Usage, "going back by no call changes nothing")
+            .next("name a number from 1 on"));
+    }
+    let (undo, calls) = calls.iter().find(|(_, calls)| !calls.is_empty()).ok_or_else(|| {
+        Problem::new(Exit::Failed, "no call has changed a file here, so there is nothing to take back")
+            .next("`lariat run` in this directory makes changes that can be taken back")
+    })?;
+    if back > calls.len() {
+        print::note(&format!("only {} changed files here", print::counted(calls.len(), "call", "calls")));
+    }
+    let at = calls.len().saturating_sub(back);
+    let to = calls.get(at).map(|call| call.call.clone()).unwrap_or_default();
+    Ok((undo, to))
+}
+
+fn show(preview: &Preview) {
+    for item in &preview.items {
+        let path = item.path.as_path().display();
+        let kept = item.conflict.map(|reason| format!(" (kept: {})", words(reason))).unwrap_or_default();
+        print::note(&format!("  {} {path}{kept}", verb(item)));
+    }
+    for path in &preview.not_restorable {
+        print::note(&format!("  cannot restore {}", path.as_path().display()));
+    }
+}
+
+fn verb(item: &Item) -> &'static str {
+    match (&item.now, &item.then) {
+        (Some(_), None) => "remove",
+        (None, Some(_)) => "bring back",
+        _ if item.is_mode_only() => "set the mode of",
+        _ => "restore",
+    }
+}
+
+fn told(rewound: &Rewound) {
+    print::note(&format!(
+        "{} restored; `lariat undo {}` takes this back",
+        print::counted(rewound.restored.len(), "file", "files"),
+        rewound.id
+    ));
+    for (path, reason) in &rewound.kept {
+        print::note(&format!("  kept {}: {}", path.as_path().display(), words(*reason)));
+    }
+    for path in &rewound.not_restorable {
+        print::note(&format!("  could not be restored: {}", path.as_path().display()));
+    }
+}
+
+const fn words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::ChangedByUser => "changed since by somebody else than a call",
+        Reason::NotKept => "what is there now could not be brought back",
+        Reason::InTheWay => "something that stays is in the way",
+        Reason::ChangedSincePreview => "it is not as it was shown",
+        Reason::ChangedMeanwhile => "it was changed at the same moment",
+        Reason::Refused => "the system refused",
+        _ => "it is kept",
+    }
+}
+
+fn problem(error: &UndoError) -> Problem {
+    let problem = Problem::new(Exit::Failed, error.to_string());
+    match error {
+        UndoError::Busy(_) => problem.next("a session works here; wait until it is done, or end it"),
+        _ => problem,
+    }
+}

@@ -1,0 +1,64 @@
+#![expect(clippy::disallowed_methods, reason = "a test makes its own folders")]
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-keys-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_stored_key_is_found_again_and_only_the_person_can_read_it() {
+    let folder = Folder::new("stored");
+    let keys = KeyFile::new(folder.0.join("state/keys.json"));
+    keys.store("anthropic", "sk-1").unwrap();
+    keys.store("openai", "sk-2").unwrap();
+    assert_eq!(keys.load().unwrap().get("anthropic").map(String::as_str), Some("sk-1"));
+    assert_eq!(mode(keys.path()), 0o600);
+    assert_eq!(mode(keys.path().parent().unwrap()), 0o700);
+    assert!(keys.forget("openai").unwrap());
+    assert!(!keys.forget("openai").unwrap());
+    assert_eq!(keys.load().unwrap().len(), 1);
+    let left = std::fs::read_dir(keys.path().parent().unwrap()).unwrap().count();
+    assert_eq!(left, 1, "no unfinished file is left");
+}
+
+#[test]
+fn a_file_that_others_can_read_is_refused_and_not_overwritten() {
+    let folder = Folder::new("shared");
+    let keys = KeyFile::new(folder.0.join("keys.json"));
+    keys.store("anthropic", "sk-1").unwrap();
+    for shared in [0o640, 0o604, 0o660] {
+        std::fs::set_permissions(keys.path(), std::fs::Permissions::from_mode(shared)).unwrap();
+        let problem = keys.load().unwrap_err();
+        assert_eq!(problem.exit, Exit::Setup);
+        assert!(problem.cause.contains(&format!("{shared:03o}")), "{problem}");
+        assert!(keys.store("openai", "sk-2").is_err());
+    }
+}
+
+#[test]
+fn a_damaged_file_is_told_without_its_text() {
+    let folder = Folder::new("damaged");
+    let keys = KeyFile::new(folder.0.join("keys.json"));
+    files::write_private(keys.path(), "{\"anthropic\": \"sk-secret\"").unwrap();
+    let told = keys.load().unwrap_err().to_string();
+    assert!(told.contains("line 1") && !told.contains("sk-secret"), "{told}");
+}

@@ -1,0 +1,23 @@
+//! The program `lariat`: a coding agent for the terminal, for scripts, and for whoever looks after sessions.
+//!
+//! Arguments come in (`args`), a command does its work with the service (`commands`), a person sees it (`screen`) or a
+//! program does (`wire`), and the program ends with a code that means something (`exit`). This crate is the only one that
+//! reads the environment.
+
+mod args;
+mod around;
+mod commands;
+mod exit;
+mod files;
+mod keys;
+mod problem;
+#[cfg_attr(not(test), expect(dead_code, reason = "tables are for the commands about sessions"))]
+mod screen;
+mod wire;
+mod world;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::start()
+}

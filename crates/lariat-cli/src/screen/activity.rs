@@ -1,0 +1,133 @@
+//! What a tool does, in one line.
+//!
+//! Owns which of a tool's arguments says most, and how a call looks while it runs and after it ended. All of it is
+//! untrusted: names come from servers, arguments from models, errors from programs.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::look::{Look, Style};
+use super::{human, text};
+
+/// Tools and the argument that says what a call of theirs does.
+const TELLING: &[(&str, &str)] = &[
+    ("bash", "command"),
+    ("bash_output", "id"),
+    ("bash_input", "text"),
+    ("bash_stop", "id"),
+    ("read_file", "path"),
+    ("write_file", "path"),
+    ("edit_file", "path"),
+    ("multi_edit", "path"),
+    ("list_files", "path"),
+    ("repo_map", "path"),
+    ("search", "pattern"),
+    ("glob", "pattern"),
+    ("fetch", "url"),
+    ("ask_user", "question"),
+    ("recall", "id"),
+];
+
+/// Columns of an error that are kept when the line is full.
+const ERROR: usize = 24;
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It gave a result.
+    Done,
+    /// It failed, and said this.
+    Failed(String),
+}
+
+/// What a call does, in words for a person; one line, not cut.
+pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
+    let Some(arguments) = arguments else { return String::new() };
+    let telling = TELLING.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
+    match (telling, arguments) {
+        (Some(argument), Value::Object(fields)) => match fields.get(argument) {
+            Some(Value::String(words)) => one_line(words),
+            Some(other) => one_line(&other.to_string()),
+            None => String::new(),
+        },
+        (None, Value::Object(_)) if tool == "apply_patch" => {
+            arguments.get("patch").and_then(Value::as_str).map(patched).unwrap_or_default()
+        }
+        (None, Value::Object(_)) if tool == "todo" => String::new(),
+        (_, Value::Null) => String::new(),
+        (_, Value::Object(fields)) if fields.is_empty() => String::new(),
+        (_, other) => one_line(&other.to_string()),
+    }
+}
+
+/// Several lines as one: the first, and a mark for the rest.
+fn one_line(words: &str) -> String {
+    let mut lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = text::line(lines.next().unwrap_or_default());
+    match lines.count() {
+        0 => first,
+        more => format!("{first} (+{})", human::counted(more as u64, "line", "lines")),
+    }
+}
+
+/// The files of a patch.
+fn patched(patch: &str) -> String {
+    let names = patch.lines().filter_map(|line| {
+        ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
+            .iter()
+            .find_map(|start| line.strip_prefix(start))
+    });
+    names.map(text::line).collect::<Vec<_>>().join(", ")
+}
+
+/// A call that runs: `● bash  cargo test`.
+pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> String {
+    let pieces = [
+        (Style::Warning, format!("{} ", look.mark("●", "*"))),
+        (Style::Strong, text::line(tool)),
+        (Style::Plain, spaced(&about(tool, arguments))),
+    ];
+    text::painted(&pieces, look.width, look)
+}
+
+/// A call that ended: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `note` is what
+/// there is to say about the result.
+pub(crate) fn ended(
+    tool: &str,
+    arguments: Option<&Value>,
+    ended: &Ended,
+    took: Duration,
+    note: &str,
+    look: &Look,
+) -> String {
+    let (style, mark, error) = match ended {
+        Ended::Done => (Style::Good, look.mark("✓", "+"), String::new()),
+        Ended::Failed(error) => (Style::Bad, look.mark("✗", "x"), text::first_line(error)),
+    };
+    let tool = text::line(tool);
+    let mut tail = spaced(&human::duration(took));
+    tail.push_str(&spaced(&text::line(note)));
+    // What was called, how long it took and why it failed all have to be seen: the first gives way first.
+    let used = 2 + text::width(&tool) + text::width(&tail);
+    let room = look.width.saturating_sub(used);
+    let kept = text::width(&spaced(&error)).min(ERROR);
+    let about = spaced(&about(&tool, arguments));
+    let about = text::cut(&about, room.saturating_sub(kept), look).into_owned();
+    let pieces = [
+        (style, format!("{mark} ")),
+        (Style::Strong, tool),
+        (Style::Plain, about),
+        (Style::Dim, tail),
+        (Style::Bad, spaced(&error)),
+    ];
+    text::painted(&pieces, look.width, look)
+}
+
+fn spaced(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("  {words}") }
+}
+
+#[cfg(test)]
+#[path = "activity_tests.rs"]
+mod tests;

@@ -1,0 +1,65 @@
+use serde_json::json;
+
+use super::*;
+use crate::screen::samples::assert_harmless;
+
+const TOOK: Duration = Duration::from_millis(1_250);
+
+#[test]
+fn a_call_is_one_line_while_it_runs_and_one_when_it_ended() {
+    let look = Look::plain(60);
+    let test = json!({"command": "cargo test"});
+    assert_eq!(running("bash", Some(&test), &look), "● bash  cargo test");
+    assert_eq!(ended("bash", Some(&test), &Ended::Done, TOOK, "", &look), "✓ bash  cargo test  1.2s");
+    let failed = Ended::Failed("\nerror: no such command: `tset`\nmore".to_owned());
+    assert_eq!(
+        ended("bash", Some(&test), &failed, TOOK, "exit 101", &look),
+        "✗ bash  cargo test  1.2s  exit 101  error: no such command:…"
+    );
+    let ascii = Look { unicode: false, ..look };
+    assert_eq!(ended("bash", Some(&test), &Ended::Done, TOOK, "", &ascii), "+ bash  cargo test  1.2s");
+    assert_eq!(running("bash", Some(&test), &ascii), "* bash  cargo test");
+}
+
+#[test]
+fn every_tool_shows_the_argument_that_says_most() {
+    for (tool, arguments, expected) in [
+        ("bash", json!({"command": "a\n\nb\nc", "timeout": 3}), "a (+2 lines)"),
+        ("read_file", json!({"path": "src/a.rs", "limit": 3}), "src/a.rs"),
+        ("edit_file", json!({"path": "src/a.rs", "old_string": "x"}), "src/a.rs"),
+        ("search", json!({"pattern": "fn \\w+", "path": "src"}), "fn \\w+"),
+        ("fetch", json!({"url": "https://a.b"}), "https://a.b"),
+        ("list_files", json!({}), ""),
+        ("todo", json!({"items": [1]}), ""),
+        ("apply_patch", json!({"patch": "*** Begin\n*** Update File: a\n+x\n*** Add File: b\n"}), "a, b"),
+        ("mcp__x__y", json!({"a": 1, "b": [true]}), r#"{"a":1,"b":[true]}"#),
+        ("mcp__x__y", json!({}), ""),
+        ("mcp__x__y", json!(null), ""),
+    ] {
+        assert_eq!(about(tool, Some(&arguments)), expected, "{tool} {arguments}");
+    }
+    assert_eq!(about("bash", None), "");
+}
+
+#[test]
+fn a_line_never_gets_longer_than_the_terminal_and_never_hides_an_error() {
+    let long = json!({"command": "x".repeat(500)});
+    let failed = Ended::Failed("error: it broke".to_owned());
+    for width in 30..120 {
+        let line = ended("bash", Some(&long), &failed, TOOK, "", &Look::plain(width));
+        assert!(text::width(&line) <= width, "{line}");
+        assert!(line.contains("error: it"), "{line}");
+        assert!(text::width(&running("bash", Some(&long), &Look::plain(width))) <= width);
+    }
+}
+
+#[test]
+fn names_arguments_and_errors_are_harmless() {
+    let hostile = "a\u{1b}[2J\u{202e}b\r";
+    let arguments = json!({"command": hostile, "x": hostile});
+    let failed = Ended::Failed(hostile.to_owned());
+    for tool in ["bash", hostile] {
+        assert_harmless(&running(tool, Some(&arguments), &Look::full(80)), tool);
+        assert_harmless(&ended(tool, Some(&arguments), &failed, TOOK, hostile, &Look::full(80)), tool);
+    }
+}

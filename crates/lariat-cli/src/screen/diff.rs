@@ -1,0 +1,310 @@
+//! What changes, line by line: a unified diff with colours, line numbers and the changed words marked.
+//!
+//! Owns the picture. The diff itself is made by tools; a text that is no diff is shown as it is. What is only read is cut
+//! at the width; what is approved is shown exactly, and its lines go on below. Lines that are left out are counted.
+
+use std::collections::VecDeque;
+
+use lariat_guard::display;
+use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
+
+use super::look::{Look, Style};
+use super::{human, text};
+
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+/// Words of a line that are compared; longer lines are marked as a whole.
+const MOST_WORDS: usize = 400;
+/// Two lines with less in common than one part in this many are two different lines.
+const IN_COMMON: usize = 3;
+
+/// A line of a diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Line {
+    File(String),
+    Hunk,
+    Same(usize, String),
+    Removed(usize, String),
+    Added(usize, String),
+    Other(String),
+}
+
+/// The difference of two texts. Empty when there is none.
+pub(crate) fn between(path: &str, old: &str, new: &str, most: usize, look: &Look) -> String {
+    if old == new {
+        return String::new();
+    }
+    let diff = TextDiff::from_lines(old, new);
+    let (from, to) = (format!("a/{path}"), format!("b/{path}"));
+    unified(&diff.unified_diff().context_radius(CONTEXT).header(&from, &to).to_string(), most, look)
+}
+
+/// What a diff is shown for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Lines are cut.
+    Reading,
+    /// Nothing of a line is left out, and nothing in it hides.
+    Approving,
+}
+
+impl Purpose {
+    fn show(self, line: &str) -> String {
+        match self {
+            Self::Reading => text::line(line),
+            Self::Approving => display::block(line).replace('\t', "    "),
+        }
+    }
+}
+
+/// A unified diff for reading; above `most` lines, the rest is counted.
+pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
+    picture(diff, most, look, Purpose::Reading)
+}
+
+/// The same for approving: every line that is shown is whole.
+pub(crate) fn exact(diff: &str, most: usize, look: &Look) -> String {
+    picture(diff, most, look, Purpose::Approving)
+}
+
+fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
+    let lines = parse(diff, purpose);
+    let numbers = lines.iter().filter_map(|line| match line {
+        Line::Same(number, _) | Line::Removed(number, _) | Line::Added(number, _) => Some(*number),
+        _ => None,
+    });
+    let digits = numbers.max().unwrap_or_default().to_string().len();
+    let total = lines.len();
+    let mut shown = String::new();
+    let mut written = 0;
+    let mut lines = VecDeque::from(lines);
+    while written < most
+        && let Some(line) = lines.pop_front()
+    {
+        let pieces = match line {
+            Line::Removed(number, removed) => {
+                let (olds, news) = change((number, removed), &mut lines);
+                for (sign, number, pieces) in paired(&olds, &news).into_iter().take(most - written) {
+                    shown.push_str(&numbered((number, digits), sign, pieces, look, purpose));
+                    written += 1;
+                }
+                continue;
+            }
+            Line::Added(number, words) => {
+                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], look, purpose));
+                written += 1;
+                continue;
+            }
+            Line::Same(number, words) => {
+                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], look, purpose));
+                written += 1;
+                continue;
+            }
+            Line::File(path) => vec![(Style::Strong, format!("  {path}"))],
+            Line::Hunk => vec![(Style::Dim, format!("  {}", look.mark("⋮", ":")))],
+            Line::Other(words) => vec![(Style::Dim, format!("  {words}"))],
+        };
+        shown.push_str(&written_line(&[], &pieces, look, purpose));
+        written += 1;
+    }
+    if total > written {
+        let more = human::counted((total - written) as u64, "more line", "more lines");
+        let more = format!("  {} {more}", look.mark("…", "..."));
+        shown.push_str(&look.paint(Style::Dim, &more));
+        shown.push('\n');
+    }
+    shown
+}
+
+type Numbered = (usize, String);
+
+/// Takes the rest of a change: the lines that go, and those that come in their place.
+fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Numbered>) {
+    let (mut olds, mut news) = (vec![first], Vec::new());
+    while let Some(Line::Removed(..)) = lines.front()
+        && let Some(Line::Removed(number, words)) = lines.pop_front()
+    {
+        olds.push((number, words));
+    }
+    while let Some(Line::Added(..)) = lines.front()
+        && let Some(Line::Added(number, words)) = lines.pop_front()
+    {
+        news.push((number, words));
+    }
+    (olds, news)
+}
+
+type Pieces = Vec<(Style, String)>;
+
+/// The lines of a change, those in the same place compared word by word.
+fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
+    let mut removed: Vec<_> =
+        olds.iter().map(|(at, words)| ('-', *at, vec![(Style::Removed, words.clone())])).collect();
+    let mut added: Vec<_> =
+        news.iter().map(|(at, words)| ('+', *at, vec![(Style::Added, words.clone())])).collect();
+    for ((before, after), ((_, old), (_, new))) in
+        removed.iter_mut().zip(&mut added).zip(olds.iter().zip(news))
+    {
+        if let Some((old, new)) = words_changed(old, new) {
+            before.2 = old;
+            after.2 = new;
+        }
+    }
+    removed.into_iter().chain(added).collect()
+}
+
+/// Two lines with the changed words marked; `None` when they have too little in common for that to help.
+fn words_changed(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
+    let (old, new) = (words(old), words(new));
+    if old.len().max(new.len()) > MOST_WORDS {
+        return None;
+    }
+    let (mut before, mut after) = (Pieces::new(), Pieces::new());
+    let mut same = 0;
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        let olds = old.get(op.old_range()).unwrap_or_default().concat();
+        let news = new.get(op.new_range()).unwrap_or_default().concat();
+        if op.tag() == DiffTag::Equal {
+            same += olds.trim().len();
+            before.push((Style::Removed, olds));
+            after.push((Style::Added, news));
+        } else {
+            before.push((Style::RemovedWord, olds));
+            after.push((Style::AddedWord, news));
+        }
+    }
+    let longest = old.concat().len().max(new.concat().len());
+    (same * IN_COMMON >= longest).then_some((before, after))
+}
+
+/// Words, and every other letter by itself.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut inside = false;
+    for (at, letter) in line.char_indices() {
+        let is_word = letter.is_alphanumeric() || letter == '_';
+        if !(is_word && inside) && at > start {
+            words.extend(line.get(start..at));
+            start = at;
+        }
+        inside = is_word;
+    }
+    words.extend(line.get(start..).filter(|rest| !rest.is_empty()));
+    words
+}
+
+fn numbered(
+    (number, digits): (usize, usize),
+    sign: char,
+    pieces: Pieces,
+    look: &Look,
+    purpose: Purpose,
+) -> String {
+    let style = match sign {
+        '+' => Style::Added,
+        '-' => Style::Removed,
+        _ => Style::Plain,
+    };
+    let gutter = [(Style::Dim, format!("  {number:>digits$} ")), (style, format!("{sign} "))];
+    written_line(&gutter, &pieces, look, purpose)
+}
+
+/// A line behind its gutter: cut, or going on behind an empty one.
+fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpose: Purpose) -> String {
+    if purpose == Purpose::Reading {
+        let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
+        let line = text::painted(&pieces, look.width, look);
+        return format!("{}\n", line.trim_end());
+    }
+    let indent = gutter.iter().map(|(_, text)| text::width(text)).sum::<usize>();
+    let mut shown = String::new();
+    for (at, row) in text::rows(pieces, look.width.saturating_sub(indent)).iter().enumerate() {
+        if at == 0 {
+            shown.extend(gutter.iter().map(|(style, text)| look.paint(*style, text)));
+        } else {
+            shown.push_str(&" ".repeat(indent));
+        }
+        shown.extend(row.iter().map(|(style, text)| look.paint(*style, text)));
+        shown.push('\n');
+    }
+    shown
+}
+
+/// Reads a diff. The counts in a hunk's header say how far it goes, so that a removed line that begins with `--` is none
+/// of a file's header.
+fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    let (mut old_left, mut new_left) = (0_usize, 0_usize);
+    let mut old_path = "";
+    for line in diff.lines() {
+        let inside = old_left > 0 || new_left > 0;
+        let (sign, words) = line.split_at_checked(1).unwrap_or((" ", ""));
+        match sign {
+            "-" if inside && old_left > 0 => {
+                lines.push(Line::Removed(old, purpose.show(words)));
+                (old, old_left) = (old + 1, old_left - 1);
+            }
+            "+" if inside && new_left > 0 => {
+                lines.push(Line::Added(new, purpose.show(words)));
+                (new, new_left) = (new + 1, new_left - 1);
+            }
+            " " if inside => {
+                lines.push(Line::Same(new, purpose.show(words)));
+                (old, old_left) = (old + 1, old_left.saturating_sub(1));
+                (new, new_left) = (new + 1, new_left.saturating_sub(1));
+            }
+            _ if line.starts_with("\\ ") => {}
+            _ => {
+                if let Some(path) = line.strip_prefix("--- ") {
+                    old_path = path;
+                } else if let Some(path) = line.strip_prefix("+++ ") {
+                    lines.push(Line::File(file(old_path, path)));
+                } else if let Some((from, to)) = header(line) {
+                    if matches!(lines.last(), Some(Line::Same(..) | Line::Removed(..) | Line::Added(..))) {
+                        lines.push(Line::Hunk);
+                    }
+                    ((old, old_left), (new, new_left)) = (from, to);
+                } else {
+                    lines.push(Line::Other(purpose.show(line)));
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// The name of a file, and whether it comes or goes.
+fn file(old: &str, new: &str) -> String {
+    let name = |path: &str, side: &str| text::line(path.strip_prefix(side).unwrap_or(path));
+    match (old, new) {
+        ("/dev/null", new) => format!("{} (new)", name(new, "b/")),
+        (old, "/dev/null") => format!("{} (deleted)", name(old, "a/")),
+        (_, new) => name(new, "b/"),
+    }
+}
+
+/// `@@ -1,2 +3 @@`: where each side begins, and how many lines it has.
+fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
+    let (ranges, _) = line.strip_prefix("@@ -")?.split_once(" @@")?;
+    let (old, new) = ranges.split_once(" +")?;
+    let range = |text: &str| match text.split_once(',') {
+        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+        None => Some((text.parse().ok()?, 1)),
+    };
+    Some((range(old)?, range(new)?))
+}
+
+/// Lines that come and lines that go.
+pub(crate) fn counts(diff: &str) -> (usize, usize) {
+    parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
+        Line::Added(..) => (added + 1, removed),
+        Line::Removed(..) => (added, removed + 1),
+        _ => (added, removed),
+    })
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+use super::*;
+
+const OLD: &str = "fn main() {\n    let count = 1;\n    -- not a header\n    call(count);\n}\n";
+const NEW: &str = "fn main() {\n    let total = 1;\n    call(total);\n    more();\n}\n";
+
+#[test]
+fn a_change_has_numbers_signs_and_marked_words() {
+    insta::assert_snapshot!(between("src/main.rs", OLD, NEW, 100, &Look::plain(60)), @r#"
+    src/main.rs
+    1   fn main() {
+    2 -     let count = 1;
+    3 -     -- not a header
+    4 -     call(count);
+    2 +     let total = 1;
+    3 +     call(total);
+    4 +     more();
+    5   }
+    "#);
+    let coloured = between("src/main.rs", OLD, NEW, 100, &Look::full(60));
+    insta::assert_snapshot!(coloured.replace('\u{1b}', "␛"), @r#"
+    ␛[1m  src/main.rs␛[0m
+    ␛[2m  1 ␛[0m  fn main() {
+    ␛[2m  2 ␛[0m␛[31m- ␛[0m␛[31m    let ␛[0m␛[1;7;31mcount␛[0m␛[31m = 1;␛[0m
+    ␛[2m  3 ␛[0m␛[31m- ␛[0m␛[31m    -- not a header␛[0m
+    ␛[2m  4 ␛[0m␛[31m- ␛[0m␛[31m    call(count);␛[0m
+    ␛[2m  2 ␛[0m␛[32m+ ␛[0m␛[32m    let ␛[0m␛[1;7;32mtotal␛[0m␛[32m = 1;␛[0m
+    ␛[2m  3 ␛[0m␛[32m+ ␛[0m␛[32m    call(total);␛[0m
+    ␛[2m  4 ␛[0m␛[32m+ ␛[0m␛[32m    more();␛[0m
+    ␛[2m  5 ␛[0m  }
+    "#);
+    assert_eq!(between("a", OLD, OLD, 100, &Look::plain(60)), "");
+}
+
+#[test]
+fn hunks_are_told_apart_and_what_is_left_out_is_counted() {
+    let old: String = (1..=40).map(|n| format!("line {n}\n")).collect();
+    let new = old.replace("line 3\n", "line three\n").replace("line 33\n", "");
+    insta::assert_snapshot!(between("a", &old, &new, 100, &Look::plain(60)), @r#"
+    a
+     1   line 1
+     2   line 2
+     3 - line 3
+     3 + line three
+     4   line 4
+     5   line 5
+     6   line 6
+    ⋮
+    30   line 30
+    31   line 31
+    32   line 32
+    33 - line 33
+    33   line 34
+    34   line 35
+    35   line 36
+    "#);
+    insta::assert_snapshot!(between("a", &old, &new, 4, &Look::plain(60)), @r#"
+    a
+     1   line 1
+     2   line 2
+     3 - line 3
+    … 12 more lines
+    "#);
+}
+
+#[test]
+fn a_new_file_and_a_file_that_goes_say_so() {
+    let new = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
+    assert_eq!(unified(new, 9, &Look::plain(60)), "  x (new)\n  1 + a\n");
+    let gone = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n--- a\n";
+    assert_eq!(unified(gone, 9, &Look::plain(60)), "  x (deleted)\n  1 - -- a\n");
+    assert_eq!(counts(new), (1, 0));
+    assert_eq!(counts(gone), (0, 1));
+}
+
+#[test]
+fn what_is_no_diff_is_shown_harmless() {
+    let look = Look::plain(20);
+    assert_eq!(unified("run \u{1b}[2J this and that and more", 9, &look), "  run ⟨U+001B⟩[2J t…\n");
+    assert_eq!(unified("", 9, &look), "");
+    let hostile = "--- a/x\n+++ b/\u{1b}]0;x\u{7}\n@@ -1 +1 @@\n-a\u{202e}b\n+\u{9b}31m\n";
+    let shown = unified(hostile, 9, &Look::full(60));
+    let ours = shown.replace("\u{1b}[", "");
+    assert!(!ours.chars().any(|letter| letter.is_control() && letter != '\n') && !ours.contains('\u{202e}'));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let new = NEW.replace("call", &"漢字".repeat(60));
+    for width in 12..60 {
+        for line in between("src/main.rs", OLD, &new, 100, &Look::plain(width)).lines() {
+            assert!(text::width(line) <= width, "{width}: {line}");
+        }
+    }
+}

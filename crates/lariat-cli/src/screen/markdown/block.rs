@@ -1,0 +1,322 @@
+//! Cuts Markdown into blocks, line by line.
+//!
+//! Owns when a block is complete: a paragraph, a quote or a table at an empty line or where something else begins; a list
+//! item when the next one begins; a line of fenced code at its end. Follows CommonMark where that is possible without
+//! knowing what comes later; what a block means is for the parser of blocks.
+
+/// Bytes from which on a block is printed, complete or not.
+const LIMIT: usize = 64 * 1024;
+/// Columns from which on a line is indented code.
+const INDENTED: usize = 4;
+
+/// Something that can be printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A block.
+    Block {
+        source: String,
+        /// The number of an item in a numbered list.
+        number: Option<u64>,
+        /// Whether an empty line comes before it.
+        gap: bool,
+    },
+    CodeStart {
+        language: String,
+    },
+    CodeLine(String),
+    CodeEnd,
+}
+
+/// What is open.
+#[derive(Clone, Debug, Default)]
+enum Open {
+    #[default]
+    Nothing,
+    Text,
+    Item {
+        /// Where its content begins.
+        content: usize,
+        fence: Option<Fence>,
+    },
+    Code(Fence),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+}
+
+/// A list item's first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marker {
+    /// `-`, `*`, `+`, `.` or `)`.
+    kind: char,
+    number: Option<u64>,
+    content: usize,
+    is_empty: bool,
+}
+
+/// The state between lines.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blocks {
+    open: Open,
+    source: String,
+    /// Whether the last line was empty.
+    blank: bool,
+    /// The last item, if nothing else came after it.
+    last: Option<Marker>,
+    /// The item that is open.
+    marker: Option<Marker>,
+    /// Whether an empty line comes before what is open.
+    gap: bool,
+}
+
+impl Blocks {
+    /// Takes in a line without its end.
+    pub(super) fn line(&mut self, line: &str) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let is_blank = line.trim().is_empty();
+        match std::mem::take(&mut self.open) {
+            Open::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
+            Open::Code(fence) => {
+                parts.push(Part::CodeLine(unindented(line, fence.indent).to_owned()));
+                self.open = Open::Code(fence);
+            }
+            Open::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
+            Open::Text => self.in_text(line, is_blank, &mut parts),
+            Open::Nothing if is_blank => {}
+            Open::Nothing => self.begin(line, &mut parts),
+        }
+        if self.source.len() > LIMIT {
+            self.end(&mut parts);
+            self.open = Open::Nothing;
+        }
+        self.blank = is_blank;
+        parts
+    }
+
+    /// Nothing follows.
+    pub(super) fn finish(&mut self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if let Open::Code(_) = self.open {
+            parts.push(Part::CodeEnd);
+        }
+        self.end(&mut parts);
+        *self = Self::default();
+        parts
+    }
+
+    fn in_item(
+        &mut self,
+        line: &str,
+        is_blank: bool,
+        (content, fence): (usize, Option<Fence>),
+        parts: &mut Vec<Part>,
+    ) {
+        let belongs = is_blank || indent(line) >= content;
+        let is_lazy = !belongs && fence.is_none() && !self.blank && !begins_block(line);
+        if !belongs && !is_lazy {
+            self.end(parts);
+            return self.begin(line, parts);
+        }
+        let inner = unindented(line, content);
+        let fence = match fence {
+            Some(fence) if closes(inner, &fence) => None,
+            Some(fence) => Some(fence),
+            None if is_lazy => None,
+            // The item may hold others; a fence of theirs is deeper.
+            None => opens(inner.trim_start()).map(|(fence, _)| fence),
+        };
+        self.add(line);
+        self.open = Open::Item { content, fence };
+    }
+
+    fn in_text(&mut self, line: &str, is_blank: bool, parts: &mut Vec<Part>) {
+        let is_quote = is_quote(&self.source);
+        if is_blank {
+            return self.end(parts);
+        }
+        if !is_quote && is_underline(line) {
+            self.add(line);
+            return self.end(parts);
+        }
+        let interrupts = match marker(line) {
+            Some(marker) => !marker.is_empty && marker.number.is_none_or(|number| number == 1),
+            None => begins_block(line) && !(is_quote && self::is_quote(line)),
+        };
+        if interrupts {
+            self.end(parts);
+            return self.begin(line, parts);
+        }
+        self.add(line);
+        self.open = Open::Text;
+    }
+
+    /// A line that is not empty, with nothing open.
+    fn begin(&mut self, line: &str, parts: &mut Vec<Part>) {
+        self.gap = true;
+        if let Some((fence, language)) = opens(line) {
+            self.last = None;
+            parts.push(Part::CodeStart { language: language.to_owned() });
+            self.open = Open::Code(fence);
+            return;
+        }
+        self.add(line);
+        if is_heading(line) || is_rule(line) {
+            return self.end(parts);
+        }
+        match marker(line) {
+            Some(mut marker) => {
+                if let (Some(last), Some(number)) = (self.last, marker.number.as_mut())
+                    && last.kind == marker.kind
+                {
+                    *number = last.number.map_or(*number, |last| last.saturating_add(1));
+                }
+                self.gap = self.blank;
+                let content = marker.content;
+                self.marker = Some(marker);
+                let inner = unindented(line, content);
+                self.open = Open::Item { content, fence: opens(inner).map(|(fence, _)| fence) };
+            }
+            None => self.open = Open::Text,
+        }
+    }
+
+    fn add(&mut self, line: &str) {
+        self.source.push_str(line);
+        self.source.push('\n');
+    }
+
+    /// The open block is complete.
+    fn end(&mut self, parts: &mut Vec<Part>) {
+        let source = std::mem::take(&mut self.source);
+        if source.is_empty() {
+            return;
+        }
+        self.last = self.marker.take();
+        parts.push(Part::Block { source, number: self.last.and_then(|item| item.number), gap: self.gap });
+    }
+}
+
+/// Columns before the first letter.
+fn indent(line: &str) -> usize {
+    let mut columns = 0;
+    for letter in line.chars() {
+        match letter {
+            ' ' => columns += 1,
+            '\t' => columns += INDENTED - columns % INDENTED,
+            _ => break,
+        }
+    }
+    columns
+}
+
+/// The line without so many columns of space.
+fn unindented(line: &str, columns: usize) -> &str {
+    let mut rest = line;
+    let mut left = columns;
+    while left > 0 {
+        match (rest.strip_prefix(' '), rest.strip_prefix('\t')) {
+            (Some(after), _) => (rest, left) = (after, left - 1),
+            (_, Some(after)) => (rest, left) = (after, left.saturating_sub(INDENTED)),
+            // The marker of an item takes columns, too.
+            _ if columns <= INDENTED * 4 && marker(line).is_some_and(|marker| marker.content == columns) => {
+                return line.get(columns.min(line.len())..).unwrap_or_default();
+            }
+            _ => break,
+        }
+    }
+    rest
+}
+
+fn begins_block(line: &str) -> bool {
+    opens(line).is_some() || is_heading(line) || is_rule(line) || is_quote(line) || marker(line).is_some()
+}
+
+/// The line without its indentation, unless it is indented code.
+fn outer(line: &str) -> Option<&str> {
+    (indent(line) < INDENTED).then(|| line.trim_start_matches([' ', '\t']))
+}
+
+fn is_quote(line: &str) -> bool {
+    outer(line).is_some_and(|line| line.starts_with('>'))
+}
+
+fn is_heading(line: &str) -> bool {
+    outer(line).is_some_and(|line| {
+        let rest = line.trim_start_matches('#');
+        (1..=6).contains(&(line.len() - rest.len())) && (rest.is_empty() || rest.starts_with([' ', '\t']))
+    })
+}
+
+fn is_rule(line: &str) -> bool {
+    outer(line).is_some_and(|line| {
+        ['-', '*', '_'].iter().any(|mark| {
+            line.chars().filter(|letter| letter == mark).count() >= 3
+                && line.chars().all(|letter| letter == *mark || letter.is_whitespace())
+        })
+    })
+}
+
+/// What makes a heading of the line before.
+fn is_underline(line: &str) -> bool {
+    outer(line).map(str::trim_end).is_some_and(|line| {
+        !line.is_empty()
+            && (line.chars().all(|letter| letter == '=') || line.chars().all(|letter| letter == '-'))
+    })
+}
+
+fn opens(line: &str) -> Option<(Fence, &str)> {
+    let indent = indent(line);
+    let line = outer(line)?;
+    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let info = line.trim_start_matches(mark);
+    let length = line.len() - info.len();
+    if length < 3 || (mark == '`' && info.contains('`')) {
+        return None;
+    }
+    let language = info.split([' ', '\t', ',', '{']).find(|word| !word.is_empty()).unwrap_or_default();
+    Some((Fence { mark, length, indent }, language))
+}
+
+fn closes(line: &str, fence: &Fence) -> bool {
+    outer(line).is_some_and(|line| {
+        let rest = line.trim_start_matches(fence.mark);
+        line.len() - rest.len() >= fence.length && rest.trim().is_empty()
+    })
+}
+
+fn marker(line: &str) -> Option<Marker> {
+    /// Digits a number may have.
+    const DIGITS: usize = 9;
+    let before = indent(line);
+    let line = outer(line)?;
+    if is_rule(line) {
+        return None;
+    }
+    let digits = line.len() - line.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let rest = line.get(digits..)?;
+    let kind = rest.chars().next()?;
+    let number = match (digits, kind) {
+        (0, '-' | '*' | '+') => None,
+        (1..=DIGITS, '.' | ')') => line.get(..digits)?.parse().ok(),
+        _ => return None,
+    };
+    let after = rest.get(1..)?;
+    let is_empty = after.trim().is_empty();
+    if !is_empty && !after.starts_with([' ', '\t']) {
+        return None;
+    }
+    let spaces = match indent(after) {
+        _ if is_empty => 1,
+        spaces @ 1..=INDENTED => spaces,
+        _ => 1,
+    };
+    Some(Marker { kind, number, content: before + digits + 1 + spaces, is_empty })
+}
+
+#[cfg(test)]
+#[path = "block_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+//! Code in a reply, with its words in colours.
+//!
+//! Owns when it is printed: at once where there is nothing to mark, else when the block ends, or piece by piece when it is
+//! long. Lines are never wrapped: code is copied.
+
+use lariat_tools::highlight::{Token, highlight, is_known};
+
+use crate::screen::look::{Look, Style};
+use crate::screen::text;
+
+/// Columns before a line of code.
+const INDENT: &str = "  ";
+/// Lines after which a piece is printed.
+const PIECE: usize = 200;
+
+/// A block of code that arrives.
+#[derive(Debug)]
+pub(super) struct Code {
+    language: String,
+    look: Look,
+    /// Whether lines wait for the end of the piece.
+    waits: bool,
+    piece: String,
+    lines: usize,
+}
+
+impl Code {
+    pub(super) fn new(language: &str, look: Look) -> Self {
+        let waits = look.colour && is_known(language);
+        Self { language: language.to_owned(), look, waits, piece: String::new(), lines: 0 }
+    }
+
+    /// Takes in a line and gives back what can be printed.
+    pub(super) fn line(&mut self, line: &str) -> String {
+        if !self.waits {
+            let style = match self.language.as_str() {
+                "diff" | "patch" if line.starts_with('+') => Style::Added,
+                "diff" | "patch" if line.starts_with('-') => Style::Removed,
+                _ => Style::Plain,
+            };
+            let line = text::line(line);
+            let line =
+                if line.is_empty() { line } else { format!("{INDENT}{}", self.look.paint(style, &line)) };
+            return format!("{line}\n");
+        }
+        self.piece.push_str(line);
+        self.piece.push('\n');
+        self.lines += 1;
+        if self.lines < PIECE { String::new() } else { self.finish() }
+    }
+
+    /// What waits.
+    pub(super) fn finish(&mut self) -> String {
+        self.lines = 0;
+        let piece = std::mem::take(&mut self.piece);
+        let mut shown = Marked { shown: String::new(), at_start: true, look: self.look };
+        let mut end = 0;
+        for (range, token) in highlight(&self.language, &piece) {
+            shown.put(Style::Plain, piece.get(end..range.start).unwrap_or_default());
+            shown.put(style(token), piece.get(range.clone()).unwrap_or_default());
+            end = range.end;
+        }
+        shown.put(Style::Plain, piece.get(end..).unwrap_or_default());
+        shown.shown
+    }
+}
+
+/// Code that is there as a whole, without an end of line after the last.
+pub(super) fn whole(language: &str, code: &str, look: &Look) -> String {
+    let mut block = Code::new(language, *look);
+    let mut shown: String = code.lines().map(|line| block.line(line)).collect();
+    shown.push_str(&block.finish());
+    shown
+}
+
+struct Marked {
+    shown: String,
+    at_start: bool,
+    look: Look,
+}
+
+impl Marked {
+    fn put(&mut self, style: Style, code: &str) {
+        for (at, part) in code.split('\n').enumerate() {
+            if at > 0 {
+                self.shown.push('\n');
+                self.at_start = true;
+            }
+            if !part.is_empty() && std::mem::take(&mut self.at_start) {
+                self.shown.push_str(INDENT);
+            }
+            self.shown.push_str(&self.look.paint(style, &text::line(part)));
+        }
+    }
+}
+
+const fn style(token: Token) -> Style {
+    match token {
+        Token::Keyword => Style::Keyword,
+        Token::Type => Style::Type,
+        Token::Function => Style::Function,
+        Token::String => Style::Text,
+        Token::Number => Style::Number,
+        Token::Comment => Style::Comment,
+        _ => Style::Plain,
+    }
+}

@@ -1,0 +1,91 @@
+//! A table of a reply.
+//!
+//! Owns how its columns share the width: the widest gives way first, and its cells wrap. Where that is not enough, every
+//! row becomes a list of what its cells say.
+
+use pulldown_cmark::Alignment;
+
+use super::inline::{self, Piece};
+use crate::screen::look::{Look, Style};
+
+/// Columns that a column keeps.
+const LEAST: usize = 4;
+
+type Cell = Vec<Piece>;
+
+/// A table while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Grid {
+    pub(super) alignments: Vec<Alignment>,
+    /// The first is the header.
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+impl Grid {
+    /// Its lines, in at most so many columns.
+    pub(super) fn lines(&self, most: usize, look: &Look) -> Vec<String> {
+        let columns = self.alignments.len();
+        let between = look.mark(" │ ", " | ");
+        let room = most.saturating_sub(3 * columns.saturating_sub(1));
+        let mut widths: Vec<usize> = (0..columns).map(|at| self.widest(at)).collect();
+        while widths.iter().sum::<usize>() > room {
+            match widths.iter_mut().filter(|width| **width > LEAST).max() {
+                Some(width) => *width -= 1,
+                None => return self.as_list(most, look),
+            }
+        }
+        let mut lines = Vec::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            let cells: Vec<Vec<Cell>> =
+                row.iter().zip(&widths).map(|(cell, width)| inline::wrap(cell, *width)).collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+            for line in 0..height {
+                let shown = widths.iter().enumerate().map(|(column, width)| {
+                    let cell =
+                        cells.get(column).and_then(|cell| cell.get(line)).map_or(&[][..], Vec::as_slice);
+                    self.aligned(column, cell, *width, look)
+                });
+                let shown = shown.collect::<Vec<_>>().join(&look.paint(Style::Dim, between));
+                lines.push(shown.trim_end().to_owned());
+            }
+            if at == 0 {
+                let dash = look.mark("─", "-");
+                let rule: Vec<String> = widths.iter().map(|width| dash.repeat(*width)).collect();
+                lines.push(look.paint(Style::Dim, &rule.join(look.mark("─┼─", "-+-"))));
+            }
+        }
+        lines
+    }
+
+    fn widest(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| inline::width(cell)).max().unwrap_or_default().max(1)
+    }
+
+    fn aligned(&self, column: usize, cell: &[Piece], width: usize, look: &Look) -> String {
+        let free = width.saturating_sub(inline::width(cell));
+        let before = match self.alignments.get(column) {
+            Some(Alignment::Right) => free,
+            Some(Alignment::Center) => free / 2,
+            _ => 0,
+        };
+        format!("{}{}{}", " ".repeat(before), inline::paint(cell, look), " ".repeat(free - before))
+    }
+
+    /// One line per cell, with the name of its column.
+    fn as_list(&self, most: usize, look: &Look) -> Vec<String> {
+        let mut lines = Vec::new();
+        let Some((header, rows)) = self.rows.split_first() else { return lines };
+        for row in rows {
+            for (name, cell) in header.iter().zip(row) {
+                let mut pieces = name.clone();
+                pieces.push(Piece::new(Style::Plain, ": "));
+                pieces.extend(cell.iter().cloned());
+                lines.extend(inline::wrap(&pieces, most).iter().map(|line| inline::paint(line, look)));
+            }
+            lines.push(String::new());
+        }
+        lines.pop();
+        lines
+    }
+}

@@ -1,0 +1,143 @@
+//! Pieces of text in their styles, wrapped into lines.
+//!
+//! Owns where a line breaks: between words; within one only where it is wider than the line. Styles and links end with
+//! every line and begin again on the next.
+
+use std::rc::Rc;
+
+use crate::screen::look::{Look, Style};
+use crate::screen::text;
+
+/// A piece of text, neutralised. The text `\n` alone is a line break.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) style: Style,
+    pub(super) text: String,
+    /// Where it leads.
+    pub(super) link: Option<Rc<str>>,
+}
+
+impl Piece {
+    /// Untrusted text.
+    pub(super) fn new(style: Style, untrusted: &str) -> Self {
+        Self { style, text: text::line(untrusted), link: None }
+    }
+
+    /// The end of a line.
+    pub(super) fn line_break() -> Self {
+        Self { text: "\n".to_owned(), ..Self::default() }
+    }
+
+    fn part(&self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self.clone() }
+    }
+}
+
+/// Columns that pieces take on one line.
+pub(super) fn width(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|piece| text::width(&piece.text)).sum()
+}
+
+/// Pieces as they are written.
+pub(super) fn paint(pieces: &[Piece], look: &Look) -> String {
+    let mut shown = String::new();
+    for piece in pieces {
+        let painted = look.paint(piece.style, &piece.text);
+        match &piece.link {
+            Some(link) => shown.push_str(&look.link(link, &painted)),
+            None => shown.push_str(&painted),
+        }
+    }
+    shown
+}
+
+/// Lines of at most so many columns.
+pub(super) fn wrap(pieces: &[Piece], most: usize) -> Vec<Vec<Piece>> {
+    let mut lines = Lines { most: most.max(1), ..Lines::default() };
+    for piece in pieces {
+        if piece.text == "\n" {
+            lines.end_word();
+            lines.end_line();
+            continue;
+        }
+        for (at, part) in piece.text.split(' ').enumerate() {
+            if at > 0 {
+                lines.end_word();
+                lines.space = Some(piece.part(" "));
+            }
+            if !part.is_empty() {
+                lines.word.push(piece.part(part));
+            }
+        }
+    }
+    lines.end_word();
+    if !lines.line.is_empty() || lines.done.is_empty() {
+        lines.end_line();
+    }
+    lines.done
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    most: usize,
+    done: Vec<Vec<Piece>>,
+    line: Vec<Piece>,
+    word: Vec<Piece>,
+    space: Option<Piece>,
+}
+
+impl Lines {
+    fn end_line(&mut self) {
+        self.space = None;
+        self.done.push(std::mem::take(&mut self.line));
+    }
+
+    fn end_word(&mut self) {
+        let word = std::mem::take(&mut self.word);
+        let Some(first) = word.first() else { return };
+        let space = self.space.take().filter(|_| !self.line.is_empty());
+        let needed = width(&word) + usize::from(space.is_some());
+        if !self.line.is_empty() && width(&self.line) + needed > self.most {
+            self.end_line();
+        } else if let Some(mut space) = space {
+            // A space belongs to what it is within.
+            let is_within =
+                self.line.last().is_some_and(|last| last.style == first.style && last.link == first.link);
+            if !is_within {
+                space = Piece { text: space.text, ..Piece::default() };
+            }
+            self.add(space);
+        }
+        for piece in word {
+            self.add_broken(&piece);
+        }
+    }
+
+    /// Adds a piece of a word that may be wider than the line.
+    fn add_broken(&mut self, piece: &Piece) {
+        let mut rest = piece.text.as_str();
+        while !rest.is_empty() {
+            let room = self.most.saturating_sub(width(&self.line));
+            let (mut start, mut after) = text::split(rest, room);
+            if start.is_empty() {
+                if !self.line.is_empty() {
+                    self.end_line();
+                    continue;
+                }
+                // A letter wider than the line has to go somewhere.
+                (start, after) = rest.split_at(rest.chars().next().map_or(rest.len(), char::len_utf8));
+            }
+            self.add(piece.part(start));
+            rest = after;
+        }
+    }
+
+    fn add(&mut self, piece: Piece) {
+        match self.line.last_mut() {
+            Some(last) if last.style == piece.style && last.link == piece.link => {
+                last.text.push_str(&piece.text)
+            }
+            _ => self.line.push(piece),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+use lariat_testkit::Seeded;
+
+use super::*;
+use crate::screen::samples::{assert_harmless, hostile, without_ours};
+
+/// Texts that are tried; a failure names its seed.
+const SEEDS: u64 = 1_500;
+
+const REPLY: &str = "\
+# The *parser*
+
+It failed on **trailing commas**: see `parse_list` in [the file](https://example.com/a.rs), line 12, and <https://a.b/c>.
+A line that is soft.  
+A line that is hard.
+
+1. First
+1. Second, which is long enough to go on the next line of a narrow terminal
+   - nested
+   - [x] done
+   - [ ] open
+
+     ```rust
+     fn a() {}
+     ```
+
+- loose
+
+- items
+
+> Quoted **text** that goes on and on and on, until it does not fit on one line any more
+> > twice
+
+| name | count | what it is |
+|------|------:|:----------:|
+| a | 1 | short |
+| `bb` | 1000 | a long cell that has to be wrapped because it does not fit |
+
+---
+
+```rust
+// Adds one.
+fn add(a: u32) -> u32 {
+\ta + 1          // one
+}
+```
+
+```
+plain  text
+```
+
+<details>
+hidden
+</details>
+
+[ref]: https://example.com
+";
+
+#[test]
+fn a_reply_without_colours() {
+    insta::assert_snapshot!(Markdown::whole(REPLY, Look::plain(60)), @r#"
+    # The parser
+
+    It failed on trailing commas: see `parse_list` in the file
+    (https://example.com/a.rs), line 12, and https://a.b/c. A
+    line that is soft.
+    A line that is hard.
+
+    1. First
+    2. Second, which is long enough to go on the next line of a
+       narrow terminal
+       ◦ nested
+
+       ◦ ☑ done
+
+       ◦ ☐ open
+
+           fn a() {}
+
+    • loose
+
+    • items
+
+    │ Quoted text that goes on and on and on, until it does not
+    │ fit on one line any more
+    │
+    │ │ twice
+
+    name │ count │                  what it is
+    ─────┼───────┼──────────────────────────────────────────────
+    a    │     1 │                     short
+    `bb` │  1000 │ a long cell that has to be wrapped because it
+         │       │                 does not fit
+
+    ────────────────────────────────────────
+
+      // Adds one.
+      fn add(a: u32) -> u32 {
+          a + 1          // one
+      }
+
+      plain  text
+
+    <details>
+    hidden
+    </details>
+
+    [ref]: https://example.com
+    "#);
+}
+
+#[test]
+fn a_reply_on_a_narrow_terminal_without_unicode() {
+    insta::assert_snapshot!(Markdown::whole(REPLY, Look { unicode: false, ..Look::plain(28) }), @r#"
+    # The parser
+
+    It failed on trailing
+    commas: see `parse_list` in
+    the file
+    (https://example.com/a.rs),
+    line 12, and https://a.b/c.
+    A line that is soft.
+    A line that is hard.
+
+    1. First
+    2. Second, which is long
+       enough to go on the next
+       line of a narrow terminal
+       - nested
+
+       - [x] done
+
+       - [ ] open
+
+           fn a() {}
+
+    - loose
+
+    - items
+
+    > Quoted text that goes on
+    > and on and on, until it
+    > does not fit on one line
+    > any more
+    >
+    > > twice
+
+    name | count |  what it is
+    -----+-------+--------------
+    a    |     1 |     short
+    `bb` |  1000 |  a long cell
+         |       |  that has to
+         |       |  be wrapped
+         |       |  because it
+         |       | does not fit
+
+    ----------------------------
+
+      // Adds one.
+      fn add(a: u32) -> u32 {
+          a + 1          // one
+      }
+
+      plain  text
+
+    <details>
+    hidden
+    </details>
+
+    [ref]: https://example.com
+    "#);
+}
+
+#[test]
+fn a_reply_in_colours() {
+    insta::assert_snapshot!(Markdown::whole(REPLY, Look::full(70)).replace('\u{1b}', "␛"), @r#"
+    ␛[1;36mThe parser␛[0m
+
+    It failed on ␛[1mtrailing commas␛[0m: see ␛[36mparse_list␛[0m in ␛]8;;https://example.com/a.rs␛\␛[4;34mthe file␛[0m␛]8;;␛\, line 12, and
+    ␛]8;;https://a.b/c␛\␛[4;34mhttps://a.b/c␛[0m␛]8;;␛\. A line that is soft.
+    A line that is hard.
+
+    1. First
+    2. Second, which is long enough to go on the next line of a narrow
+       terminal
+       ◦ nested
+
+       ◦ ☑ done
+
+       ◦ ☐ open
+
+           ␛[35mfn␛[0m ␛[34ma␛[0m() {}
+
+    • loose
+
+    • items
+
+    ␛[2m│␛[0m Quoted ␛[1mtext␛[0m that goes on and on and on, until it does not fit on one
+    ␛[2m│␛[0m line any more
+    ␛[2m│␛[0m
+    ␛[2m│␛[0m ␛[2m│␛[0m twice
+
+    ␛[1mname␛[0m␛[2m │ ␛[0m␛[1mcount␛[0m␛[2m │ ␛[0m                      ␛[1mwhat it is␛[0m
+    ␛[2m─────┼───────┼────────────────────────────────────────────────────────␛[0m
+    a   ␛[2m │ ␛[0m    1␛[2m │ ␛[0m                         short
+    ␛[36mbb␛[0m  ␛[2m │ ␛[0m 1000␛[2m │ ␛[0ma long cell that has to be wrapped because it does not
+        ␛[2m │ ␛[0m     ␛[2m │ ␛[0m                          fit
+
+    ␛[2m────────────────────────────────────────␛[0m
+
+      ␛[2m// Adds one.␛[0m
+      ␛[35mfn␛[0m ␛[34madd␛[0m(a: ␛[36mu32␛[0m) -> ␛[36mu32␛[0m {
+          a + ␛[33m1␛[0m          ␛[2m// one␛[0m
+      }
+
+      plain  text
+
+    ␛[2m<details>␛[0m
+    ␛[2mhidden␛[0m
+    ␛[2m</details>␛[0m
+
+    [ref]: https://example.com
+    "#);
+}
+
+#[test]
+fn piped_text_passes_as_it_is_but_harmless() {
+    assert_eq!(Markdown::whole(REPLY, Look::piped()), REPLY);
+    assert_eq!(
+        Markdown::whole("a\u{1b}[2Jb\tc          d\r\ne", Look::piped()),
+        "a⟨U+001B⟩[2Jb\tc          d\ne"
+    );
+}
+
+#[test]
+fn what_is_complete_is_printed_at_once() {
+    let mut markdown = Markdown::new(Look::plain(60));
+    assert_eq!(markdown.push("# Ti"), "");
+    assert_eq!(markdown.push("tle\nSome te"), "# Title\n");
+    assert_eq!(markdown.push("xt\nmore\n"), "");
+    assert_eq!(markdown.push("\n"), "\nSome text more\n");
+    assert_eq!(markdown.push("```\nlet a"), "\n");
+    assert_eq!(markdown.push(" = 1;\n"), "  let a = 1;\n");
+    assert_eq!(markdown.push("```\n- a\n"), "");
+    assert_eq!(markdown.push("- b\n"), "• a\n");
+    assert_eq!(markdown.finish(), "• b\n");
+    assert_eq!(markdown.finish(), "");
+}
+
+#[test]
+fn long_code_is_printed_in_pieces() {
+    let mut markdown = Markdown::new(Look::full(60));
+    let mut shown = markdown.push("```rust\n");
+    for _ in 0..200 {
+        shown.push_str(&markdown.push("let a = 1;\n"));
+    }
+    assert_eq!(shown.lines().count(), 200);
+    shown.push_str(&markdown.push("let b = 2;\n"));
+    assert_eq!(shown.lines().count(), 200);
+    shown.push_str(&markdown.push("```\n"));
+    assert_eq!(without_ours(&shown).lines().last(), Some("  let b = 2;"));
+}
+
+#[test]
+fn a_link_whose_text_is_another_address_shows_both() {
+    let shown = without_ours(&Markdown::whole("[https://good.com](https://bad.com)", Look::full(80)));
+    assert_eq!(shown, "https://good.com (https://bad.com)\n");
+    assert_eq!(without_ours(&Markdown::whole("[good](https://bad.com)", Look::full(80))), "good\n");
+}
+
+#[test]
+fn how_a_text_is_cut_on_its_way_makes_no_difference() {
+    for seed in 0..SEEDS {
+        let mut dice = Seeded::new(seed);
+        let source = hostile(&mut dice);
+        let look = [Look::plain(30), Look::full(50), Look::piped()][dice.below(3) as usize];
+        let whole = Markdown::whole(&source, look);
+        let mut markdown = Markdown::new(look);
+        let mut shown = String::new();
+        let mut rest = source.as_str();
+        while !rest.is_empty() {
+            let at = rest.ceil_char_boundary(1 + dice.below(9) as usize);
+            let (piece, after) = rest.split_at(at.min(rest.len()));
+            shown.push_str(&markdown.push(piece));
+            rest = after;
+        }
+        shown.push_str(&markdown.finish());
+        assert_eq!(shown, whole, "seed {seed}: {source:?}");
+    }
+}
+
+#[test]
+fn no_text_gets_a_control_character_through() {
+    for seed in 0..SEEDS {
+        let mut dice = Seeded::new(seed ^ 0xBAD);
+        let source = hostile(&mut dice);
+        for look in [Look::plain(1 + dice.below(60) as usize), Look::full(40)] {
+            assert_harmless(&Markdown::whole(&source, look), &format!("seed {seed}: {source:?}"));
+        }
+        let piped = Markdown::whole(&source, Look::piped()).replace('\t', " ");
+        assert_harmless(&piped, &format!("seed {seed}: {source:?}"));
+    }
+}
+
+#[test]
+fn no_line_but_code_is_wider_than_the_terminal() {
+    let prose = REPLY.split("```").step_by(2).collect::<Vec<_>>().concat();
+    for width in 12..100 {
+        for line in Markdown::whole(&prose, Look::plain(width)).lines() {
+            assert!(text::width(line) <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_a_text_is_lost() {
+    for (source, expected) in [
+        ("[x]: https://a.b", "[x]: https://a.b\n"),
+        ("<!-- note -->", "<!-- note -->\n"),
+        ("a &amp; b &lt;", "a & b <\n"),
+        ("-\n- a", "•\n• a\n"),
+        ("", ""),
+        ("\n\n", ""),
+    ] {
+        assert_eq!(Markdown::whole(source, Look::plain(60)), expected, "{source:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_cut_in_the_same_place() {
+    let source = format!("{}\nnext", "é".repeat(LINE / 2 + 5_000));
+    for look in [Look::plain(80), Look::piped()] {
+        let mut markdown = Markdown::new(look);
+        let mut shown: String =
+            source.split_inclusive(|_| true).map(|letter| markdown.push(letter)).collect();
+        shown.push_str(&markdown.finish());
+        assert!(shown == Markdown::whole(&source, look));
+    }
+    assert!(Markdown::whole(&source, Look::piped()) == source);
+}
+
+#[test]
+fn deep_nesting_and_long_lines_are_bounded() {
+    for source in [
+        "> ".repeat(20_000),
+        "- ".repeat(20_000),
+        "*".repeat(50_000),
+        "x".repeat(300_000),
+        "[".repeat(50_000),
+    ] {
+        assert!(Markdown::whole(&source, Look::plain(40)).len() < 4_000_000);
+    }
+}

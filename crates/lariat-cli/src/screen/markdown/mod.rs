@@ -1,0 +1,122 @@
+//! A model's reply for a terminal, while it arrives.
+//!
+//! - `block`: cuts the text into blocks, line by line.
+//! - `render`: a block as lines; `inline`, `grid` and `code` are its parts.
+//!
+//! Owns the order: what is printed is complete and does not change any more. Only whole lines are looked at, so how the
+//! text was cut on its way here makes no difference. Piped, the text passes as it is, neutralised.
+//! Invariant: no control character of the source comes out.
+
+mod block;
+mod code;
+mod grid;
+mod inline;
+mod render;
+
+use super::look::Look;
+use super::text;
+use block::{Blocks, Part};
+use code::Code;
+
+/// Bytes from which on a line is cut: nobody wrote it as one.
+const LINE: usize = 64 * 1024;
+
+/// A text that arrives in pieces.
+#[derive(Debug)]
+pub(crate) struct Markdown {
+    look: Look,
+    /// What arrived of the line that is not complete.
+    pending: String,
+    blocks: Blocks,
+    code: Option<Code>,
+    has_printed: bool,
+}
+
+impl Markdown {
+    /// A text that has not begun.
+    pub(crate) fn new(look: Look) -> Self {
+        Self { look, pending: String::new(), blocks: Blocks::default(), code: None, has_printed: false }
+    }
+
+    /// A text that is there as a whole.
+    pub(crate) fn whole(source: &str, look: Look) -> String {
+        let mut markdown = Self::new(look);
+        let mut shown = markdown.push(source);
+        shown.push_str(&markdown.finish());
+        shown
+    }
+
+    /// Takes in a piece and gives back what is complete by now, with line ends.
+    pub(crate) fn push(&mut self, delta: &str) -> String {
+        self.pending.push_str(delta);
+        let mut shown = String::new();
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut rest = pending.as_str();
+        while let Some((line, end, after)) = next_line(rest) {
+            shown.push_str(&self.line(line, end));
+            rest = after;
+        }
+        let taken = pending.len() - rest.len();
+        pending.drain(..taken);
+        self.pending = pending;
+        shown
+    }
+
+    /// Nothing follows: gives back the rest. After that, a new text can begin.
+    pub(crate) fn finish(&mut self) -> String {
+        let pending = std::mem::take(&mut self.pending);
+        let mut shown = if pending.is_empty() { String::new() } else { self.line(&pending, "") };
+        if self.look.is_terminal {
+            for part in self.blocks.finish() {
+                shown.push_str(&self.part(part));
+            }
+        }
+        *self = Self::new(self.look);
+        shown
+    }
+
+    fn line(&mut self, line: &str, end: &str) -> String {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if !self.look.is_terminal {
+            return format!("{}{end}", text::kept(line));
+        }
+        let parts = self.blocks.line(line);
+        parts.into_iter().map(|part| self.part(part)).collect()
+    }
+
+    fn part(&mut self, part: Part) -> String {
+        match part {
+            Part::Block { source, number, gap } => {
+                let lines = render::block(&source, number, &self.look);
+                self.spaced(gap, lines)
+            }
+            Part::CodeStart { language } => {
+                self.code = Some(Code::new(&language, self.look));
+                self.spaced(true, String::new())
+            }
+            Part::CodeLine(line) => self.code.as_mut().map(|code| code.line(&line)).unwrap_or_default(),
+            Part::CodeEnd => self.code.take().map(|mut code| code.finish()).unwrap_or_default(),
+        }
+    }
+
+    fn spaced(&mut self, gap: bool, lines: String) -> String {
+        let gap = gap && self.has_printed;
+        self.has_printed = true;
+        if gap { format!("\n{lines}") } else { lines }
+    }
+}
+
+/// The next whole line, what ended it, and what follows. Looks at no more than a line may have, so that the answer does
+/// not depend on how much arrived after it.
+fn next_line(text: &str) -> Option<(&str, &str, &str)> {
+    let most = text.floor_char_boundary(LINE);
+    let (start, rest) = text.split_at(most);
+    match start.split_once('\n') {
+        Some((line, _)) => Some((line, "\n", text.get(line.len() + 1..).unwrap_or_default())),
+        None => (text.len() >= LINE).then_some((start, "", rest)),
+    }
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

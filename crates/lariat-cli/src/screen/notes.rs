@@ -1,0 +1,128 @@
+//! What else happens in a run, in a sentence for a person.
+//!
+//! Owns which events are worth a line, and its words. Text, tools and questions have modules of their own. The words are
+//! not neutralised: [`note`] gives them back as they are, [`lines`] makes lines of them.
+
+use std::time::Duration;
+
+use lariat_core::budget::BudgetScope;
+use lariat_core::event::{AgentEvent, CompactionCause, LimitKind};
+use lariat_core::usage::Cost;
+
+use super::look::{Look, Style};
+use super::summary::{ending, limit_name};
+use super::{human, text};
+
+/// The sentence for an event; `None` for those that need none.
+pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
+    let (style, words) = match event {
+        AgentEvent::ModelRetry { delay_ms, error, .. } => {
+            let seconds = delay_ms.div_ceil(1_000).max(1);
+            (Style::Warning, format!("model busy, trying again in {seconds} s: {}", first(error)))
+        }
+        AgentEvent::ModelFallback { from, to, error } => {
+            (Style::Warning, format!("{from} failed, going on with {to}: {}", first(error)))
+        }
+        AgentEvent::BudgetWarning { limit, used_percent, scope, used, cap, .. } => {
+            let (used, cap) = (amount(*limit, *used), amount(*limit, *cap));
+            let (scope, name) = (scope_name(*scope), limit_name(*limit));
+            (Style::Warning, format!("{used_percent} % of the {name} for {scope} is used: {used} of {cap}"))
+        }
+        AgentEvent::BudgetExtended { scope, by, .. } => {
+            (Style::Dim, format!("more may be spent on {}, says {by}", scope_name(*scope)))
+        }
+        AgentEvent::LimitReached { note, .. } => (Style::Warning, note.clone()),
+        AgentEvent::Compaction { cause, tokens_before, tokens_after, .. } => {
+            let (before, after) = (human::count(*tokens_before), human::count(*tokens_after));
+            (Style::Dim, format!("made room ({}): {before} to {after} tokens", cause_name(*cause)))
+        }
+        AgentEvent::CompactionRefused { reason, .. } => {
+            (Style::Warning, format!("could not make room: {}", first(reason)))
+        }
+        AgentEvent::CompactionUndone { .. } => (Style::Dim, "a compaction was taken back".to_owned()),
+        AgentEvent::HookStopped { reason } => (Style::Warning, format!("a hook stopped the run: {reason}")),
+        AgentEvent::StopBlocked { reason, .. } => {
+            (Style::Dim, format!("a hook wants the model to go on: {}", first(reason)))
+        }
+        AgentEvent::InputRejected { reason } => {
+            (Style::Bad, format!("the prompt was not let through: {reason}"))
+        }
+        AgentEvent::InputWarned { warning } => (Style::Warning, warning.clone()),
+        AgentEvent::RepetitionDetected { tool_name, count, .. } => (
+            Style::Warning,
+            format!(
+                "the model goes round in a circle: {tool_name}, {}",
+                human::counted(u64::from(*count), "time", "times")
+            ),
+        ),
+        AgentEvent::PlanChangeQueued { summary, .. } => {
+            (Style::Dim, format!("planned, not done: {}", first(summary)))
+        }
+        AgentEvent::SubAgentSpawned { task, .. } => (Style::Dim, format!("a helper begins: {}", first(task))),
+        AgentEvent::SubAgentCompleted { outcome, usage, .. } => {
+            let how = ending(outcome).map_or_else(|| "is done".to_owned(), |(_, words)| words);
+            (Style::Dim, format!("the helper {how} ({} tokens)", human::count(usage.total())))
+        }
+        AgentEvent::LoopRecovered { interrupted, .. } if !interrupted.is_empty() => {
+            let calls = human::counted(interrupted.len() as u64, "call", "calls");
+            (Style::Warning, format!("going on after a crash; {calls} ran then, outcome unknown"))
+        }
+        AgentEvent::LoopRecovered { .. } => (Style::Dim, "going on after a crash".to_owned()),
+        AgentEvent::JournalUnavailable { error, unsaved } => {
+            let events = human::counted(*unsaved, "event waits", "events wait");
+            (Style::Bad, format!("cannot save the session, trying again ({events}): {}", first(error)))
+        }
+        AgentEvent::JournalRestored => (Style::Good, "the session is saved again".to_owned()),
+        _ => return None,
+    };
+    Some((style, words))
+}
+
+/// A note as lines behind a mark.
+pub(crate) fn lines((style, words): &(Style, String), look: &Look) -> String {
+    let mark = look.mark("▸ ", "> ");
+    let room = look.width.saturating_sub(text::width(mark));
+    let lines = text::lines(words.trim()).flat_map(|line| text::wrap(&line, room));
+    let mut shown = String::new();
+    for (at, line) in lines.enumerate() {
+        let start = if at == 0 { mark } else { "  " };
+        shown.push_str(&look.paint(*style, &format!("{start}{line}")));
+        shown.push('\n');
+    }
+    shown
+}
+
+fn first(words: &str) -> &str {
+    words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+fn amount(limit: LimitKind, amount: u64) -> String {
+    match limit {
+        LimitKind::Cost => human::money(Cost::from_nano_usd(amount)),
+        LimitKind::Duration => human::duration(Duration::from_millis(amount)),
+        _ => human::count(amount),
+    }
+}
+
+const fn scope_name(scope: BudgetScope) -> &'static str {
+    match scope {
+        BudgetScope::Run => "this run",
+        BudgetScope::Session => "this session",
+        BudgetScope::Day => "today",
+        BudgetScope::Pool => "these runs together",
+        _ => "this",
+    }
+}
+
+const fn cause_name(cause: CompactionCause) -> &'static str {
+    match cause {
+        CompactionCause::Threshold => "the window fills up",
+        CompactionCause::Emergency => "the window is full",
+        CompactionCause::Overflow => "the request was too large",
+        CompactionCause::Manual => "as asked",
+    }
+}
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+use lariat_core::event::RunOutcome;
+use lariat_core::usage::Usage;
+
+use super::*;
+use crate::screen::samples::assert_harmless;
+
+fn samples() -> Vec<AgentEvent> {
+    let error = || "overloaded_error: try later\u{1b}[2J\nmore".to_owned();
+    vec![
+        AgentEvent::ModelRetry { attempt: 1, delay_ms: 3_200, error: error() },
+        AgentEvent::ModelFallback { from: "a".to_owned(), to: "b".to_owned(), error: error() },
+        AgentEvent::BudgetWarning {
+            limit: LimitKind::Cost,
+            used_percent: 91,
+            scope: BudgetScope::Session,
+            level: 90,
+            used: 910_000_000,
+            cap: 1_000_000_000,
+        },
+        AgentEvent::LimitReached {
+            limit: LimitKind::Turns,
+            scope: BudgetScope::Run,
+            note: "20 of 20 turns are used".to_owned(),
+        },
+        AgentEvent::Compaction {
+            cause: CompactionCause::Threshold,
+            edits: Default::default(),
+            tokens_before: 120_000,
+            tokens_after: 41_000,
+            usage: Usage::default(),
+        },
+        AgentEvent::HookStopped { reason: error() },
+        AgentEvent::RepetitionDetected {
+            tool_name: "bash".to_owned(),
+            count: 3,
+            pattern: Default::default(),
+        },
+        AgentEvent::SubAgentCompleted {
+            tool_call_id: "c".into(),
+            child_loop_id: "l".into(),
+            outcome: RunOutcome::Completed,
+            usage: Usage::new(1_000, 200),
+        },
+        AgentEvent::LoopRecovered { interrupted: vec!["c".into()], repairs: Vec::new() },
+        AgentEvent::JournalUnavailable { error: "No space left on device".to_owned(), unsaved: 2 },
+        AgentEvent::JournalRestored,
+    ]
+}
+
+#[test]
+fn everything_a_person_should_know_is_a_sentence() {
+    let look = Look::plain(72);
+    let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &look)).collect();
+    insta::assert_snapshot!(shown, @r#"
+    ▸ model busy, trying again in 4 s: overloaded_error: try
+      later⟨U+001B⟩[2J
+    ▸ a failed, going on with b: overloaded_error: try later⟨U+001B⟩[2J
+    ▸ 91 % of the money for this session is used: $0.9100 of $1.00
+    ▸ 20 of 20 turns are used
+    ▸ made room (the window fills up): 120.0k to 41.0k tokens
+    ▸ a hook stopped the run: overloaded_error: try later⟨U+001B⟩[2J
+      more
+    ▸ the model goes round in a circle: bash, 3 times
+    ▸ the helper is done (1.2k tokens)
+    ▸ going on after a crash; 1 call ran then, outcome unknown
+    ▸ cannot save the session, trying again (2 events wait): No space left
+      on device
+    ▸ the session is saved again
+    "#);
+}
+
+#[test]
+fn notes_are_harmless_and_wrap() {
+    for event in samples() {
+        let note = note(&event).unwrap();
+        assert_harmless(&lines(&note, &Look::full(30)), &note.1);
+        assert!(lines(&note, &Look::plain(30)).lines().all(|line| text::width(line) <= 30));
+    }
+    assert_eq!(note(&AgentEvent::AbortRequested), None);
+}

@@ -1,0 +1,245 @@
+//! The live status line: what is waited for, and what it has cost so far.
+//!
+//! Owns the fold from events to one line. It reads no clock: events carry their time, and whoever draws says what time it
+//! is. It draws nothing itself.
+//! Invariant: the line is one column narrower than the terminal at most, so that it never scrolls.
+
+use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};
+use lariat_core::id::ToolCallId;
+use lariat_core::time::Timestamp;
+use lariat_core::usage::Usage;
+use serde_json::Value;
+
+use super::look::{Look, Style};
+use super::{activity, human, text};
+
+/// Pictures of the spinner.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const ASCII_SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
+/// Milliseconds of a picture.
+const SPIN: u64 = 100;
+/// Columns of what a tool does that the figures leave to it.
+const LEAST: usize = 16;
+
+/// What is waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Waiting {
+    /// Nothing: there is no run.
+    #[default]
+    Nothing,
+    Model,
+    Thinking,
+    Writing,
+    /// The model writes the arguments of a call.
+    Calling,
+    /// It waits to call the model again, until then.
+    Retry(Timestamp),
+    Compaction,
+}
+
+/// A call that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub(crate) id: ToolCallId,
+    pub(crate) tool: String,
+    pub(crate) arguments: Option<Value>,
+    pub(crate) since: Timestamp,
+    /// What it said last.
+    pub(crate) progress: Option<String>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Status {
+    waiting: Waiting,
+    since: Timestamp,
+    calls: Vec<Running>,
+    /// Questions nobody answered yet.
+    questions: Vec<ToolCallId>,
+    turn: u32,
+    usage: Usage,
+    window: u64,
+    context: u64,
+}
+
+impl Status {
+    /// Takes in an event.
+    pub(crate) fn apply(&mut self, record: &EventRecord) {
+        let now = record.timestamp;
+        match &record.event {
+            AgentEvent::AgentStart(start) => {
+                *self = Self { since: now, waiting: Waiting::Model, ..Self::default() };
+                self.window = start.config.as_ref().map_or(0, |config| config.context_window);
+            }
+            AgentEvent::TurnStart { turn_index, .. } => {
+                self.turn = turn_index.saturating_add(1);
+                self.wait(Waiting::Model, now);
+            }
+            AgentEvent::TurnEnd { usage, .. } => {
+                self.usage += *usage;
+                self.context = usage.context().saturating_add(usage.output);
+                self.wait(Waiting::Model, now);
+            }
+            AgentEvent::MessageStart { .. } => self.wait(Waiting::Model, now),
+            AgentEvent::MessageUpdate { delta, .. } => {
+                let waiting = match delta {
+                    StreamDelta::Text { .. } => Waiting::Writing,
+                    StreamDelta::Thinking { .. } => Waiting::Thinking,
+                    _ => Waiting::Calling,
+                };
+                if self.waiting != waiting {
+                    self.wait(waiting, now);
+                }
+            }
+            AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
+                self.questions.retain(|id| id != tool_call_id);
+                self.calls.push(Running {
+                    id: tool_call_id.clone(),
+                    tool: tool_name.clone(),
+                    arguments: args.get().cloned(),
+                    since: now,
+                    progress: None,
+                });
+            }
+            AgentEvent::ProgressMessage { tool_call_id, text, .. } => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == *tool_call_id) {
+                    call.progress = Some(text.clone());
+                }
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                self.take(tool_call_id);
+                self.wait(Waiting::Model, now);
+            }
+            AgentEvent::PermissionRequired { request } => self.questions.push(request.tool_call_id.clone()),
+            AgentEvent::PermissionDecided { tool_call_id, .. } => {
+                self.questions.retain(|id| id != tool_call_id);
+                self.wait(Waiting::Model, now);
+            }
+            AgentEvent::ModelRetry { delay_ms, .. } => {
+                let until = now.after(std::time::Duration::from_millis(*delay_ms));
+                self.wait(Waiting::Retry(until), now);
+            }
+            AgentEvent::CompactionWarning { tokens, window } => {
+                (self.context, self.window) = (*tokens, *window);
+                self.wait(Waiting::Compaction, now);
+            }
+            AgentEvent::Compaction { tokens_after, usage, .. } => {
+                self.context = *tokens_after;
+                self.usage += *usage;
+                self.wait(Waiting::Model, now);
+            }
+            AgentEvent::SubAgentCompleted { usage, .. } => self.usage += *usage,
+            AgentEvent::AgentEnd { .. } => {
+                self.wait(Waiting::Nothing, now);
+                self.calls.clear();
+                self.questions.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn wait(&mut self, waiting: Waiting, now: Timestamp) {
+        (self.waiting, self.since) = (waiting, now);
+    }
+
+    /// The call of this id, if it runs.
+    pub(crate) fn running(&self, id: &ToolCallId) -> Option<&Running> {
+        self.calls.iter().find(|call| call.id == *id)
+    }
+
+    fn take(&mut self, id: &ToolCallId) {
+        self.calls.retain(|call| call.id != *id);
+    }
+
+    /// Whether anything is waited for.
+    pub(crate) fn is_active(&self) -> bool {
+        self.waiting != Waiting::Nothing
+    }
+
+    /// The line, without an end. Empty when nothing is waited for.
+    pub(crate) fn line(&self, now: Timestamp, look: &Look) -> String {
+        if !self.is_active() {
+            return String::new();
+        }
+        let most = look.width.saturating_sub(1);
+        let figures = self.figures(look);
+        let what = self.what(now);
+        let spinner = spinner(now, look);
+        let used = text::width(spinner) + 1;
+        let all = figures.iter().map(|figure| text::width(figure)).sum::<usize>();
+        // What is waited for gives way down to a few words; then figures go, the last first.
+        let room = most.saturating_sub(used + all).max(LEAST.min(text::width(&what)));
+        let what = text::cut(&what, room, look).into_owned();
+        let mut left = most.saturating_sub(used + text::width(&what));
+        let mut pieces = vec![(Style::Warning, format!("{spinner} ")), (Style::Plain, what)];
+        for figure in figures {
+            let width = text::width(&figure);
+            if width > left {
+                break;
+            }
+            left -= width;
+            pieces.push((Style::Dim, figure));
+        }
+        text::painted(&pieces, most, look)
+    }
+
+    /// What is waited for, neutralised.
+    fn what(&self, now: Timestamp) -> String {
+        let since = |then: Timestamp| human::elapsed(now.since(then));
+        if !self.questions.is_empty() {
+            return "waiting for your answer".to_owned();
+        }
+        if let Some(call) = self.calls.first() {
+            let more = self.calls.len() - 1;
+            let more = if more > 0 { format!(" (+{more})") } else { String::new() };
+            let about = match &call.progress {
+                Some(progress) => text::first_line(progress),
+                None => activity::about(&call.tool, call.arguments.as_ref()),
+            };
+            return format!("{}{more} {} {about}", text::line(&call.tool), since(call.since))
+                .trim_end()
+                .to_owned();
+        }
+        let waiting = match self.waiting {
+            Waiting::Nothing => return String::new(),
+            Waiting::Model => "waiting for the model",
+            Waiting::Thinking => "thinking",
+            Waiting::Writing => "writing",
+            Waiting::Calling => "preparing a call",
+            Waiting::Compaction => "making room",
+            Waiting::Retry(until) => {
+                return format!("trying again in {} s", until.since(now).as_millis().div_ceil(1_000));
+            }
+        };
+        format!("{waiting} {}", since(self.since))
+    }
+
+    fn figures(&self, look: &Look) -> Vec<String> {
+        let dot = look.mark(" · ", " - ");
+        let mut figures = Vec::new();
+        if self.turn > 0 {
+            figures.push(format!("{dot}turn {}", self.turn));
+        }
+        if self.usage.total() > 0 {
+            figures.push(format!("{dot}{} tokens", human::count(self.usage.total())));
+        }
+        if self.window > 0 && self.context > 0 {
+            let percent = u128::from(self.context) * 100 / u128::from(self.window);
+            figures.push(format!("{dot}context {percent} %"));
+        }
+        if !self.usage.cost.is_zero() {
+            figures.push(format!("{dot}{}", human::money(self.usage.cost)));
+        }
+        figures
+    }
+}
+
+fn spinner(now: Timestamp, look: &Look) -> &'static str {
+    let pictures: &[&'static str] = if look.unicode { &SPINNER } else { &ASCII_SPINNER };
+    let at = now.as_millis() / SPIN % pictures.len().max(1) as u64;
+    pictures.get(usize::try_from(at).unwrap_or_default()).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

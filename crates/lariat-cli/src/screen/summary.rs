@@ -1,0 +1,141 @@
+//! What a run came to, in a line or two.
+//!
+//! Owns which figures a person gets at the end and in which order. The figures are the run's own; nothing is counted here.
+
+use std::time::Duration;
+
+use lariat_core::event::{LimitKind, RunOutcome};
+use lariat_core::usage::Usage;
+use lariat_runtime::{ChangeKind, FileChange};
+
+use super::look::{Look, Style};
+use super::{human, text};
+
+/// What is summed up.
+#[derive(Clone, Debug)]
+pub(crate) struct Summary<'a> {
+    /// Why it ended.
+    pub(crate) outcome: &'a RunOutcome,
+    /// Turns it took.
+    pub(crate) turns: u32,
+    /// What it used.
+    pub(crate) usage: Usage,
+    /// How long it took.
+    pub(crate) duration: Duration,
+    /// Files it changed.
+    pub(crate) files: &'a [FileChange],
+    /// The session; `None` when it is not kept.
+    pub(crate) session: Option<&'a str>,
+}
+
+impl<'a> Summary<'a> {
+    /// The lines, with line ends, after an empty one on a terminal. Wrapped between figures where that is narrow.
+    pub(crate) fn lines(&self, look: &Look) -> String {
+        let dot = look.mark(" · ", " - ");
+        let mut shown = if look.is_terminal { "\n".to_owned() } else { String::new() };
+        shown.push_str(&self.ending(look));
+        let mut line = String::new();
+        for figure in self.figures() {
+            let room = look.width.saturating_sub(text::width(dot));
+            if line.is_empty() {
+                line = figure;
+            } else if text::width(&line) + text::width(&figure) <= room {
+                line.extend([dot, &figure]);
+            } else {
+                shown.push_str(&look.paint(Style::Dim, &line));
+                shown.push('\n');
+                line = figure;
+            }
+        }
+        shown.push_str(&look.paint(Style::Dim, &text::cut(&line, look.width, look)));
+        shown.push('\n');
+        if let Some(session) = self.session {
+            // The command is copied: it is never cut.
+            let resume = format!("go on: lariat run --resume {}", text::line(session));
+            shown.push_str(&look.paint(Style::Dim, &resume));
+            shown.push('\n');
+        }
+        shown
+    }
+
+    /// Why it ended, unless the model was done.
+    fn ending(&self, look: &Look) -> String {
+        let Some((style, words)) = ending(self.outcome) else { return String::new() };
+        let mark = look.mark("■ ", "* ");
+        let words = text::wrap(&text::line(&words), look.width.saturating_sub(2));
+        let line = |(at, words): (usize, &String)| {
+            format!("{}\n", look.paint(style, &format!("{}{words}", if at == 0 { mark } else { "  " })))
+        };
+        words.iter().enumerate().map(line).collect()
+    }
+
+    fn figures(&self) -> Vec<String> {
+        let Usage { output, .. } = self.usage;
+        let mut figures = vec![
+            human::counted(self.turns.into(), "turn", "turns"),
+            format!("{} in, {} out", human::count(self.usage.context()), human::count(output)),
+        ];
+        if self.usage.cache_read > 0 {
+            figures.push(format!("{} % cached", (self.usage.cache_hit_rate() * 100.0) as u64));
+        }
+        if !self.usage.cost.is_zero() {
+            figures.push(human::money(self.usage.cost));
+        }
+        figures.push(human::duration(self.duration));
+        if !self.files.is_empty() {
+            figures.push(files(self.files));
+        }
+        figures
+    }
+}
+
+/// Names of changed files, as long as they are few.
+fn files(files: &[FileChange]) -> String {
+    const NAMED: usize = 3;
+    let sign = |change| match change {
+        ChangeKind::Added => "+",
+        ChangeKind::Modified => "",
+        ChangeKind::Deleted => "-",
+    };
+    let changed = format!("{} changed", human::counted(files.len() as u64, "file", "files"));
+    if files.len() > NAMED {
+        return changed;
+    }
+    let names: Vec<String> =
+        files.iter().map(|file| format!("{}{}", sign(file.change), text::line(&file.path))).collect();
+    format!("{changed}: {}", names.join(", "))
+}
+
+/// Why a run ended, in words for a person; `None` when the model was done. The words are not neutralised.
+pub(crate) fn ending(outcome: &RunOutcome) -> Option<(Style, String)> {
+    let words = match outcome {
+        RunOutcome::Completed => return None,
+        RunOutcome::Aborted => return Some((Style::Warning, "stopped; the session is kept".to_owned())),
+        RunOutcome::Rejected => "the prompt was not let through".to_owned(),
+        RunOutcome::StoppedByHook => "stopped by a hook".to_owned(),
+        RunOutcome::LimitReached { limit, .. } => {
+            return Some((Style::Warning, format!("stopped: no {} left", limit_name(*limit))));
+        }
+        RunOutcome::Repetition => "stopped: the model went round in a circle".to_owned(),
+        RunOutcome::ContextFull(full) => full.to_string(),
+        RunOutcome::Failed { error } => format!("failed: {error}"),
+        other => format!("ended: {other:?}"),
+    };
+    Some((Style::Bad, words))
+}
+
+/// What a limit is on.
+pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Turns => "turns",
+        LimitKind::Tokens => "tokens",
+        LimitKind::Duration => "time",
+        LimitKind::Cost => "money",
+        LimitKind::ToolCalls => "tool calls",
+        _ => "budget",
+    }
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,104 @@
+//! Rows in columns.
+//!
+//! Owns how columns share the width: each is as wide as its widest cell, within its bounds; when that is too much, the
+//! widest gives way first. Cells are untrusted text of one line.
+
+use super::look::{Look, Style};
+use super::text;
+
+/// Columns between two columns.
+const GAP: usize = 2;
+
+/// Where the text of a column stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Align {
+    #[default]
+    Left,
+    /// For numbers.
+    Right,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    title: &'static str,
+    align: Align,
+    least: usize,
+    most: usize,
+}
+
+impl Column {
+    /// A column for text. It gives way down to eight columns.
+    pub(crate) const fn text(title: &'static str) -> Self {
+        Self { title, align: Align::Left, least: 8, most: usize::MAX }
+    }
+
+    /// A column for numbers: to the right, never cut.
+    pub(crate) const fn number(title: &'static str) -> Self {
+        Self { title, align: Align::Right, least: usize::MAX, most: usize::MAX }
+    }
+
+    /// A column that is never cut to make room: ids, which are copied.
+    pub(crate) const fn whole(title: &'static str) -> Self {
+        Self { least: usize::MAX, ..Self::text(title) }
+    }
+
+    /// Never wider than this.
+    pub(crate) const fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+}
+
+/// The table, one line per row, with a header. Piped, nothing is cut.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: &Look) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| text::line(cell)).collect()).collect();
+    let widths = widths(columns, &rows, look);
+    let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
+    let mut shown = look.paint(Style::Dim, &row(columns, &widths, &titles, look));
+    shown.push('\n');
+    for cells in &rows {
+        shown.push_str(&row(columns, &widths, cells, look));
+        shown.push('\n');
+    }
+    shown
+}
+
+fn widths(columns: &[Column], rows: &[Vec<String>], look: &Look) -> Vec<usize> {
+    let natural = |(at, column): (usize, &Column)| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(cell));
+        let widest = cells.max().unwrap_or_default().max(text::width(column.title));
+        if look.is_terminal { widest.min(column.most) } else { widest }
+    };
+    let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
+    let room = look.width.saturating_sub(GAP * columns.len().saturating_sub(1));
+    while look.is_terminal && widths.iter().sum::<usize>() > room {
+        let gives = widths.iter_mut().zip(columns).filter(|(width, column)| **width > column.least);
+        match gives.max_by_key(|(width, _)| **width) {
+            Some((width, _)) => *width -= 1,
+            None => break,
+        }
+    }
+    widths
+}
+
+fn row(columns: &[Column], widths: &[usize], cells: &[String], look: &Look) -> String {
+    let mut line = String::new();
+    for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
+        if !line.is_empty() {
+            line.push_str(&" ".repeat(GAP));
+        }
+        let cell = text::cut(cell, *width, look);
+        let padding = " ".repeat(width.saturating_sub(text::width(&cell)));
+        match column.align {
+            Align::Left => line.extend([&*cell, &padding]),
+            Align::Right => line.extend([&*padding, &cell]),
+        }
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

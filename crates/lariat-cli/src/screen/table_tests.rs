@@ -1,0 +1,45 @@
+use super::*;
+
+const COLUMNS: &[Column] =
+    &[Column::whole("session"), Column::text("title"), Column::number("turns"), Column::number("cost")];
+
+fn rows() -> Vec<Vec<String>> {
+    let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+    vec![
+        row(["s1a2", "Make the parser accept trailing commas", "12", "$0.0123"]),
+        row(["s9", "漢字 in names", "3", "$1.20"]),
+        row(["s10", "a\u{1b}[2Jb", "100", "$0"]),
+    ]
+}
+
+#[test]
+fn numbers_stand_to_the_right_and_text_gives_way() {
+    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::plain(44)), @r#"
+    session  title                turns     cost
+    s1a2     Make the parser ac…     12  $0.0123
+    s9       漢字 in names            3    $1.20
+    s10      a⟨U+001B⟩[2Jb          100       $0
+    "#);
+    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::piped()), @r#"
+    session  title                                   turns     cost
+    s1a2     Make the parser accept trailing commas     12  $0.0123
+    s9       漢字 in names                               3    $1.20
+    s10      a⟨U+001B⟩[2Jb                             100       $0
+    "#);
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in 34..90 {
+        for line in table(COLUMNS, &rows(), &Look::plain(width)).lines() {
+            assert!(text::width(line) <= width, "{width}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn a_column_can_be_bounded_and_a_table_can_be_empty() {
+    let columns = [Column::text("title").at_most(10)];
+    assert_eq!(table(&columns, &[vec!["abcdefghijkl".to_owned()]], &Look::plain(80)), "title\nabcdefghi…\n");
+    assert_eq!(table(&columns, &[], &Look::full(80)), "\u{1b}[2mtitle\u{1b}[0m\n");
+}

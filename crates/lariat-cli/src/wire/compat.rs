@@ -1,0 +1,273 @@
+//! The flags that programs start Claude Code with, so that they can start us instead.
+//!
+//! Owns one table: what each flag takes and means here. Lenient: what is not known, or not possible, is warned of and
+//! never fails. Our own commands begin with a word; these begin with a flag, so that the two cannot be confused.
+
+use lariat_service::Which;
+use serde_json::Value;
+
+use crate::args::run::Output;
+use crate::args::task::{Schema, Task};
+
+/// What the flags ask for.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// The version.
+    Version,
+    /// A run.
+    Run(Box<Task>),
+}
+
+/// What a flag does.
+#[derive(Clone, Copy)]
+enum Flag {
+    /// Takes nothing.
+    Bare(fn(&mut Task)),
+    /// Takes a value.
+    Valued(fn(&mut Task, &str)),
+    /// Takes a value, or nothing.
+    Optional(fn(&mut Task, Option<&str>)),
+    /// Takes nothing, and nothing here depends on it.
+    Idle,
+    /// Takes a value, and nothing here depends on it.
+    IdleValued,
+    /// Takes nothing, and cannot be done.
+    Lacking,
+    /// Takes a value, and cannot be done.
+    LackingValued,
+}
+
+/// Every flag that is known.
+const FLAGS: &[(&str, Flag)] = &[
+    ("print", Flag::Bare(|_| {})),
+    ("verbose", Flag::Bare(|task| task.verbose = true)),
+    ("output-format", Flag::Valued(output)),
+    ("input-format", Flag::Valued(input)),
+    ("include-partial-messages", Flag::Bare(|task| task.wishes.partial = true)),
+    ("replay-user-messages", Flag::Bare(|task| task.wishes.replay = true)),
+    ("include-hook-events", Flag::Bare(|task| task.wishes.hooks = true)),
+    ("model", Flag::Valued(|task, value| task.set("model", value.into()))),
+    ("fallback-model", Flag::Valued(|task, value| task.set("fallback_models", list(value).into()))),
+    ("permission-mode", Flag::Valued(|task, value| task.set("mode", value.into()))),
+    ("dangerously-skip-permissions", Flag::Bare(|task| task.set("mode", "bypass".into()))),
+    ("permission-prompt-tool", Flag::Valued(prompt_tool)),
+    ("max-turns", Flag::Valued(|task, value| number(task, "limits.turns", value))),
+    ("max-budget-usd", Flag::Valued(|task, value| number(task, "limits.cost", value))),
+    ("system-prompt", Flag::Valued(words)),
+    ("append-system-prompt", Flag::Valued(words)),
+    ("allowedTools", Flag::Valued(|task, value| task.allow.extend(rules(value)))),
+    ("allowed-tools", Flag::Valued(|task, value| task.allow.extend(rules(value)))),
+    ("disallowedTools", Flag::Valued(|task, value| task.deny.extend(rules(value)))),
+    ("disallowed-tools", Flag::Valued(|task, value| task.deny.extend(rules(value)))),
+    ("continue", Flag::Bare(|task| task.which = Which::Continue)),
+    ("resume", Flag::Optional(resume)),
+    ("fork-session", Flag::Bare(|task| task.forks = true)),
+    ("no-session-persistence", Flag::Bare(|task| task.ephemeral = true)),
+    ("json-schema", Flag::Valued(|task, value| task.schema = Some(Schema::Given(value.to_owned())))),
+    ("effort", Flag::Valued(|task, value| task.set("thinking", effort(value).into()))),
+    ("thinking", Flag::Valued(|task, value| task.set("thinking", thinking(value).into()))),
+    ("max-thinking-tokens", Flag::Valued(thinking_tokens)),
+    ("thinking-display", Flag::IdleValued),
+    ("strict-mcp-config", Flag::Idle),
+    ("debug", Flag::Idle),
+    ("debug-to-stderr", Flag::Idle),
+    ("allow-dangerously-skip-permissions", Flag::Idle),
+    ("tools", Flag::Valued(tools)),
+    ("add-dir", Flag::LackingValued),
+    ("mcp-config", Flag::LackingValued),
+    ("settings", Flag::LackingValued),
+    ("setting-sources", Flag::LackingValued),
+    ("system-prompt-file", Flag::LackingValued),
+    ("session-id", Flag::LackingValued),
+    ("resume-session-at", Flag::LackingValued),
+    ("resume-drops-turn", Flag::LackingValued),
+    ("session-mirror", Flag::Lacking),
+    ("task-budget", Flag::LackingValued),
+    ("betas", Flag::LackingValued),
+    ("agents", Flag::LackingValued),
+    ("plugin-dir", Flag::LackingValued),
+];
+
+/// What the words ask for, if they begin with a flag of this family.
+pub(crate) fn parse(words: &[String]) -> Option<Asked> {
+    let first = words.first()?;
+    if matches!(first.as_str(), "-v") {
+        return Some(Asked::Version);
+    }
+    let is_short = matches!(first.as_str(), "-p" | "-c" | "-r");
+    let is_known = first.strip_prefix("--").is_some_and(|flag| find(name(flag).0).is_some());
+    (is_short || is_known).then(|| Asked::Run(Box::new(read(words))))
+}
+
+fn read(words: &[String]) -> Task {
+    let mut task = Task::default();
+    // A program that holds the session gives no prompt among the flags: a word after an unknown flag is its value.
+    let held = words.iter().zip(words.iter().skip(1)).any(|(flag, value)| is_held(flag, value));
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(word) = words.next() {
+        let long = match word {
+            "-p" => "print",
+            "-c" => "continue",
+            "-r" => "resume",
+            "--" => {
+                task.prompt = words.next().map(str::to_owned).or(task.prompt);
+                continue;
+            }
+            word => match word.strip_prefix("--") {
+                Some(long) => long,
+                None if task.prompt.is_none() => {
+                    task.prompt = Some(word.to_owned());
+                    continue;
+                }
+                None => {
+                    task.warnings.push(format!("`{word}` is not looked at"));
+                    continue;
+                }
+            },
+        };
+        let (name, inline) = name(long);
+        // A value may begin with a dash where one must come; an optional one may not.
+        let mut value = || inline.or_else(|| words.next());
+        match find(name) {
+            Some(Flag::Bare(act)) => act(&mut task),
+            Some(Flag::Valued(act)) => match value() {
+                Some(value) => act(&mut task, value),
+                None => task.warnings.push(format!("--{name} has no value")),
+            },
+            Some(Flag::Optional(act)) => {
+                let next = words.next_if(|next| inline.is_none() && !next.starts_with('-'));
+                act(&mut task, inline.or(next));
+            }
+            Some(Flag::Idle) => {}
+            Some(Flag::IdleValued) => {
+                let _ = value();
+            }
+            Some(Flag::Lacking) => task.warnings.push(format!("--{name} is not supported")),
+            Some(Flag::LackingValued) => {
+                let _ = value();
+                task.warnings.push(format!("--{name} is not supported"));
+            }
+            None => {
+                if held && inline.is_none() {
+                    words.next_if(|next| !next.starts_with('-'));
+                }
+                task.warnings.push(format!("--{name} is not known"));
+            }
+        }
+    }
+    task
+}
+
+fn is_held(flag: &str, value: &str) -> bool {
+    flag == "--input-format=stream-json" || (flag == "--input-format" && value == "stream-json")
+}
+
+fn find(name: &str) -> Option<Flag> {
+    FLAGS.iter().find(|(known, _)| *known == name).map(|(_, flag)| *flag)
+}
+
+fn name(long: &str) -> (&str, Option<&str>) {
+    long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)))
+}
+
+fn output(task: &mut Task, value: &str) {
+    task.output = match value {
+        "text" => Output::Text,
+        "json" => Output::Json,
+        "stream-json" => Output::StreamJson,
+        other => return task.warnings.push(format!("--output-format {other} is not known")),
+    };
+}
+
+fn input(task: &mut Task, value: &str) {
+    match value {
+        "stream-json" => task.held = true,
+        "text" => {}
+        other => task.warnings.push(format!("--input-format {other} is not known")),
+    }
+}
+
+fn prompt_tool(task: &mut Task, value: &str) {
+    if value == "stdio" {
+        task.answers = true;
+    } else {
+        task.warnings.push(format!("--permission-prompt-tool {value} is not supported: only stdio is"));
+    }
+}
+
+fn words(task: &mut Task, value: &str) {
+    if value.is_empty() {
+        return;
+    }
+    let earlier = task.system_prompt.take().map(|earlier| format!("{earlier}\n\n")).unwrap_or_default();
+    task.system_prompt = Some(format!("{earlier}{value}"));
+}
+
+fn resume(task: &mut Task, value: Option<&str>) {
+    task.which = value.map_or(Which::Continue, |id| Which::Resume(id.to_owned()));
+}
+
+fn number(task: &mut Task, path: &str, value: &str) {
+    match serde_json::from_str::<Value>(value) {
+        Ok(number) if number.is_number() => task.set(path, number),
+        _ => task.warnings.push(format!("`{value}` is no number")),
+    }
+}
+
+fn effort(value: &str) -> &str {
+    if value == "xhigh" { "max" } else { value }
+}
+
+fn thinking(value: &str) -> &str {
+    match value {
+        "disabled" => "off",
+        "adaptive" | "enabled" => "medium",
+        other => other,
+    }
+}
+
+fn thinking_tokens(task: &mut Task, value: &str) {
+    let level = match value.parse::<u64>() {
+        Ok(0) => "off",
+        Ok(1..=4_096) => "low",
+        Ok(4_097..=16_384) => "medium",
+        Ok(_) => "high",
+        Err(_) => return task.warnings.push(format!("`{value}` is no number")),
+    };
+    task.set("thinking", level.into());
+}
+
+fn tools(task: &mut Task, value: &str) {
+    if value != "default" {
+        task.warnings.push("--tools is not supported: every tool is there; deny some instead".to_owned());
+    }
+}
+
+fn list(value: &str) -> Vec<Value> {
+    value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Value::from).collect()
+}
+
+/// Rules are separated by commas and spaces that are not inside of parentheses.
+fn rules(value: &str) -> Vec<String> {
+    let (mut rules, mut depth) = (vec![String::new()], 0_usize);
+    for letter in value.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' | ' ' if depth == 0 => {
+                rules.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(rule) = rules.last_mut() {
+            rule.push(letter);
+        }
+    }
+    rules.retain(|rule| !rule.is_empty());
+    rules
+}
+
+#[cfg(test)]
+#[path = "compat_tests.rs"]
+mod tests;

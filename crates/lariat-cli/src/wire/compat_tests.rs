@@ -1,0 +1,103 @@
+use lariat_service::Which;
+use serde_json::json;
+
+use super::{Asked, parse};
+use crate::args::run::Output;
+use crate::args::task::{Schema, Task};
+
+fn words(line: &[&str]) -> Option<Asked> {
+    parse(&line.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+}
+
+fn task(line: &[&str]) -> Task {
+    let Some(Asked::Run(task)) = words(line) else { panic!("{line:?} is no run") };
+    *task
+}
+
+#[test]
+fn our_own_commands_are_not_taken_for_flags_of_others() {
+    for line in
+        [&["run", "--model", "x"][..], &["--help"], &["-h"], &["--version"], &["-V"], &["--nonsense"], &[]]
+    {
+        assert!(words(line).is_none(), "{line:?}");
+    }
+    assert!(matches!(words(&["-v"]), Some(Asked::Version)));
+}
+
+#[test]
+fn what_the_python_sdk_sends_is_understood() {
+    let task = task(&[
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--system-prompt",
+        "",
+        "--allowedTools",
+        "Bash(git log *, x),Read",
+        "--max-turns",
+        "3",
+        "--max-budget-usd",
+        "0.5",
+        "--disallowedTools",
+        "WebFetch",
+        "--model",
+        "test/x",
+        "--permission-prompt-tool",
+        "stdio",
+        "--permission-mode",
+        "acceptEdits",
+        "--resume=abc",
+        "--include-partial-messages",
+        "--fork-session",
+        "--json-schema",
+        "{}",
+        "--input-format",
+        "stream-json",
+    ]);
+    assert_eq!(task.output, Output::StreamJson);
+    assert_eq!(task.allow, ["Bash(git log *, x)", "Read"]);
+    assert_eq!(task.deny, ["WebFetch"]);
+    assert_eq!(
+        json!(task.settings),
+        json!({ "limits": { "turns": 3, "cost": 0.5 }, "model": "test/x", "mode": "acceptEdits" })
+    );
+    assert_eq!((task.which, task.forks), (Which::Resume("abc".to_owned()), true));
+    assert!(task.held && task.answers);
+    assert_eq!(task.schema, Some(Schema::Given("{}".to_owned())));
+    assert!(task.wishes.partial);
+    assert_eq!(task.system_prompt, None, "an empty prompt is none");
+    assert_eq!(task.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_printed_run_has_its_prompt_anywhere() {
+    for line in [
+        &["-p", "do it", "--output-format", "json"][..],
+        &["--output-format=json", "--print", "do it"],
+        &["--output-format", "json", "-p", "--", "do it"],
+    ] {
+        let task = task(line);
+        assert_eq!((task.prompt.as_deref(), task.output), (Some("do it"), Output::Json), "{line:?}");
+        assert!(!task.held);
+    }
+}
+
+#[test]
+fn what_is_not_known_is_warned_of_and_takes_no_prompt_with_it() {
+    let asked = task(&["-p", "--from-the-future", "do it"]);
+    assert_eq!(asked.prompt.as_deref(), Some("do it"));
+    assert_eq!(asked.warnings, ["--from-the-future is not known"]);
+    let held = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
+    assert_eq!(held.prompt, None);
+    assert_eq!(held.warnings, ["--from-the-future is not known"]);
+    let lacking = task(&["-p", "--mcp-config", "{}", "do it"]);
+    assert_eq!(lacking.warnings, ["--mcp-config is not supported"]);
+    assert_eq!(lacking.prompt.as_deref(), Some("do it"));
+}
+
+#[test]
+fn resuming_without_an_id_goes_on_with_the_last_session() {
+    assert_eq!(task(&["-r", "-p", "x"]).which, Which::Continue);
+    assert_eq!(task(&["-r", "abc", "-p", "x"]).which, Which::Resume("abc".to_owned()));
+    assert_eq!(task(&["-c", "-p", "x"]).which, Which::Continue);
+}

@@ -1,0 +1,161 @@
+//! The result: how a run ended, as one JSON document. `--output json` is this alone, `stream-json` ends with it.
+//!
+//! Owns the subtypes. A run that was not finished has no `result` but says in `errors` why.
+
+use std::time::Duration;
+
+use lariat_core::event::{LimitKind, RunOutcome};
+use lariat_core::message::StopReason;
+use lariat_core::usage::Usage;
+use lariat_runtime::{AgentOutput, FileChange};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::messages;
+use super::tally::{Tally, millis};
+
+/// What an answer came to that must have a form.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// It has it.
+    Fits(Value),
+    /// It does not, in the model's last try, for this reason.
+    Misfit(String),
+}
+
+/// How a prompt ended: the sum of the runs that it took.
+#[derive(Clone, Debug)]
+pub(crate) struct Ending {
+    /// Why the last run ended.
+    pub(crate) outcome: RunOutcome,
+    /// The last reply.
+    pub(crate) text: String,
+    /// Why the model stopped last.
+    pub(crate) stop_reason: Option<StopReason>,
+    /// Everything that was used.
+    pub(crate) usage: Usage,
+    /// Turns.
+    pub(crate) turns: u32,
+    /// How long it took.
+    pub(crate) duration: Duration,
+    /// The files that tools changed.
+    pub(crate) files: Vec<FileChange>,
+    /// What the answer came to, when it must have a form.
+    pub(crate) form: Option<Form>,
+}
+
+impl Ending {
+    /// The end of one run.
+    pub(crate) fn of(output: &AgentOutput) -> Self {
+        Self {
+            outcome: output.outcome.clone(),
+            text: output.text.clone(),
+            stop_reason: output.stop_reason,
+            usage: output.usage,
+            turns: output.turns,
+            duration: output.duration,
+            files: output.files_changed.clone(),
+            form: None,
+        }
+    }
+
+    /// The same, after another.
+    pub(crate) fn after(mut self, earlier: Option<&Self>) -> Self {
+        if let Some(earlier) = earlier {
+            self.usage += earlier.usage;
+            self.turns = self.turns.saturating_add(earlier.turns);
+            self.duration += earlier.duration;
+            let known = |file: &&FileChange| self.files.iter().any(|later| later.path == file.path);
+            let before: Vec<_> = earlier.files.iter().filter(|file| !known(file)).cloned().collect();
+            self.files.splice(0..0, before);
+        }
+        self
+    }
+
+    fn subtype(&self) -> &'static str {
+        match (&self.outcome, &self.form) {
+            (RunOutcome::Completed, Some(Form::Misfit(_))) => "error_max_structured_output_retries",
+            (RunOutcome::Completed, _) => "success",
+            (RunOutcome::LimitReached { limit: LimitKind::Turns, .. }, _) => "error_max_turns",
+            (RunOutcome::LimitReached { limit: LimitKind::Cost, .. }, _) => "error_max_budget_usd",
+            _ => "error_during_execution",
+        }
+    }
+
+    /// Why the loop ended, in the words of the SDKs.
+    fn terminal_reason(&self) -> &'static str {
+        match &self.outcome {
+            RunOutcome::Completed => "completed",
+            RunOutcome::Aborted => "aborted_streaming",
+            RunOutcome::LimitReached { limit: LimitKind::Turns, .. } => "max_turns",
+            RunOutcome::LimitReached { limit: LimitKind::Cost, .. } => "max_budget_usd",
+            RunOutcome::LimitReached { .. } => "limit",
+            RunOutcome::StoppedByHook => "hook_stopped",
+            RunOutcome::Rejected => "blocked",
+            RunOutcome::Repetition => "repetition",
+            RunOutcome::ContextFull(_) => "prompt_too_long",
+            _ => "model_error",
+        }
+    }
+
+    /// What went wrong, in words.
+    pub(crate) fn error(&self) -> Option<String> {
+        Some(match (&self.outcome, &self.form) {
+            (RunOutcome::Completed, Some(Form::Misfit(problem))) => {
+                format!("the answer does not fit the schema: {problem}")
+            }
+            (RunOutcome::Completed, _) => return None,
+            (RunOutcome::Rejected, _) => "the prompt was rejected".to_owned(),
+            (RunOutcome::Aborted, _) => "interrupted".to_owned(),
+            (RunOutcome::StoppedByHook, _) => "a hook stopped the run".to_owned(),
+            (RunOutcome::LimitReached { limit, .. }, _) => {
+                format!("a cap was reached: {}", limit_name(*limit))
+            }
+            (RunOutcome::Repetition, _) => "the model went round in a circle".to_owned(),
+            (RunOutcome::ContextFull(full), _) => full.to_string(),
+            (RunOutcome::Failed { error }, _) => error.clone(),
+            (other, _) => format!("{other:?}"),
+        })
+    }
+
+    /// The document.
+    pub(crate) fn result(&self, session: &str, uuid: Uuid, window: u64, tally: &Tally) -> Value {
+        let subtype = self.subtype();
+        let mut result = Map::new();
+        let mut set = |name: &str, value: Value| drop(result.insert(name.to_owned(), value));
+        set("type", json!("result"));
+        set("subtype", json!(subtype));
+        set("is_error", json!(subtype != "success"));
+        set("duration_ms", json!(millis(self.duration)));
+        set("duration_api_ms", json!(tally.api_millis()));
+        set("num_turns", json!(self.turns));
+        match self.error() {
+            None => set("result", json!(self.text)),
+            Some(error) => set("errors", json!([error])),
+        }
+        set("stop_reason", json!(self.stop_reason.and_then(messages::stop_reason)));
+        set("terminal_reason", json!(self.terminal_reason()));
+        set("total_cost_usd", json!(tally.cost().max(self.usage.cost.as_usd())));
+        set("usage", messages::usage(&self.usage));
+        set("modelUsage", tally.models(window));
+        set("permission_denials", json!(tally.denied()));
+        if let Some(Form::Fits(value)) = &self.form {
+            set("structured_output", value.clone());
+        }
+        set("session_id", json!(session));
+        set("uuid", json!(uuid));
+        Value::Object(result)
+    }
+}
+
+/// What a limit is on.
+const fn limit_name(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Turns => "turns",
+        LimitKind::Tokens => "tokens",
+        LimitKind::Duration => "time",
+        LimitKind::Cost => "money",
+        LimitKind::ToolCalls => "tool calls",
+        _ => "budget",
+    }
+}

@@ -1,0 +1,107 @@
+//! The pieces of a reply while it is written, as the events of the Messages API.
+//!
+//! Owns the numbering of blocks. Events of ours do not say to which call a piece of arguments belongs, so calls are told
+//! whole when the reply is complete; text and thinking are told as they come.
+//! Invariant: every block that is begun is ended before the next one and before the message ends.
+
+use lariat_core::content::Content;
+use lariat_core::event::StreamDelta;
+use lariat_core::id::MessageId;
+use lariat_core::message::AssistantMessage;
+use serde_json::{Value, json};
+
+use super::messages;
+
+/// A reply that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Partial {
+    message: Option<MessageId>,
+    open: Option<Open>,
+    index: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Text,
+    Thinking,
+}
+
+impl Partial {
+    /// A reply begins.
+    pub(super) fn begin(&mut self, id: MessageId, model: &str) -> Vec<Value> {
+        *self = Self { message: Some(id), open: None, index: 0 };
+        vec![json!({
+            "type": "message_start",
+            "message": {
+                "id": messages::reply_id(id), "type": "message", "role": "assistant", "model": model,
+                "content": [], "stop_reason": null, "stop_sequence": null,
+                "usage": { "input_tokens": 0, "output_tokens": 0 },
+            },
+        })]
+    }
+
+    /// A piece came.
+    pub(super) fn piece(&mut self, delta: &StreamDelta) -> Vec<Value> {
+        if self.message.is_none() {
+            return Vec::new();
+        }
+        let (kind, begun, piece) = match delta {
+            StreamDelta::Text { delta } => (
+                Open::Text,
+                json!({ "type": "text", "text": "" }),
+                json!({ "type": "text_delta", "text": delta }),
+            ),
+            StreamDelta::Thinking { delta } => (
+                Open::Thinking,
+                json!({ "type": "thinking", "thinking": "", "signature": "" }),
+                json!({ "type": "thinking_delta", "thinking": delta }),
+            ),
+            _ => return Vec::new(),
+        };
+        let mut events = Vec::new();
+        if self.open != Some(kind) {
+            events.extend(self.close());
+            events
+                .push(json!({ "type": "content_block_start", "index": self.index, "content_block": begun }));
+            self.open = Some(kind);
+        }
+        events.push(json!({ "type": "content_block_delta", "index": self.index, "delta": piece }));
+        events
+    }
+
+    /// The reply is complete.
+    pub(super) fn end(&mut self, id: MessageId, reply: &AssistantMessage) -> Vec<Value> {
+        if self.message != Some(id) {
+            return Vec::new();
+        }
+        let mut events: Vec<Value> = self.close().into_iter().collect();
+        for call in reply.content.iter().filter_map(Content::as_tool_call) {
+            let index = self.index;
+            events.extend([
+                json!({ "type": "content_block_start", "index": index, "content_block":
+                    { "type": "tool_use", "id": call.id, "name": call.name, "input": {} } }),
+                json!({ "type": "content_block_delta", "index": index, "delta":
+                    { "type": "input_json_delta", "partial_json": call.arguments.to_string() } }),
+                json!({ "type": "content_block_stop", "index": index }),
+            ]);
+            self.index += 1;
+        }
+        events.extend([
+            json!({
+                "type": "message_delta",
+                "delta": { "stop_reason": messages::stop_reason(reply.stop_reason), "stop_sequence": null },
+                "usage": messages::usage(&reply.usage),
+            }),
+            json!({ "type": "message_stop" }),
+        ]);
+        self.message = None;
+        events
+    }
+
+    fn close(&mut self) -> Option<Value> {
+        self.open.take()?;
+        let index = self.index;
+        self.index += 1;
+        Some(json!({ "type": "content_block_stop", "index": index }))
+    }
+}

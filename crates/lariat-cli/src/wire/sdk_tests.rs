@@ -1,0 +1,95 @@
+use lariat_core::content::ToolCall;
+use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use serde_json::{Value, json};
+
+use super::{Line, Request, can_use_tool, decision, read};
+
+fn request() -> PermissionRequest {
+    let call = ToolCall {
+        id: "call_1".into(),
+        name: "bash".to_owned(),
+        arguments: json!({ "command": "cargo test" }),
+        signature: None,
+    };
+    PermissionRequest::new(&call, "cargo test").with_remember("Bash(cargo test *)")
+}
+
+fn decided(answer: &Value) -> (PermissionDecision, bool) {
+    decision(&Ok(answer.clone()), &request(), &json!({ "command": "cargo test" }))
+}
+
+#[test]
+fn words_come_as_text_or_as_blocks_with_pictures() {
+    let Line::Prompt(prompt) = read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#) else {
+        panic!("no prompt");
+    };
+    assert_eq!(prompt.text, "hi");
+    let line = json!({ "type": "user", "message": { "role": "user", "content": [
+        { "type": "text", "text": "look" },
+        { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } },
+        { "type": "text", "text": "closely" },
+    ] } });
+    let Line::Prompt(prompt) = read(&line.to_string()) else { panic!("no prompt") };
+    assert_eq!(prompt.text, "look\nclosely");
+    assert_eq!(prompt.images, [("aGk=".to_owned(), "image/png".to_owned())]);
+}
+
+#[test]
+fn what_is_not_understood_is_said_not_guessed() {
+    assert!(matches!(read("{"), Line::Broken(_)));
+    assert!(matches!(read(r#"{"type":"user"}"#), Line::Broken(_)));
+    assert!(matches!(
+        read(r#"{"type":"user","message":{"content":[{"type":"document"}]}}"#),
+        Line::Broken(_)
+    ));
+    assert!(matches!(read(r#"{"type":"keep_alive"}"#), Line::Other));
+}
+
+#[test]
+fn requests_are_known_by_their_subtype() {
+    let asked = |request: Value| {
+        let line = json!({ "type": "control_request", "request_id": "r1", "request": request });
+        match read(&line.to_string()) {
+            Line::Request { id, request } if id == "r1" => request,
+            other => panic!("{other:?}"),
+        }
+    };
+    let begin =
+        json!({ "subtype": "initialize", "hooks": { "PreToolUse": [] }, "agents": {}, "skills": null });
+    assert_eq!(asked(begin), Request::Initialize { lacking: vec!["hooks"] });
+    assert_eq!(asked(json!({ "subtype": "interrupt" })), Request::Interrupt);
+    assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), Request::SetModel(None));
+    assert_eq!(asked(json!({ "subtype": "rewind_files" })), Request::Unknown("rewind_files".to_owned()));
+}
+
+#[test]
+fn only_a_certain_yes_lets_a_call_run() {
+    use PermissionDecision::{Allow, Deny};
+    assert_eq!(decided(&json!({ "behavior": "allow" })), (Allow, false));
+    let same = json!({ "behavior": "allow", "updatedInput": { "command": "cargo test" } });
+    assert_eq!(decided(&same), (Allow, false));
+    let other = json!({ "behavior": "allow", "updatedInput": { "command": "rm -rf /" } });
+    assert!(matches!(decided(&other), (Deny { reason: Some(_) }, false)), "other arguments are not approved");
+    for unclear in [json!(null), json!({}), json!({ "behavior": "maybe" }), json!("allow")] {
+        assert!(matches!(decided(&unclear), (Deny { .. }, false)), "{unclear}");
+    }
+    let no = json!({ "behavior": "deny", "message": "not now", "interrupt": true });
+    assert_eq!(decided(&no), (PermissionDecision::deny("not now"), true));
+    let failed = decision(&Err("no callback".to_owned()), &request(), &json!({}));
+    assert_eq!(failed, (PermissionDecision::deny("no callback"), false));
+}
+
+#[test]
+fn an_approval_lasts_only_when_what_was_suggested_comes_back() {
+    let question = can_use_tool("q1", &request(), &json!({ "command": "cargo test" }));
+    let suggestion = &question["request"]["permission_suggestions"][0];
+    assert_eq!(suggestion["rules"], json!([{ "toolName": "Bash", "ruleContent": "cargo test *" }]));
+    let yes = |update: &Value| decided(&json!({ "behavior": "allow", "updatedPermissions": [update] })).0;
+    assert_eq!(yes(suggestion), PermissionDecision::AllowSession);
+    let mut kept = suggestion.clone();
+    kept["destination"] = json!("localSettings");
+    assert_eq!(yes(&kept), PermissionDecision::AllowAlways);
+    let mut wider = suggestion.clone();
+    wider["rules"] = json!([{ "toolName": "Bash" }]);
+    assert_eq!(yes(&wider), PermissionDecision::Allow, "what was not suggested is not remembered");
+}

@@ -1,0 +1,278 @@
+//! A session as lines of JSON, one per thing that happened.
+//!
+//! Owns which events are told and how. A pure fold: the same events give the same lines.
+//! Invariant: every line has the session and an id of its own; a reply is told once, whole, after its pieces.
+
+use lariat_core::content::joined_text;
+use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
+use lariat_core::id::{MessageId, ToolCallId};
+use lariat_core::message::{AgentMessage, Message, Origin, StopReason, ToolResultMessage};
+use lariat_guard::Mode;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::json::Ending;
+use super::messages;
+use super::partial::Partial;
+use super::tally::Tally;
+
+/// What is told besides what always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// Pieces of replies as they come.
+    pub(crate) partial: bool,
+    /// The words of the person, as they are heard.
+    pub(crate) replay: bool,
+    /// What hooks did.
+    pub(crate) hooks: bool,
+}
+
+/// What a session is, for its first line.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The directory.
+    pub(crate) cwd: String,
+    /// The model.
+    pub(crate) model: String,
+    /// Where the service's key comes from; `none` when it needs none.
+    pub(crate) key_source: String,
+    /// Tokens of its window.
+    pub(crate) window: u64,
+    /// The names of the tools.
+    pub(crate) tools: Vec<String>,
+    /// What runs without a question.
+    pub(crate) mode: Mode,
+}
+
+/// The lines of a session.
+#[derive(Debug)]
+pub(crate) struct StreamJson {
+    session: String,
+    wishes: Wishes,
+    window: u64,
+    model: String,
+    tally: Tally,
+    partial: Partial,
+    /// What a call told besides its result, until the result is told.
+    details: Option<(ToolCallId, Value)>,
+}
+
+impl StreamJson {
+    /// The lines of a session.
+    pub(crate) fn new(session: impl Into<String>, wishes: Wishes) -> Self {
+        Self {
+            session: session.into(),
+            wishes,
+            window: 0,
+            model: String::new(),
+            tally: Tally::default(),
+            partial: Partial::default(),
+            details: None,
+        }
+    }
+
+    /// What was counted.
+    pub(crate) const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The first line of a run.
+    pub(crate) fn init(&mut self, facts: &Facts, uuid: Uuid) -> Value {
+        self.window = facts.window;
+        self.model.clone_from(&facts.model);
+        self.line(
+            uuid,
+            json!({
+                "type": "system",
+                "subtype": "init",
+                "cwd": facts.cwd,
+                "tools": facts.tools,
+                "mcp_servers": [],
+                "model": facts.model,
+                "permissionMode": mode_name(facts.mode),
+                "slash_commands": [],
+                "agents": [],
+                "skills": [],
+                "plugins": [],
+                "apiKeySource": facts.key_source,
+                "output_style": "default",
+                "claude_code_version": env!("CARGO_PKG_VERSION"),
+                "capabilities": [],
+            }),
+        )
+    }
+
+    /// The lines of an event.
+    pub(crate) fn event(&mut self, record: &EventRecord) -> Vec<Value> {
+        let lines = self.lines(record);
+        self.tally.event(record);
+        let mut told = Vec::with_capacity(lines.len());
+        for (at, (id, line)) in lines.into_iter().enumerate() {
+            // Several lines of one event: an id of its own for each, and the same every time.
+            let own = || Uuid::from_u128(record.id.uuid().as_u128().wrapping_add(at as u128));
+            let id = id.map_or_else(own, MessageId::uuid);
+            told.push(self.line(id, line));
+        }
+        told
+    }
+
+    /// The last line of a run. What is counted for one result is not counted for the next.
+    pub(crate) fn result(&mut self, ending: &Ending, uuid: Uuid) -> Value {
+        let result = ending.result(&self.session, uuid, self.window, &self.tally);
+        self.tally.told();
+        result
+    }
+
+    /// Lines of an event, with their id where a message has one.
+    fn lines(&mut self, record: &EventRecord) -> Vec<(Option<MessageId>, Value)> {
+        let unnamed = |lines: Vec<Value>| lines.into_iter().map(|line| (None, line)).collect();
+        let system = |subtype: &str, fields: Value| vec![(None, system(subtype, fields))];
+        match &record.event {
+            AgentEvent::MessageStart { message } if self.wishes.partial => {
+                // A reply that has just begun is only named.
+                let is_reply = message.get().is_none_or(|message| message.as_assistant().is_some());
+                let model = self.model.clone();
+                let begun = is_reply.then(|| self.partial.begin(message.id(), &model));
+                unnamed(pieces(begun.unwrap_or_default()))
+            }
+            AgentEvent::MessageUpdate { delta, .. } if self.wishes.partial => {
+                unnamed(pieces(self.partial.piece(delta)))
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, details, .. } => {
+                self.details =
+                    Some((tool_call_id.clone(), details.clone())).filter(|(_, details)| !details.is_null());
+                Vec::new()
+            }
+            AgentEvent::MessageEnd { message } => {
+                message.shared().map(|message| self.message(message)).unwrap_or_default()
+            }
+            AgentEvent::Compaction { cause, tokens_before, tokens_after, .. } => {
+                let trigger = if *cause == CompactionCause::Manual { "manual" } else { "auto" };
+                let metadata = json!({
+                    "trigger": trigger, "pre_tokens": tokens_before, "post_tokens": tokens_after,
+                });
+                system("compact_boundary", json!({ "compact_metadata": metadata }))
+            }
+            AgentEvent::ModelRetry { attempt, delay_ms, error } => {
+                system("api_retry", json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }))
+            }
+            AgentEvent::HookStopped { reason } if self.wishes.hooks => {
+                system("hook_response", json!({ "hook_event": "", "outcome": "stopped", "output": reason }))
+            }
+            AgentEvent::StopBlocked { reason, .. } if self.wishes.hooks => system(
+                "hook_response",
+                json!({ "hook_event": "Stop", "outcome": "blocked", "output": reason }),
+            ),
+            AgentEvent::InputWarned { warning } => system("informational", json!({ "content": warning })),
+            _ => Vec::new(),
+        }
+    }
+
+    fn message(&mut self, message: &AgentMessage) -> Vec<(Option<MessageId>, Value)> {
+        let id = message.id();
+        match message.as_llm() {
+            Some(Message::Assistant(reply)) => {
+                let ended = self.partial.end(id, reply);
+                let mut lines: Vec<_> = pieces(ended).into_iter().map(|line| (None, line)).collect();
+                let mut line = json!({
+                    "type": "assistant",
+                    "message": messages::reply(id, reply),
+                    "parent_tool_use_id": null,
+                });
+                match reply.stop_reason {
+                    StopReason::Aborted => set(&mut line, "aborted", json!(true)),
+                    StopReason::Error => {
+                        set(&mut line, "error", json!("unknown"));
+                        set(&mut line, "error_message", json!(reply.error_message));
+                    }
+                    _ => {}
+                }
+                lines.push((Some(id), line));
+                lines
+            }
+            Some(Message::ToolResult(result)) => {
+                let mut line = json!({
+                    "type": "user",
+                    "message": messages::tool_result(result),
+                    "parent_tool_use_id": null,
+                });
+                let of_call = |(call, _): &mut (ToolCallId, Value)| *call == result.tool_call_id;
+                if let Some((_, details)) = self.details.take_if(of_call) {
+                    set(&mut line, "tool_use_result", details);
+                }
+                let denied = self.tally.is_denied(result).then(|| self.denied(result));
+                denied.map(|denied| (None, denied)).into_iter().chain([(Some(id), line)]).collect()
+            }
+            Some(Message::User(user)) => {
+                let mark = match &user.origin {
+                    Origin::Person if self.wishes.replay => "isReplay",
+                    // What the runtime tells the model is none of the conversation.
+                    _ => return Vec::new(),
+                };
+                let mut line = json!({
+                    "type": "user",
+                    "message": messages::user(&user.content),
+                    "parent_tool_use_id": null,
+                });
+                set(&mut line, mark, json!(true));
+                vec![(Some(id), line)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// A call was not let through, by a rule or by somebody who was asked.
+    fn denied(&self, result: &ToolResultMessage) -> Value {
+        system(
+            "permission_denied",
+            json!({
+                "tool_name": result.tool_name,
+                "tool_use_id": result.tool_call_id,
+                "tool_input": self.tally.input(&result.tool_call_id),
+                "message": joined_text(&result.content),
+            }),
+        )
+    }
+
+    fn line(&self, uuid: Uuid, mut line: Value) -> Value {
+        set(&mut line, "session_id", json!(self.session));
+        set(&mut line, "uuid", json!(uuid));
+        line
+    }
+}
+
+/// What runs without a question, in Claude Code's words.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::AcceptEdits => "acceptEdits",
+        Mode::Plan => "plan",
+        Mode::Auto => "auto",
+        Mode::DontAsk => "dontAsk",
+        Mode::Bypass => "bypassPermissions",
+        _ => "default",
+    }
+}
+
+fn system(subtype: &str, fields: Value) -> Value {
+    let mut line = json!({ "type": "system", "subtype": subtype });
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        set(&mut line, name, value.clone());
+    }
+    line
+}
+
+fn pieces(events: Vec<Value>) -> Vec<Value> {
+    let one = |event| json!({ "type": "stream_event", "event": event, "parent_tool_use_id": null });
+    events.into_iter().map(one).collect()
+}
+
+fn set(line: &mut Value, name: &str, value: Value) {
+    let fields: Option<&mut Map<String, Value>> = line.as_object_mut();
+    if let Some(fields) = fields {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_json_tests.rs"]
+mod tests;

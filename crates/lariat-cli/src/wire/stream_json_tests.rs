@@ -1,0 +1,281 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::budget::BudgetScope;
+use lariat_core::content::Content;
+use lariat_core::event::{
+    AgentEvent, ArgsRef, CompactionCause, EventRecord, FORMAT_VERSION, LimitKind, MessageRef, Recorded,
+    RunOutcome, StreamDelta, TurnTrigger,
+};
+use lariat_core::id::{EventId, MessageId, RequestId};
+use lariat_core::message::{
+    AgentMessage, AssistantMessage, Message, SharedMessage, StopReason, ToolResultMessage,
+};
+use lariat_core::permission::PermissionDecision;
+use lariat_core::time::Timestamp;
+use lariat_core::usage::{Cost, Usage};
+use lariat_guard::Mode;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Facts, StreamJson, Wishes};
+use crate::wire::json::{Ending, Form};
+
+/// Events with ids and times that count up.
+#[derive(Default)]
+struct Story {
+    events: Vec<EventRecord>,
+}
+
+impl Story {
+    fn tell(mut self, event: AgentEvent) -> Self {
+        let seq = self.events.len() as u64;
+        self.events.push(EventRecord {
+            v: FORMAT_VERSION,
+            seq,
+            id: EventId::new(Uuid::from_u128(0xe000_0000 + u128::from(seq) * 0x100)),
+            timestamp: Timestamp::from_millis(1_000 + seq * 10),
+            loop_id: None,
+            event,
+        });
+        self
+    }
+
+    fn turn(self) -> Self {
+        self.tell(AgentEvent::TurnStart { turn_index: 0, triggered_by: TurnTrigger::User })
+    }
+
+    fn said(self, message: SharedMessage) -> Self {
+        self.tell(AgentEvent::MessageEnd { message: Recorded::Full(message) })
+    }
+
+    fn lines(&self, stream: &mut StreamJson) -> String {
+        let lines = self.events.iter().flat_map(|event| stream.event(event));
+        lines.map(|line| shown(&line)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn shown(line: &Value) -> String {
+    serde_json::to_string_pretty(line).unwrap()
+}
+
+fn message(id: u128, message: Message) -> SharedMessage {
+    let mut message = AgentMessage::from(message);
+    message.assign_id(|| MessageId::new(Uuid::from_u128(id)));
+    Arc::new(message)
+}
+
+fn reply(id: u128, content: Vec<Content>, stop_reason: StopReason) -> SharedMessage {
+    let usage = Usage { cache_read: 5, cost: Cost::from_nano_usd(2_000_000), ..Usage::new(100, 20) };
+    message(
+        id,
+        Message::Assistant(AssistantMessage {
+            content,
+            stop_reason,
+            model: "scripted".to_owned(),
+            requested_model: None,
+            provider: "test".to_owned(),
+            usage,
+            timestamp: Timestamp::default(),
+            error_message: None,
+        }),
+    )
+}
+
+fn result(id: u128, call: &str, text: &str, is_error: bool) -> SharedMessage {
+    message(
+        id,
+        Message::ToolResult(ToolResultMessage {
+            tool_call_id: call.into(),
+            tool_name: "bash".to_owned(),
+            content: vec![Content::text(text)],
+            is_error,
+            timestamp: Timestamp::default(),
+        }),
+    )
+}
+
+fn thinking(text: &str) -> Content {
+    Content::Thinking { thinking: text.to_owned(), signature: None }
+}
+
+fn stream(wishes: Wishes) -> StreamJson {
+    let mut stream = StreamJson::new("5e550000-0000-4000-8000-000000000000", wishes);
+    stream.init(&facts(), Uuid::from_u128(1));
+    stream
+}
+
+fn facts() -> Facts {
+    Facts {
+        cwd: "/work".to_owned(),
+        model: "scripted".to_owned(),
+        key_source: "user".to_owned(),
+        window: 200_000,
+        tools: vec!["bash".to_owned(), "read_file".to_owned()],
+        mode: Mode::AcceptEdits,
+    }
+}
+
+fn ending(outcome: RunOutcome) -> Ending {
+    Ending {
+        outcome,
+        text: "Done.".to_owned(),
+        stop_reason: Some(StopReason::Stop),
+        usage: Usage { cache_read: 10, cost: Cost::from_nano_usd(4_000_000), ..Usage::new(200, 40) },
+        turns: 2,
+        duration: Duration::from_millis(1_234),
+        files: Vec::new(),
+        form: None,
+    }
+}
+
+/// A turn with a call that runs, and one that does not.
+fn story() -> Story {
+    let call = |id: &str, command: &str| Content::tool_call(id, "bash", json!({ "command": command }));
+    let details = json!({ "exit_code": 0 });
+    let (ran, denied) = (result(12, "call_1", "hello", false), result(13, "call_2", "Denied: not now", true));
+    let content =
+        vec![thinking("Two calls."), Content::text("I try."), call("call_1", "ls"), call("call_2", "rm x")];
+    Story::default()
+        .turn()
+        .said(reply(11, content, StopReason::ToolUse))
+        .tell(AgentEvent::ToolExecutionStart {
+            tool_call_id: "call_1".into(),
+            tool_name: "bash".to_owned(),
+            args: ArgsRef::default(),
+        })
+        .tell(AgentEvent::ToolExecutionEnd {
+            tool_call_id: "call_1".into(),
+            tool_name: "bash".to_owned(),
+            message: MessageRef::resolved(Arc::clone(&ran)),
+            details,
+            is_error: false,
+            child_loop_id: None,
+        })
+        .said(ran)
+        .tell(AgentEvent::PermissionDecided {
+            request_id: RequestId::default(),
+            tool_call_id: "call_2".into(),
+            decision: PermissionDecision::deny("not now"),
+        })
+        .said(denied)
+        .turn()
+        .said(reply(14, vec![Content::text("Done.")], StopReason::Stop))
+}
+
+#[test]
+fn a_session_begins_with_what_it_is() {
+    let init = stream(Wishes::default()).init(&facts(), Uuid::from_u128(1));
+    insta::assert_snapshot!(shown(&init));
+}
+
+#[test]
+fn replies_and_results_have_the_shape_of_the_messages_api() {
+    insta::assert_snapshot!(story().lines(&mut stream(Wishes::default())));
+}
+
+#[test]
+fn the_result_sums_up_what_was_told() {
+    let mut stream = stream(Wishes::default());
+    story().lines(&mut stream);
+    insta::assert_snapshot!(shown(&stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(2))));
+    let second = stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(3));
+    assert_eq!(second["permission_denials"], json!([]), "what was denied is told once");
+    assert_eq!(second["duration_api_ms"], 0);
+}
+
+#[test]
+fn every_end_has_its_subtype() {
+    let limit = |limit| RunOutcome::LimitReached { limit, scope: BudgetScope::default() };
+    let failed = RunOutcome::Failed { error: "overloaded".to_owned() };
+    let mut misfit = ending(RunOutcome::Completed);
+    misfit.form = Some(Form::Misfit("it is not JSON".to_owned()));
+    let mut fits = ending(RunOutcome::Completed);
+    fits.form = Some(Form::Fits(json!({ "sum": 4 })));
+    let endings = [
+        ending(RunOutcome::Completed),
+        fits,
+        misfit,
+        ending(limit(LimitKind::Turns)),
+        ending(limit(LimitKind::Cost)),
+        ending(limit(LimitKind::Duration)),
+        ending(RunOutcome::Aborted),
+        ending(RunOutcome::StoppedByHook),
+        ending(RunOutcome::Rejected),
+        ending(RunOutcome::Repetition),
+        ending(failed),
+    ];
+    let told = endings.iter().map(|ending| {
+        let result = stream(Wishes::default()).result(ending, Uuid::nil());
+        let field = |name: &str| result.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
+        let fields = ["subtype", "is_error", "terminal_reason", "result", "errors", "structured_output"];
+        fields.map(field).join("  ")
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn what_happens_besides_is_told_as_the_systems_word() {
+    let story = Story::default()
+        .tell(AgentEvent::Compaction {
+            cause: CompactionCause::Threshold,
+            edits: Arc::default(),
+            tokens_before: 180_000,
+            tokens_after: 60_000,
+            usage: Usage::default(),
+        })
+        .tell(AgentEvent::ModelRetry { attempt: 1, delay_ms: 500, error: "overloaded".to_owned() })
+        .tell(AgentEvent::HookStopped { reason: "enough".to_owned() })
+        .tell(AgentEvent::StopBlocked { reason: "test first".to_owned(), message_id: MessageId::default() })
+        .tell(AgentEvent::InputWarned { warning: "a secret".to_owned() });
+    let wishes = Wishes { hooks: true, ..Wishes::default() };
+    insta::assert_snapshot!(story.lines(&mut stream(wishes)));
+    let unasked = story.lines(&mut stream(Wishes::default()));
+    assert!(!unasked.contains("hook_response"), "{unasked}");
+}
+
+#[test]
+fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
+    let whole = reply(
+        11,
+        vec![
+            thinking("Hm."),
+            Content::text("I look."),
+            Content::tool_call("call_1", "bash", json!({ "command": "ls" })),
+        ],
+        StopReason::ToolUse,
+    );
+    let begun = || MessageRef::unresolved(whole.id());
+    let piece = |delta| AgentEvent::MessageUpdate { message: begun(), delta };
+    let story = Story::default()
+        .turn()
+        .tell(AgentEvent::MessageStart { message: MessageRef::resolved(message(10, Message::user("look"))) })
+        .tell(AgentEvent::MessageStart { message: begun() })
+        .tell(piece(StreamDelta::Thinking { delta: "Hm.".to_owned() }))
+        .tell(piece(StreamDelta::Text { delta: "I ".to_owned() }))
+        .tell(piece(StreamDelta::Text { delta: "look.".to_owned() }))
+        .tell(piece(StreamDelta::ToolCallDelta { delta: "{\"comm".to_owned() }))
+        .said(Arc::clone(&whole));
+    let mut stream_of_pieces = stream(Wishes { partial: true, ..Wishes::default() });
+    let lines: Vec<Value> = story.events.iter().flat_map(|event| stream_of_pieces.event(event)).collect();
+    let events =
+        lines.iter().filter(|line| line["type"] == "stream_event").map(|line| line["event"].to_string());
+    insta::assert_snapshot!(events.collect::<Vec<_>>().join("\n"));
+    assert_eq!(lines.last().unwrap()["type"], "assistant");
+    let mut ids: Vec<&str> = lines.iter().map(|line| line["uuid"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), lines.len());
+    let unasked = story.lines(&mut stream(Wishes::default()));
+    assert!(!unasked.contains("stream_event"), "{unasked}");
+}
+
+#[test]
+fn words_of_a_person_are_told_only_when_they_are_wished_for() {
+    let story = Story::default()
+        .said(message(11, Message::user("do it")))
+        .said(Arc::new(AgentMessage::note("environment", "system: linux")));
+    assert_eq!(story.lines(&mut stream(Wishes::default())), "");
+    let told = story.lines(&mut stream(Wishes { replay: true, ..Wishes::default() }));
+    assert!(told.contains("do it") && told.contains("isReplay") && !told.contains("linux"), "{told}");
+}

@@ -1,0 +1,182 @@
+//! What this process is told by its surroundings: variables, folders, the terminal. The only place that reads them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use lariat_host::process::Environment;
+use lariat_service::config::Config;
+use lariat_service::models::Keys;
+use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
+use rustix::termios::tcgetwinsize;
+use serde_json::{Map, Value};
+
+use crate::keys::KeyFile;
+use crate::problem::Problem;
+use crate::screen::look::{Facts, Look};
+
+/// The surroundings of the process.
+#[derive(Clone)]
+pub(crate) struct World {
+    variables: Arc<Vec<(OsString, OsString)>>,
+    /// Where things of the person are.
+    pub(crate) folders: Folders,
+    /// The directory that the process was started in.
+    pub(crate) directory: PathBuf,
+}
+
+/// Where something is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Standard output: the answer.
+    Output,
+    /// Standard error: everything else.
+    Error,
+}
+
+/// Variables that are settings: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
+const PREFIX: &str = "LARIAT_";
+
+impl World {
+    /// Looks around.
+    #[expect(clippy::disallowed_methods, reason = "this is the binary")]
+    pub(crate) fn look() -> Self {
+        let variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, value)| known == name && !value.is_empty());
+            found.map(|(_, value)| PathBuf::from(value))
+        };
+        let home = variable("HOME").unwrap_or_else(|| PathBuf::from("/"));
+        let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("lariat");
+        let state = variable("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state")).join("lariat");
+        let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        Self { folders: Folders { home, config, state }, variables: Arc::new(variables), directory }
+    }
+
+    /// A variable, if it is text and not empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.variables.iter().find(|(known, _)| known == name)?;
+        found.1.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// What commands inherit.
+    pub(crate) fn environment(&self) -> Environment {
+        Environment::inherited(self.variables.iter().cloned())
+    }
+
+    /// Settings of the environment.
+    pub(crate) fn settings(&self) -> Map<String, Value> {
+        let mut settings = Map::new();
+        for (name, value) in self.variables.iter() {
+            let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+            let Some(value) = value.to_str() else { continue };
+            let value = serde_json::from_str(value).ok().filter(|value: &Value| !value.is_object());
+            let text = || Value::from(name_value(self, name));
+            insert(&mut settings, &key.to_lowercase(), value.unwrap_or_else(text));
+        }
+        settings
+    }
+
+    /// Comes to a directory, with what the environment says.
+    pub(crate) fn visit(&self, cwd: Option<&PathBuf>) -> Visit {
+        let mut visit = Visit::new(cwd.cloned().unwrap_or_else(|| self.directory.clone()));
+        visit.environment = self.settings();
+        visit
+    }
+
+    /// What counts in a directory.
+    pub(crate) fn place(&self, visit: &Visit) -> Result<Place, Problem> {
+        Ok(Place::visit(visit, &self.folders)?)
+    }
+
+    /// Sessions on this machine.
+    pub(crate) async fn service(&self, place: &Place) -> Result<LocalService, ServiceError> {
+        let path = place.config.text("store.path").map(PathBuf::from);
+        LocalService::open(self.folders.clone(), path, self.environment(), Arc::new(self.keys())).await
+    }
+
+    /// Sessions that are gone with the process.
+    pub(crate) async fn ephemeral(&self) -> Result<LocalService, ServiceError> {
+        LocalService::ephemeral(self.folders.clone(), self.environment(), Arc::new(self.keys())).await
+    }
+
+    /// Where keys come from.
+    pub(crate) fn keys(&self) -> WorldKeys {
+        WorldKeys { world: self.clone(), stored: OnceLock::new() }
+    }
+
+    /// The arguments, as far as they are text.
+    pub(crate) fn words(&self) -> Vec<String> {
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// What a stream can show.
+    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Look {
+        let (is_terminal, size) = match stream {
+            Stream::Output => (std::io::stdout().is_terminal(), tcgetwinsize(std::io::stdout())),
+            Stream::Error => (std::io::stderr().is_terminal(), tcgetwinsize(std::io::stderr())),
+        };
+        let colour = config.text("ui.color").unwrap_or_default();
+        Look::of(&Facts {
+            is_terminal,
+            columns: size.ok().map(|size| size.ws_col.into()),
+            no_color: self.variable("NO_COLOR"),
+            force_color: self.variable("FORCE_COLOR").or_else(|| self.variable("CLICOLOR_FORCE")),
+            term: self.variable("TERM"),
+            colour: &colour,
+            links: config.flag("ui.links"),
+            locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.variable(name)),
+        })
+    }
+
+    /// Whether somebody sits at it: input and output are a terminal.
+    pub(crate) fn is_attended(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+}
+
+fn name_value(world: &World, name: &OsString) -> String {
+    let found = world.variables.iter().find(|(known, _)| known == name);
+    found.and_then(|(_, value)| value.to_str()).unwrap_or_default().to_owned()
+}
+
+/// Puts a value at `a__b`, as the table `a` with the key `b`.
+fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once("__") {
+        None => drop(settings.insert(path.to_owned(), value)),
+        Some((table, rest)) => {
+            let table = settings.entry(table.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(table) = table.as_object_mut() {
+                insert(table, rest, value);
+            }
+        }
+    }
+}
+
+/// Keys from variables, and those that were stored.
+pub(crate) struct WorldKeys {
+    world: World,
+    /// What the file has, once it was asked.
+    stored: OnceLock<BTreeMap<String, String>>,
+}
+
+impl Keys for WorldKeys {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.world.variable(name).map(str::to_owned)
+    }
+
+    fn stored(&self, provider: &str) -> Option<String> {
+        let stored = self.stored.get_or_init(|| {
+            let keys = KeyFile::new(self.world.folders.keys()).load();
+            // Going on without them ends in a problem that names the missing key; here is why it is missing.
+            keys.unwrap_or_else(|problem| {
+                let _ =
+                    writeln!(std::io::stderr(), "{}", problem.to_string().replacen("error:", "warning:", 1));
+                BTreeMap::new()
+            })
+        });
+        stored.get(provider).cloned()
+    }
+}

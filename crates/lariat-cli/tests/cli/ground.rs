@@ -1,0 +1,236 @@
+//! A home, a workspace and a model server of a test's own.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use lariat_core::archive::{ListQuery, SessionArchive as _};
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+use lariat_core::store::SessionStore as _;
+use lariat_store::StoreOptions;
+use lariat_store::sqlite::SqliteStore;
+use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Server, Wire};
+use serde_json::Value;
+
+/// How long a test waits for something that must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// What a test stands on. Its folder is removed with it.
+pub(crate) struct Ground {
+    root: PathBuf,
+    pub(crate) server: Server,
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
+        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// Standard output as lines of JSON.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+
+    /// Standard output as one document.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+}
+
+impl Ground {
+    pub(crate) async fn new(script: Script) -> Self {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let root = std::env::temp_dir().join(format!("lariat-cli-{}-{count}", std::process::id()));
+        let server = Server::start(script).await.unwrap();
+        let ground = Self { root, server };
+        std::fs::create_dir_all(ground.workspace()).unwrap();
+        std::fs::create_dir_all(ground.root.join("config/lariat")).unwrap();
+        let settings = format!(
+            "model = \"test/scripted\"\nmode = \"bypass\"\n[sandbox]\nenabled = false\n\
+             [providers.test]\napi = \"anthropic-messages\"\nbase_url = \"{}\"\nkey_env = \"TEST_KEY\"\n",
+            ground.server.base_url(Wire::AnthropicMessages)
+        );
+        std::fs::write(ground.root.join("config/lariat/config.toml"), settings).unwrap();
+        ground
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.workspace().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program with arguments, in the workspace.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.root)
+            .env("XDG_CONFIG_HOME", self.root.join("config"))
+            .env("XDG_STATE_HOME", self.root.join("state"))
+            .env("TEST_KEY", "sk-ant-test")
+            .env("LANG", "C.UTF-8")
+            .current_dir(self.workspace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(&self.command(args).output().unwrap())
+    }
+
+    /// Runs it with something on standard input.
+    pub(crate) fn run_with(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, input) = (child.stdin.take().unwrap(), input.into());
+        let writer = std::thread::spawn(move || {
+            // It may end before it has read everything.
+            let _ = std::io::Write::write_all(&mut stdin, &input);
+        });
+        let ran = Ran::of(&child.wait_with_output().unwrap());
+        writer.join().unwrap();
+        ran
+    }
+
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args).spawn().unwrap()
+    }
+
+    /// Every request for a reply so far.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.server.requests()
+    }
+
+    /// The sessions' store, if there is one.
+    pub(crate) async fn store(&self) -> Option<SqliteStore> {
+        let path = self.root.join("state/lariat/sessions.db");
+        if !path.exists() {
+            return None;
+        }
+        Some(SqliteStore::open(&path, StoreOptions::default()).await.unwrap())
+    }
+
+    /// Every event of the newest session.
+    pub(crate) async fn journal(&self) -> Vec<Event> {
+        let Some(store) = self.store().await else { return Vec::new() };
+        let newest = store.list(&ListQuery::default()).await.unwrap().into_iter().next();
+        let Some(newest) = newest else { return Vec::new() };
+        read(&store, &newest.session_id).await
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+async fn read(store: &SqliteStore, session: &SessionId) -> Vec<Event> {
+    let mut events = Vec::new();
+    loop {
+        let more = store.read(session, events.len() as u64, 1_000).await.unwrap();
+        if more.is_empty() {
+            return events;
+        }
+        events.extend(more);
+    }
+}
+
+/// Waits until a condition holds.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a child came to.
+pub(crate) fn wait(child: Child) -> Ran {
+    Ran::of(&child.wait_with_output().unwrap())
+}
+
+pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
+    let id = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(id, signal).unwrap();
+}
+
+/// An answer that never comes.
+pub(crate) fn silence() -> Answer {
+    Answer::Raw(RawAnswer { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
+}
+
+/// The text of a block or a list of blocks.
+pub(crate) fn text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
+fn text_of(block: &Value) -> String {
+    match block.get("text") {
+        Some(text) => text.as_str().unwrap_or_default().to_owned(),
+        None => text(block.get("content").unwrap_or(&Value::Null)),
+    }
+}
+
+/// The last call of a conversation in the shape of the Messages API: its name, the text of its result, whether it failed.
+pub(crate) fn last_result(body: &Value) -> Option<(String, String, bool)> {
+    let messages = body["messages"].as_array()?;
+    let mut last = None;
+    for block in messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten()) {
+        if block["type"] == "tool_result" {
+            last = Some(block);
+        }
+    }
+    let result = last?;
+    let calls = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
+    let call =
+        calls.filter(|block| block["type"] == "tool_use").find(|call| call["id"] == result["tool_use_id"])?;
+    let is_error = result["is_error"].as_bool().unwrap_or_default();
+    Some((call["name"].as_str()?.to_owned(), text(&result["content"]), is_error))
+}
+
+/// Writes lines into a child.
+pub(crate) fn feed(child: &mut Child, lines: &[Value]) {
+    let stdin = child.stdin.as_mut().unwrap();
+    for line in lines {
+        std::io::Write::write_all(stdin, format!("{line}\n").as_bytes()).unwrap();
+    }
+}

@@ -1,0 +1,102 @@
+//! What every command says of itself, and what is made from that: completions and the manual.
+
+use crate::kit::{Home, snap};
+
+/// Every command there is.
+const COMMANDS: &[&str] = &[
+    "",
+    "auth",
+    "auth login",
+    "auth logout",
+    "auth status",
+    "completions",
+    "config",
+    "config edit",
+    "config path",
+    "config schema",
+    "config show",
+    "context",
+    "context show",
+    "doctor",
+    "init",
+    "man",
+    "models",
+    "models list",
+    "models show",
+    "permissions",
+    "permissions explain",
+    "permissions list",
+    "permissions revoke",
+    "permissions test",
+    "replay",
+    "run",
+    "sessions",
+    "sessions cost",
+    "sessions delete",
+    "sessions export",
+    "sessions fork",
+    "sessions import",
+    "sessions list",
+    "sessions repair",
+    "sessions rewind",
+    "sessions show",
+    "sessions tail",
+    "sessions verify",
+    "trust",
+    "undo",
+];
+
+#[test]
+fn every_command_helps() {
+    let home = Home::new();
+    let mut text = String::new();
+    // The flags of `run` are told where `run` is tested.
+    for command in COMMANDS.iter().filter(|command| **command != "run") {
+        let mut args: Vec<&str> = command.split_whitespace().collect();
+        args.push("--help");
+        let ran = home.run(&args);
+        assert_eq!(ran.code, Some(0), "{command}: {ran}");
+        assert!(ran.err.is_empty(), "{command}: {ran}");
+        let lines: String = ran.out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        text.push_str(&format!("$ lariat {}\n{lines}\n", args.join(" ")));
+    }
+    snap("help", &text);
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command_and_the_codes() {
+    let home = Home::new();
+    let ran = home.run(&["man", "--dir", "pages"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let mut pages: Vec<String> = std::fs::read_dir(home.path("project/pages"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    pages.sort();
+    let mut expected: Vec<String> = COMMANDS
+        .iter()
+        .map(|command| std::iter::once("lariat").chain(command.split_whitespace()).collect::<Vec<_>>())
+        .map(|words| format!("{}.1", words.join("-")))
+        .collect();
+    expected.sort();
+    assert_eq!(pages, expected);
+    let first = home.read("project/pages/lariat.1");
+    assert!(first.contains("EXIT STATUS") && first.contains("\\fB130\\fR"), "{first}");
+    assert_eq!(home.run(&["man"]).out.trim_end(), first.trim_end());
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    let home = Home::new();
+    for (shell, sign) in [
+        ("bash", "complete -F _lariat"),
+        ("zsh", "#compdef lariat"),
+        ("fish", "complete -c lariat"),
+        ("elvish", "edit:completion"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ] {
+        let ran = home.run(&["completions", shell]);
+        assert_eq!(ran.code, Some(0), "{shell}: {ran}");
+        assert!(ran.out.contains(sign) && ran.out.contains("rewind"), "{shell}");
+    }
+}

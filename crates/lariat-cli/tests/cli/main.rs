@@ -1,0 +1,23 @@
+//! The real program, as a person or a script meets it: an empty home, a clean environment, a scripted model behind a real socket.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests look at the world from outside"
+)]
+
+mod errors;
+mod five_minutes;
+mod ground;
+mod help;
+mod kit;
+mod managing;
+mod repair;
+mod run;
+mod sessions;
+mod terminal;
+mod untrusted;
+mod wire;

@@ -1,0 +1,283 @@
+//! Permissions, trust, models, keys, settings, the doctor, and what a project begins with.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::kit::{CONFIG, Home, snap};
+
+/// Runs commands one after another in one home, and keeps what they say.
+fn story(name: &str, home: &Home, steps: &[&[&str]]) {
+    let mut text = String::new();
+    for args in steps {
+        let ran = home.run(args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", args.join(" ")));
+    }
+    snap(name, &text);
+}
+
+#[test]
+fn permissions_are_listed_and_calls_are_judged() {
+    let home = Home::offline();
+    let rules = r#"{ "permissions": { "allow": ["Bash(cargo test *)"], "ask": ["Bash(cargo publish)"], "deny": ["Read(.env)"] } }"#;
+    home.write("home/.claude/settings.json", rules);
+    home.write(
+        "project/.claude/settings.json",
+        r#"{ "permissions": { "allow": ["Bash(make *)"], "deny": ["Bash(git push *)"] } }"#,
+    );
+    story(
+        "permissions",
+        &home,
+        &[
+            &["permissions", "list"],
+            &["permissions", "list", "--json"],
+            &["permissions", "test", "bash", "cargo test --all"],
+            &["permissions", "test", "bash", "cargo", "test", "&&", "cargo", "publish"],
+            &["permissions", "test", "Read", ".env"],
+            &["permissions", "test", "bash", "make all"],
+            &["permissions", "explain", "bash", "cargo test; git push origin; make"],
+            &["permissions", "test", "--mode", "bypass", "bash", "make all"],
+            &["permissions", "test", "--json", "bash", "cat .env"],
+        ],
+    );
+}
+
+#[test]
+fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
+    let home = Home::offline();
+    home.write(
+        "project/.claude/settings.json",
+        r#"{ "env": { "A": "1" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
+    );
+    story(
+        "trust_before",
+        &home,
+        &[&["trust", "--json"], &["trust", "--yes"], &["trust"], &["trust", "--list"]],
+    );
+    let allowed = home.run(&["permissions", "test", "bash", "make all"]);
+    assert_eq!(allowed.code, Some(0), "{allowed}");
+    home.write(
+        "project/.claude/settings.json",
+        r#"{ "env": { "A": "2" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
+    );
+    story(
+        "trust_changed",
+        &home,
+        &[
+            &["trust", "--json"],
+            &["permissions", "test", "bash", "make all"],
+            &["trust", "--yes"],
+            &["trust", "--revoke"],
+            &["trust", "--list"],
+        ],
+    );
+}
+
+#[test]
+fn models_are_found_by_words_and_shown_with_their_prices() {
+    let home = Home::offline();
+    home.write(CONFIG, "[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodels = [\"one\", \"two\"]\ncontext = 32000\n");
+    story(
+        "models",
+        &home,
+        &[
+            &["models", "list", "--provider", "mine"],
+            &["models", "list", "anthropic/", "sonnet-4-5"],
+            &["models", "show", "anthropic/claude-sonnet-4-5"],
+            &["models", "show", "mine/two", "--json"],
+        ],
+    );
+    let all: Value = serde_json::from_slice(&home.bytes(&["models", "list", "--json"])).unwrap();
+    assert!(all.as_array().unwrap().len() > 100);
+}
+
+#[test]
+fn a_key_is_stored_used_and_forgotten_and_never_shown() {
+    let home = Home::offline().with("OPENAI_API_KEY", "sk-in-a-variable");
+    let ran = home.run_with(&["auth", "login", "anthropic"], "sk-secret-1\n");
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let keys = home.path("home/.local/state/lariat/keys.json");
+    assert_eq!(std::fs::metadata(&keys).unwrap().permissions().mode() & 0o777, 0o600);
+    story(
+        "auth",
+        &home,
+        &[&["auth", "status"], &["auth", "logout", "anthropic"], &["auth", "status", "--json"]],
+    );
+    assert!(!home.read("home/.local/state/lariat/keys.json").contains("sk-secret"));
+}
+
+#[test]
+fn a_stored_key_reaches_its_service() {
+    let home = Home::offline().with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5");
+    assert_eq!(home.run(&["context", "show"]).code, Some(3));
+    home.run_with(&["auth", "login", "anthropic"], "sk-secret-1\n");
+    let ran = home.run(&["context", "show"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn settings_are_shown_with_who_set_them_and_what_does_not_count() {
+    let home = Home::new().with("LARIAT_LIMITS__TURNS", "7");
+    home.write(CONFIG, "modle = \"x\"\nthinking = \"hgih\"\n[limits]\ncost = 2.5\n");
+    home.write("project/lariat.toml", "[limits]\nturns = 9\n[sandbox]\nenabled = false\n");
+    story(
+        "config",
+        &home,
+        &[
+            &["config", "path"],
+            &["config", "show"],
+            &["config", "show", "--origin"],
+            &["trust", "--yes"],
+            &["config", "show", "--origin"],
+        ],
+    );
+    let shown: Value = serde_json::from_slice(&home.bytes(&["config", "show", "--json"])).unwrap();
+    let turns = shown.as_array().unwrap().iter().find(|one| one["key"] == "limits.turns").unwrap();
+    assert_eq!(turns["value"], 7);
+    assert_eq!(turns["origin"], "environment");
+    let schema: Value = serde_json::from_slice(&home.bytes(&["config", "schema"])).unwrap();
+    assert_eq!(schema["properties"]["limits"]["properties"]["turns"]["type"], "integer");
+}
+
+#[test]
+fn settings_are_edited_with_the_persons_editor_and_slips_are_told_at_once() {
+    let home = Home::new().with("EDITOR", "sed -i s/^..model.=.*/modell=1/");
+    let ran = home.run(&["config", "edit"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("did you mean `model`?"), "{ran}");
+    let written = home.read(CONFIG);
+    assert!(written.contains("# [limits]") && written.contains("modell=1"), "{written}");
+}
+
+#[test]
+fn the_window_of_a_new_session_is_shown_and_nothing_is_kept() {
+    let home = Home::offline().with("LARIAT_MODEL", "ollama/x");
+    home.write("project/AGENTS.md", "Be brief.\n");
+    let ran = home.run(&["context", "show"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    for part in ["tools", "SHARE", "tokens"] {
+        assert!(ran.out.contains(part), "{ran}");
+    }
+    assert_eq!(home.run(&["sessions", "list"]).out, "");
+}
+
+/// A home whose findings do not depend on the machine.
+fn patient() -> Home {
+    let home = Home::offline();
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("[sandbox]\nenabled = false\n{settings}"));
+    home.write("bin/git", "#!/bin/sh\n");
+    std::fs::set_permissions(home.path("bin/git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = home.path("bin").display().to_string();
+    home.with("PATH", &path)
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
+    let home = patient();
+    home.write("project/.mcp.json", r#"{ "mcpServers": { "x": { "command": "x" } } }"#);
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("[sandboks]\nenabled = true\n{settings}"));
+    story("doctor", &home, &[&["doctor"], &["doctor", "--json"]]);
+}
+
+#[test]
+fn a_healthy_patient_is_let_go() {
+    let home = patient().with("LARIAT_MODEL", "ollama/x");
+    story("doctor_healthy", &home, &[&["doctor"]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_on_this_machine_is_found_and_suggested() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 512];
+            let read = stream.read(&mut asked).await.unwrap();
+            assert!(asked[..read].starts_with(b"GET /v1/models HTTP/1.0\r\n"));
+            let body = r#"{"data":[{"id":"qwen3:8b"},{"id":"llama"}]}"#;
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    let home = patient();
+    let settings = home.read(CONFIG).replacen("http://127.0.0.1:1/v1", &format!("http://{address}/v1"), 1);
+    home.write(CONFIG, &settings);
+    story("local_server", &home, &[&["doctor"], &["context", "show"]]);
+    serving.abort();
+}
+
+#[test]
+fn a_project_is_looked_at_and_nothing_is_overwritten() {
+    let home = Home::offline();
+    home.write("project/Cargo.toml", "[package]\nname = \"x\"\n");
+    home.write("project/Makefile", "test:\n\tcargo test\n");
+    story("init", &home, &[&["init", "--yes"], &["init", "--yes"]]);
+    assert!(home.read("project/AGENTS.md").contains("`make test`"));
+    home.write("project/AGENTS.md", "mine\n");
+    std::fs::remove_file(home.path("project/lariat.toml")).unwrap();
+    assert_eq!(home.run(&["init", "--yes"]).code, Some(0));
+    assert_eq!(home.read("project/AGENTS.md"), "mine\n");
+    // What was written is what the program reads without a complaint.
+    assert_eq!(home.run(&["trust", "--yes"]).code, Some(0));
+    let shown = home.run(&["config", "show"]);
+    assert!(shown.err.is_empty(), "{shown}");
+}
+
+#[test]
+fn an_approval_that_was_remembered_is_listed_and_revoked() {
+    let home = Home::offline();
+    let project = home.path("project").display().to_string();
+    let book = serde_json::json!([
+        { "project": project, "rule": "Bash(npm test)", "asked": "npm test" },
+        { "project": "/elsewhere", "rule": "Bash(npm test)", "asked": "npm test" },
+    ]);
+    home.write("home/.local/state/lariat/approvals.json", &book.to_string());
+    story(
+        "approvals",
+        &home,
+        &[
+            &["permissions", "list"],
+            &["permissions", "test", "bash", "npm test"],
+            &["permissions", "revoke", "Bash(npm tset)"],
+            &["permissions", "revoke", "Bash(npm test)"],
+            &["permissions", "test", "bash", "npm test"],
+        ],
+    );
+    assert!(
+        home.read("home/.local/state/lariat/approvals.json").contains("/elsewhere"),
+        "others keep theirs"
+    );
+}
+
+#[test]
+fn a_key_in_a_variable_is_used_without_a_look_at_those_that_are_stored() {
+    let home = Home::offline().with("ANTHROPIC_API_KEY", "sk-in-a-variable");
+    home.write("home/.local/state/lariat/keys.json", "this is no JSON");
+    let ran = home.run(&["context", "show"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(!ran.err.contains("keys"), "{ran}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_host_of_a_model_is_reached_only_when_there_is_a_key() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let settings = format!("[providers.far]\nbase_url = \"http://{address}/v1\"\nkey_env = \"FAR_KEY\"\n");
+    let open = |home: Home| {
+        let old = home.read(CONFIG);
+        home.write(CONFIG, &format!("{old}{settings}"));
+        home.with("LARIAT_MODEL", "far/x")
+    };
+    let without = open(patient()).run(&["doctor"]);
+    assert!(without.code == Some(0) && !without.out.contains("network"), "{without}");
+    let home = open(patient()).with("FAR_KEY", "sk");
+    let with = home.run(&["doctor"]);
+    assert!(with.code == Some(0) && with.out.contains("network   [ADDRESS] can be reached"), "{with}");
+    drop(listener);
+    let gone = home.run(&["doctor"]);
+    assert!(gone.code == Some(8) && gone.out.contains("cannot be reached"), "{gone}");
+}

@@ -1,0 +1,191 @@
+//! A repository with a failing test, repaired by a scripted model: once in peace, and with the program killed on the way.
+//!
+//! The model decides by what the conversation says, not by how often it was asked: what was interrupted is looked at again.
+//! Every command writes its own name into a log, so that one that ran twice is seen.
+
+use std::collections::HashMap;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use lariat_core::event::{AgentEvent, RunOutcome};
+use lariat_testkit::random::Seeded;
+use lariat_testkit::server::{Answer, Request, Script, Turn};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::ground::{Ground, Ran, last_result, signal, wait};
+
+const PROMPT: &str = "The test fails. Repair it.";
+const BROKEN: &str = "total=$((1 - 1))\n";
+/// The edit puts a line beside the one that it repairs: made twice, there would be two.
+const REPAIRED: &str = "total=$((1 + 1))\n# repaired\n";
+const TEST: &str =
+    "#!/bin/sh\n. ./sum.sh\nif [ \"$total\" = 2 ]; then echo passed; else echo failed; exit 1; fi\n";
+
+/// What the model does next.
+fn repairing(request: &Request) -> Answer {
+    let count = request.body["messages"].as_array().map_or(0, Vec::len);
+    let call =
+        |name: &str, arguments: &Value| Turn::new().call(format!("toolu_{count}"), name, arguments).into();
+    let test = || {
+        let command = format!("echo call-{count} >> ../log; sleep 0.05; ./test.sh");
+        call("bash", &json!({ "command": command }))
+    };
+    let read = || call("read_file", &json!({ "path": "sum.sh" }));
+    match last_result(&request.body) {
+        Some((name, result, false)) => match name.as_str() {
+            "read_file" if result.contains("1 - 1") => call(
+                "edit_file",
+                &json!({ "path": "sum.sh", "old_string": BROKEN.trim_end(), "new_string": REPAIRED.trim_end() }),
+            ),
+            "bash" if result.contains("passed") => Turn::new().text("The test passes.").into(),
+            "bash" => read(),
+            _ => test(),
+        },
+        // At the beginning, and whenever something went wrong.
+        Some(_) | None => read(),
+    }
+}
+
+async fn repository() -> Ground {
+    let ground = Ground::new(Script::answer(repairing)).await;
+    ground.write("sum.sh", BROKEN);
+    let script = ground.write("test.sh", TEST);
+    std::fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for line in ["init -q", "add .", "-c user.name=a -c user.email=a@b commit -q -m begin"] {
+        let git = Command::new("git").args(line.split(' ')).current_dir(ground.workspace()).status().unwrap();
+        assert!(git.success());
+    }
+    ground
+}
+
+/// What must hold when it is done, however it came about. Gives how many temporary files were left behind.
+async fn assert_repaired(ground: &Ground, seed: &str) -> usize {
+    let read = |name: &str| std::fs::read_to_string(ground.workspace().join(name)).unwrap();
+    assert_eq!(read("sum.sh"), REPAIRED, "{seed}");
+    assert_eq!(read("test.sh"), TEST, "{seed}");
+    let mut git = Command::new("git");
+    git.args(["status", "--porcelain"]).current_dir(ground.workspace());
+    let status = String::from_utf8(git.output().unwrap().stdout).unwrap();
+    // A kill between the making of a temporary file and its exchange with the real one leaves it behind.
+    let (left, changed): (Vec<&str>, Vec<&str>) =
+        status.lines().partition(|line| line.starts_with("?? .lariat-"));
+    assert_eq!(changed, [" M sum.sh"], "{seed}");
+    let log = std::fs::read_to_string(ground.path("log")).unwrap();
+    let mut ran: Vec<&str> = log.lines().collect();
+    let total = ran.len();
+    ran.sort_unstable();
+    ran.dedup();
+    assert_eq!(ran.len(), total, "a command ran twice, {seed}:\n{log}");
+    let mut starts: HashMap<String, u32> = HashMap::new();
+    let events = ground.journal().await;
+    for event in &events {
+        if let AgentEvent::ToolExecutionStart { tool_call_id, .. } = &event.event {
+            *starts.entry(tool_call_id.to_string()).or_default() += 1;
+        }
+    }
+    assert!(starts.values().all(|count| *count == 1), "a call was started twice, {seed}: {starts:?}");
+    assert!(is_done(&events), "{seed}");
+    left.len()
+}
+
+fn is_done(events: &[lariat_core::event::Event]) -> bool {
+    let mut ends = events.iter().filter_map(|event| match &event.event {
+        AgentEvent::AgentEnd { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    ends.next_back() == Some(&RunOutcome::Completed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_test_is_repaired_in_peace() {
+    let ground = repository().await;
+    let result = ground.run(&["run", PROMPT, "--output", "json"]).expect(0).json();
+    assert_eq!(result["result"], "The test passes.");
+    assert_eq!((&result["num_turns"], &result["subtype"]), (&json!(4), &json!("success")));
+    assert_eq!(assert_repaired(&ground, "in peace").await, 0, "nothing is left behind");
+    let calls: Vec<String> = ground
+        .journal()
+        .await
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::ToolExecutionStart { tool_name, .. } => Some(tool_name.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, ["read_file", "edit_file", "bash"]);
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// `LARIAT_KILLS` says how many kills, `LARIAT_SEED` repeats a run: `cargo xtask kill-cli`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice() {
+    let kills = number("LARIAT_KILLS").unwrap_or(10);
+    let seed = number("LARIAT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    let mut dice = Seeded::new(seed);
+    let begun = Instant::now();
+    let (mut killed, mut rounds, mut left) = (0, 0, 0);
+    let peace = {
+        let ground = repository().await;
+        let begun = Instant::now();
+        ground.run(&["run", PROMPT]).expect(0);
+        begun.elapsed()
+    };
+    while killed < kills {
+        rounds += 1;
+        let name = format!("seed {seed}, round {rounds}");
+        let ground = repository().await;
+        let planned = 1 + dice.below(5);
+        killed += round(&ground, &mut dice, planned.min(kills - killed), peace, &name).await;
+        left += assert_repaired(&ground, &name).await;
+    }
+    println!(
+        "{killed} kills in {rounds} repairs, {:.1?}, {left} temporary files left behind",
+        begun.elapsed()
+    );
+    println!("LARIAT_SEED={seed} draws the same moments");
+}
+
+/// Repairs, and is killed so many times on the way. Gives how often it was really killed.
+async fn round(ground: &Ground, dice: &mut Seeded, kills: u64, peace: Duration, name: &str) -> u64 {
+    let mut killed = 0;
+    let mut args: &[&str] = &["run", PROMPT];
+    for _attempt in 0..200 {
+        let child = ground.spawn(args);
+        if killed < kills {
+            let micros = u64::try_from(peace.as_micros()).unwrap();
+            std::thread::sleep(Duration::from_micros(dice.below(micros)));
+            // One that has ended already is not killed: its exit is what counts.
+            signal(&child, Signal::KILL);
+        }
+        let ran = wait(child);
+        match ran.code {
+            None => killed += 1,
+            Some(0) => return killed,
+            Some(2 | 6) => {}
+            Some(_) => panic!("{name}: {ran:#?}"),
+        }
+        let Some(next) = next_step(ground, &ran).await else { return killed };
+        args = next;
+    }
+    panic!("{name}: it never ended");
+}
+
+/// How to go on after a kill, or after being told that nothing was interrupted; `None` when everything is done.
+async fn next_step(ground: &Ground, ran: &Ran) -> Option<&'static [&'static str]> {
+    let events = ground.journal().await;
+    let began = events.iter().any(|event| matches!(event.event, AgentEvent::AgentStart(_)));
+    Some(match (events.is_empty(), began) {
+        // It was killed before there was a session, or before the session had a prompt.
+        (true, _) => &["run", PROMPT],
+        (false, false) => &["run", "--continue", PROMPT],
+        (false, true) if is_done(&events) => return None,
+        (false, true) => {
+            assert_ne!(ran.code, Some(2), "something was interrupted, but it says: {ran:#?}");
+            &["run", "--continue"]
+        }
+    })
+}

@@ -1,0 +1,295 @@
+//! `lariat run`, for scripts: what goes to which stream, which code it ends with, what is kept.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use lariat_core::event::AgentEvent;
+use lariat_testkit::server::{Answer, Request, Script, Turn, Wire};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::ground::{Ground, last_result, signal, silence, text, wait, wait_for};
+
+async fn saying(words: &'static str) -> Ground {
+    Ground::new(Script::answer(move |_| Turn::new().text(words).into())).await
+}
+
+/// The text of the last message of a request.
+fn last_words(request: &Request) -> String {
+    let last = request.body["messages"].as_array().and_then(|messages| messages.last()).cloned();
+    text(&last.unwrap_or_default()["content"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_piped_run_writes_the_answer_and_nothing_else() {
+    let ground = saying("It is 4.").await;
+    let ran = ground.run(&["run", "What is 2 + 2?"]).expect(0);
+    assert_eq!(ran.stdout, "It is 4.\n");
+    assert_eq!(ran.stderr, "");
+    assert!(last_words(&ground.requests()[0]).contains("What is 2 + 2?"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn standard_input_is_read_only_for_a_dash() {
+    let ground = saying("Done.").await;
+    ground.run_with(&["run", "-"], "from a pipe").expect(0);
+    assert!(last_words(&ground.requests()[0]).contains("from a pipe"));
+    ground.run_with(&["run", "-p", "from a flag"], "from a pipe").expect(0);
+    let words = last_words(&ground.requests()[1]);
+    assert!(words.contains("from a flag") && !words.contains("from a pipe"), "{words}");
+    let ran = ground.run_with(&["run", "-"], " \n").expect(2);
+    assert!(ran.stderr.contains("the prompt is empty"), "{}", ran.stderr);
+    let ran = ground.run_with(&["run", "-"], vec![0xff, 0xfe]).expect(2);
+    assert!(ran.stderr.contains("not UTF-8"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_to_do_is_said_with_what_to_do_instead() {
+    let ground = saying("Done.").await;
+    let ran = ground.run(&["run"]).expect(2);
+    assert!(ran.stderr.contains("there is nothing to do") && ran.stderr.contains("next:"), "{}", ran.stderr);
+    let ran = ground.run(&["run", "--continue"]).expect(6);
+    assert!(ran.stderr.contains("there is no session"), "{}", ran.stderr);
+    ground.run(&["run", "begin"]).expect(0);
+    let ran = ground.run(&["run", "--continue"]).expect(2);
+    assert!(ran.stderr.contains("nothing was interrupted"), "{}", ran.stderr);
+    assert_eq!(ground.requests().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_go_on_by_id_by_place_and_as_forks() {
+    let ground = Ground::new(Script::answer(|request| {
+        let count = request.body["messages"].as_array().map_or(0, Vec::len);
+        Turn::new().text(format!("after {count}")).into()
+    }))
+    .await;
+    let first = ground.run(&["run", "one", "--output", "json"]).expect(0).json();
+    let id = first["session_id"].as_str().unwrap().to_owned();
+    let short = &id[..8];
+    let again = ground.run(&["run", "--resume", short, "two", "--output", "json"]).expect(0).json();
+    assert_eq!(again["session_id"], first["session_id"]);
+    let requests = ground.requests();
+    let told = requests[1].body["messages"].to_string();
+    assert!(told.contains("one") && told.contains("after") && told.contains("two"), "{told}");
+    let last = ground.run(&["run", "-c", "three", "--output", "json"]).expect(0).json();
+    assert_eq!(last["session_id"], first["session_id"]);
+    let fork = ground.run(&["run", "--fork", &id, "four", "--output", "json"]).expect(0).json();
+    assert_ne!(fork["session_id"], first["session_id"]);
+    let told = ground.requests()[3].body["messages"].to_string();
+    assert!(told.contains("one") && told.contains("three") && told.contains("four"), "{told}");
+    ground.run(&["run", "--resume", "no-such-session", "x"]).expect(6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ephemeral_run_keeps_nothing() {
+    let ground = saying("Done.").await;
+    ground.run(&["run", "--ephemeral", "remember me"]).expect(0);
+    assert!(ground.store().await.is_none(), "no database is made");
+    ground.run(&["run", "-c", "what did I say?"]).expect(6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_ends_with_its_own_code() {
+    let ground = Ground::new(Script::answer(|request| {
+        let id = request.body["messages"].as_array().map_or(0, Vec::len);
+        Turn::new().call(format!("toolu_{id}"), "bash", &json!({ "command": format!("echo {id}") })).into()
+    }))
+    .await;
+    let ran = ground.run(&["run", "never stop", "--max-turns", "2", "--output", "json"]).expect(5);
+    let result = ran.json();
+    assert_eq!(result["subtype"], "error_max_turns");
+    assert_eq!((&result["num_turns"], &result["is_error"]), (&json!(2), &json!(true)));
+    assert!(ran.stderr.contains("turns") && ran.stderr.contains("--resume"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_fails_for_good_ends_with_its_own_code() {
+    let refuse = |request: &Request| Answer::error(request.wire, 401, "invalid x-api-key");
+    let ground = Ground::new(Script::answer(refuse)).await;
+    let ran = ground.run(&["run", "hello"]).expect(4);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.contains("invalid x-api-key"), "{}", ran.stderr);
+    let result = ground.run(&["run", "hello", "--output", "json"]).expect(4).json();
+    assert_eq!(result["subtype"], "error_during_execution");
+    assert!(result["errors"][0].as_str().unwrap().contains("invalid x-api-key"), "{result}");
+}
+
+const SCHEMA: &str = r#"{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"],"additionalProperties":false}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_fits_the_schema_is_written_as_json() {
+    let ground = saying(r#"{"sum": 4}"#).await;
+    ground.write("schema.json", SCHEMA);
+    let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json"]).expect(0);
+    assert_eq!(ran.stdout, "{\"sum\":4}\n");
+    let result = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json", "--output", "json"]);
+    assert_eq!(result.expect(0).json()["structured_output"], json!({ "sum": 4 }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_does_not_fit_is_asked_for_again() {
+    let script =
+        [Turn::new().text("four"), Turn::new().text(r#"{"sum": "4"}"#), Turn::new().text(r#"{"sum":4}"#)];
+    let ground = Ground::new(Script::queue(script)).await;
+    ground.write("schema.json", SCHEMA);
+    let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json", "--output", "json"]).expect(0);
+    let result = ran.json();
+    assert_eq!((&result["structured_output"], &result["num_turns"]), (&json!({ "sum": 4 }), &json!(3)));
+    assert!(
+        last_words(&ground.requests()[1]).contains("not JSON"),
+        "{:?}",
+        last_words(&ground.requests()[1])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_never_fits_ends_with_its_own_code_after_three_tries() {
+    let ground = saying("four").await;
+    ground.write("schema.json", SCHEMA);
+    let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json"]).expect(7);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.contains("does not fit the schema"), "{}", ran.stderr);
+    assert_eq!(ground.requests().len(), 3);
+    let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json", "--output", "json"]).expect(7);
+    assert_eq!(ran.json()["subtype"], "error_max_structured_output_retries");
+    ground.write("schema.json", "{");
+    ground.run(&["run", "x", "--output-schema", "schema.json"]).expect(3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_nobody_can_approve_is_denied_and_told() {
+    let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
+        None => Turn::new().call("toolu_1", "bash", &json!({ "command": "touch made" })).into(),
+        Some((_, result, is_error)) => Turn::new().text(format!("{is_error}: {result}")).into(),
+    }))
+    .await;
+    let ran = ground.run(&["run", "make it", "--mode", "default"]).expect(0);
+    assert!(!ground.workspace().join("made").exists());
+    assert!(ran.stdout.starts_with("true: Denied: "), "{}", ran.stdout);
+    assert!(ran.stderr.contains("1 call was denied") && ran.stderr.contains("--allow '"), "{}", ran.stderr);
+    let told =
+        ran.stderr.split("--allow '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned();
+    let allowed = ground.run(&["run", "make it", "--mode", "default", "--allow", &told]).expect(0);
+    assert!(ground.workspace().join("made").exists(), "what is told to allow it does: {told}: {allowed:?}");
+    let result = ground.run(&["run", "make it", "--mode", "default", "--output", "json"]).expect(0).json();
+    assert_eq!(
+        result["permission_denials"],
+        json!([{ "tool_name": "bash", "tool_use_id": "toolu_1", "tool_input": { "command": "touch made" } }])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_is_sent_with_its_type() {
+    let ground = saying("A dot.").await;
+    let picture = b"\x89PNG\r\n\x1a\n and so on";
+    ground.write("dot.png", picture);
+    ground.run(&["run", "what is this?", "--image", "dot.png"]).expect(0);
+    let body = ground.requests()[0].body["messages"].to_string();
+    assert!(body.contains(r#""media_type":"image/png""#), "{body}");
+    assert!(body.contains(&lariat_testkit::server::base64::encode(picture)), "{body}");
+    ground.write("dot.txt", "a dot");
+    let ran = ground.run(&["run", "what is this?", "--image", "dot.txt"]).expect(2);
+    assert!(ran.stderr.contains("no picture") && ran.stderr.contains("dot.txt"), "{}", ran.stderr);
+    ground.run(&["run", "what is this?", "--image", "none.png"]).expect(2);
+    ground.write("huge.png", [&picture[..], &vec![0; 10 << 20]].concat());
+    let ran = ground.run(&["run", "what is this?", "--image", "huge.png"]).expect(2);
+    assert!(ran.stderr.contains("larger than 10 MB"), "{}", ran.stderr);
+}
+
+/// A model that is silent once, and answers from then on.
+fn silent_once() -> Script {
+    let silent = std::sync::atomic::AtomicBool::new(true);
+    Script::answer(move |_| {
+        if silent.swap(false, std::sync::atomic::Ordering::SeqCst) {
+            return silence();
+        }
+        Turn::new().text("Here again.").into()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_ends_the_run_and_keeps_the_session() {
+    let ground = Ground::new(silent_once()).await;
+    let child = ground.spawn(&["run", "think hard"]);
+    wait_for("the request", || !ground.requests().is_empty());
+    signal(&child, Signal::INT);
+    let ran = wait(child).expect(130);
+    assert_eq!(ran.stdout, "");
+    assert!(
+        ran.stderr.contains("interrupted") && ran.stderr.contains("lariat run --resume"),
+        "{}",
+        ran.stderr
+    );
+    let ended = ground.journal().await.iter().any(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
+    assert!(ended, "the journal is closed");
+    let ran = ground.run(&["run", "-c", "go on"]).expect(0);
+    assert_eq!(ran.stdout, "Here again.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_systems_wish_to_end_is_followed_after_the_journal_is_closed() {
+    let ground = Ground::new(silent_once()).await;
+    let child = ground.spawn(&["run", "think hard", "--output", "stream-json"]);
+    wait_for("the request", || !ground.requests().is_empty());
+    signal(&child, Signal::TERM);
+    let ran = wait(child).expect(143);
+    assert_eq!(ran.lines().last().unwrap()["terminal_reason"], "aborted_streaming");
+    let ended = ground.journal().await.iter().any(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
+    assert!(ended, "the journal is closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_interrupt_does_not_wait_and_loses_nothing() {
+    // The command does not want to end, and says when it was asked to.
+    let stubborn = "trap 'touch told' TERM INT; touch begun; while :; do sleep 0.05; done";
+    let ground = Ground::new(Script::answer(move |request| match last_result(&request.body) {
+        None => Turn::new().call("toolu_1", "bash", &json!({ "command": stubborn })).into(),
+        Some((_, result, is_error)) => Turn::new().text(format!("{is_error}: {result}")).into(),
+    }))
+    .await;
+    let child = ground.spawn(&["run", "be stubborn"]);
+    wait_for("the command", || ground.workspace().join("begun").exists());
+    signal(&child, Signal::INT);
+    wait_for("the command to be told", || ground.workspace().join("told").exists());
+    signal(&child, Signal::INT);
+    let ran = wait(child).expect(130);
+    let events = ground.journal().await;
+    let has = |fits: fn(&AgentEvent) -> bool| events.iter().any(|event| fits(&event.event));
+    assert!(has(|event| matches!(event, AgentEvent::AbortRequested)), "{ran:?}");
+    assert!(!has(|event| matches!(event, AgentEvent::AgentEnd { .. })), "it did not wait for the end");
+    let ran = ground.run(&["run", "-c", "what happened?"]);
+    assert!(matches!(ran.code, Some(0 | 130)), "{ran:?}");
+    let ended = ground.journal().await.iter().any(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
+    assert!(ended, "what was interrupted is brought to its end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_goes_away_ends_the_run_without_a_panic() {
+    let ground = Ground::new(Script::answer(|request| {
+        let id = request.body["messages"].as_array().map_or(0, Vec::len);
+        if id > 40 {
+            return Turn::new().text("done").into();
+        }
+        Turn::new().call(format!("toolu_{id}"), "bash", &json!({ "command": format!("echo {id}") })).into()
+    }))
+    .await;
+    let mut child = ground
+        .command(&["run", "talk on", "--output", "stream-json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 64]).unwrap();
+    drop(stdout);
+    let ran = wait(child).expect(130);
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    assert!(ground.requests().len() < 20, "it ended early");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scripted_model_is_asked_as_the_settings_say() {
+    let ground = saying("Done.").await;
+    ground.run(&["run", "hello"]).expect(0);
+    let request = &ground.requests()[0];
+    assert_eq!((request.wire, request.model.as_str()), (Wire::AnthropicMessages, "scripted"));
+}

@@ -1,0 +1,259 @@
+//! What can be done with a session, on one that the program made itself.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::errors::CLAUDE;
+use crate::kit::{Home, Ran, Scene, snap};
+
+fn done(home: &Home, args: &[&str]) -> Ran {
+    let ran = home.run(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {ran}");
+    ran
+}
+
+fn json(home: &Home, args: &[&str]) -> Value {
+    serde_json::from_slice(&home.bytes(args)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_listed_shown_followed_checked_and_counted() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut text = String::new();
+    for args in [
+        &["sessions", "list"][..],
+        &["sessions", "list", "greeting", "HELLO"],
+        &["sessions", "list", "unheard-of"],
+        &["sessions", "list", "--here", "--limit", "1"],
+        &["sessions", "list", "--tag", "none"],
+        &["sessions", "show", &id],
+        &["sessions", "tail", &id, "-n", "6"],
+        &["sessions", "verify", &id],
+        &["sessions", "repair", &id],
+        &["sessions", "cost", &id],
+        &["sessions", "cost", "--days", "1"],
+        &["undo", "--list"],
+        &["replay", &id],
+    ] {
+        let ran = done(home, args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
+    }
+    snap("sessions", &text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_programs_read_has_the_same_in_it() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let listed = json(home, &["sessions", "list", "--json"]);
+    assert_eq!(listed.pointer("/0/first_prompt"), Some(&Value::from("write a greeting")));
+    let shown = json(home, &["sessions", "show", &id[..8], "--json"]);
+    assert_eq!(shown.pointer("/session/session_id"), Some(&Value::from(id.as_str())));
+    assert!(shown.get("messages").unwrap().as_array().unwrap().len() >= 6, "{shown}");
+    let tail = home.bytes(&["sessions", "tail", &id, "-n", "3", "--json"]);
+    let lines: Vec<Value> =
+        String::from_utf8(tail).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines.last().unwrap().get("type"), Some(&Value::from("AgentEnd")));
+    let verdict = json(home, &["sessions", "verify", "--all", "--json"]);
+    assert_eq!(verdict.pointer("/0/damage"), Some(&Value::Array(Vec::new())));
+    let cost = json(home, &["sessions", "cost", &id, "--json"]);
+    assert_eq!(cost.pointer("/total/output"), Some(&Value::from(120)));
+    let days = json(home, &["sessions", "cost", "--json"]);
+    assert_eq!(days.pointer("/total"), cost.pointer("/total"));
+    let replayed = json(home, &["replay", &id, "--json"]);
+    assert!(replayed.as_array().unwrap().iter().all(|one| one.get("difference").is_none()), "{replayed}");
+    let undo = json(home, &["undo", "--list", "--json"]);
+    assert_eq!(undo.pointer("/0/paths/0"), Some(&Value::from("hello.txt")));
+    let context = json(home, &["context", "show", "--continue", "--json"]);
+    assert!(context.get("parts").unwrap().as_array().unwrap().len() > 3, "{context}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_goes_to_a_file_and_comes_back_as_it_was() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    done(home, &["sessions", "export", &id, "-o", "kept.lariat"]);
+    let events = home.bytes(&["sessions", "export", &id, "--format", "jsonl"]);
+    let claude = home.bytes(&["sessions", "export", &id, "--format", "claude"]);
+    assert!(String::from_utf8(claude).unwrap().lines().all(|line| line.contains("sessionId")));
+
+    // Into another home, where it does not exist yet.
+    let other = Home::offline();
+    std::fs::copy(home.path("project/kept.lariat"), other.path("project/kept.lariat")).unwrap();
+    let ran = done(&other, &["sessions", "import", "kept.lariat"]);
+    assert_eq!(ran.out, "[ID]\n");
+    assert_eq!(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]), events);
+    // Twice is once.
+    done(&other, &["sessions", "import", "kept.lariat"]);
+    assert_eq!(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]), events);
+}
+
+#[test]
+fn sessions_of_other_programs_are_recognised() {
+    let home = Home::offline();
+    home.write("project/claude.jsonl", CLAUDE);
+    home.write(
+        "project/codex.jsonl",
+        "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"hi codex\"}]}}\n",
+    );
+    home.write(
+        "project/loops.jsonl",
+        "{\"type\":\"session_start\",\"timestamp\":\"2025-01-27T15:30:45Z\",\"prompt\":\"hi loops\",\"working_dir\":\"/w\"}\n",
+    );
+    for file in ["claude.jsonl", "codex.jsonl", "loops.jsonl"] {
+        done(&home, &["sessions", "import", file]);
+    }
+    snap("sessions_imported", &done(&home, &["sessions", "list"]).to_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_goes_back_and_files_with_it_when_asked() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut text = String::new();
+    let mut step = |args: &[&str]| {
+        let ran = done(home, args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
+    };
+    step(&["sessions", "rewind", &id, "--yes"]);
+    step(&["sessions", "show", &id]);
+    step(&["sessions", "rewind", &id, "--turns", "9", "--yes"]);
+    step(&["sessions", "rewind", &id, "--yes"]);
+    assert_eq!(home.read("project/hello.txt"), "hello\n", "files stay");
+    step(&["undo", "--yes"]);
+    assert!(!home.path("project/hello.txt").exists(), "unless they are taken back");
+    step(&["undo", "rewind-1", "--yes"]);
+    assert_eq!(home.read("project/hello.txt"), "hello\n", "and that can be, too");
+    // What a person changed since is kept, and told.
+    home.write("project/hello.txt", "mine\n");
+    step(&["undo", "call_1", "--yes"]);
+    assert_eq!(home.read("project/hello.txt"), "mine\n");
+    snap("sessions_rewound", &text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_outlives_what_it_was_made_from() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let ran = home.bytes(&["sessions", "fork", &id]);
+    let fork = String::from_utf8(ran).unwrap().trim().to_owned();
+    assert_ne!(fork, id);
+    done(home, &["sessions", "delete", &id, "--yes"]);
+    assert_eq!(home.run(&["sessions", "show", &id]).code, Some(6));
+    let shown = done(home, &["sessions", "show", &fork]);
+    assert!(shown.out.contains("It says hello."), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_follows_a_session_sees_what_another_process_does() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut following = home
+        .command(&["sessions", "tail", &id, "--follow", "--json", "-n", "1"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines().map(|line| {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        line.get("type").unwrap().as_str().unwrap().to_owned()
+    });
+    assert_eq!(lines.next().as_deref(), Some("AgentEnd"), "the last that happened");
+    done(home, &["run", "--no-sandbox", "--continue", "and now?"]);
+    assert!(lines.by_ref().take(20).any(|kind| kind == "AgentEnd"), "what happens then");
+    // Interrupted by the person, it says so.
+    kill_process(Pid::from_child(&following), Signal::INT).unwrap();
+    assert_eq!(following.wait().unwrap().code(), Some(130));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_is_found_told_and_repaired() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let mut text = String::new();
+    let mut step = |args: &[&str]| {
+        let ran = home.run(args);
+        text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
+        ran.code
+    };
+    // One letter in what the model said, wherever the database has it.
+    let path = home.path("home/.local/state/lariat/sessions.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let said = b"\"It says hello.\"";
+    let places: Vec<usize> =
+        (0..bytes.len() - said.len()).filter(|at| bytes[*at..].starts_with(said)).collect();
+    assert!(!places.is_empty(), "the journal is not where it is looked for");
+    places.iter().for_each(|at| bytes[at + 1] = b'X');
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(step(&["sessions", "verify", &id]), Some(8));
+    assert_eq!(step(&["doctor"]), Some(8));
+    assert_eq!(step(&["sessions", "repair", &id]), Some(0));
+    assert_eq!(step(&["sessions", "verify", &id]), Some(0));
+    // What is lost cannot be replayed: today's loop goes another way, and the place is named.
+    assert_eq!(step(&["replay", &id]), Some(8));
+    let text: String = text.lines().filter(|line| !machine(line)).map(|line| format!("{line}\n")).collect();
+    snap("sessions_damaged", &text);
+}
+
+/// Lines of the doctor that depend on the machine.
+fn machine(line: &str) -> bool {
+    ["git  ", "install git", "local  "].iter().any(|about| line.contains(about))
+}
+
+/// What takes over a terminal that prints it: colours, titles, the clipboard, letters in another order.
+const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\u{202e}gpj.exe\r";
+
+#[test]
+fn nothing_in_a_session_reaches_the_terminal_as_it_is() {
+    let home = Home::offline();
+    let line = |kind: &str, id: u8, parent: Option<u8>, content: Value| {
+        let name = |id: u8| format!("{id}{id}{id}{id}{id}{id}{id}{id}-1111-4111-8111-111111111111");
+        serde_json::json!({
+            "type": kind, "uuid": name(id), "parentUuid": parent.map(name), "cwd": HOSTILE,
+            "sessionId": "22222222-2222-4222-8222-222222222222", "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": { "id": name(id), "role": kind, "model": HOSTILE, "content": content, "stop_reason": "tool_use" },
+        })
+        .to_string()
+    };
+    let call = serde_json::json!([
+        { "type": "text", "text": HOSTILE },
+        { "type": "tool_use", "id": "call_1", "name": "bash", "input": { "command": HOSTILE } },
+    ]);
+    let result = serde_json::json!([{ "type": "tool_result", "tool_use_id": "call_1", "content": HOSTILE }]);
+    let lines = [
+        line("user", 1, None, Value::from(HOSTILE)),
+        line("assistant", 2, Some(1), call),
+        line("user", 3, Some(2), result),
+    ];
+    home.write("project/hostile.jsonl", &lines.join("\n"));
+    home.write("project/.claude/settings.json", &serde_json::json!({ "env": { "A": HOSTILE } }).to_string());
+    let id = "22222222";
+    for args in [
+        &["sessions", "import", "hostile.jsonl"][..],
+        &["sessions", "list"],
+        &["sessions", "show", id],
+        &["sessions", "tail", id],
+        &["sessions", "cost", id],
+        &["sessions", "rewind", id],
+        &["sessions", "delete", id],
+        &["sessions", "show", HOSTILE],
+        &["replay", id],
+        &["trust"],
+        &["permissions", "explain", "bash", HOSTILE],
+        &["models", "show", HOSTILE],
+        &["undo", HOSTILE],
+    ] {
+        let output = home.command(args).stdin(Stdio::null()).output().unwrap();
+        let shown = [output.stdout, output.stderr].concat();
+        let shown = String::from_utf8(shown).unwrap();
+        let hides = |letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}';
+        assert!(!shown.contains(hides), "{args:?}: {shown:?}");
+    }
+    let shown = home.run(&["sessions", "show", id]);
+    assert!(shown.out.contains("⟨U+001B⟩"), "it is told that something is there: {shown}");
+}

@@ -1,0 +1,76 @@
+//! What a person at a terminal is asked, and what is not seen there.
+
+use std::time::Duration;
+
+use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Size, Supervisor};
+
+use crate::kit::{Home, Scene};
+
+/// How often a terminal is looked at while something is waited for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Starts the program on a terminal of its own. It ends with its supervisor.
+async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -> Process {
+    let environment = Environment::default()
+        .with("HOME", home.path("home"))
+        .with("PATH", "/usr/bin:/bin")
+        .with("TERM", "xterm")
+        .with("LANG", "C.UTF-8");
+    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), home.path("project"))
+        .with_arguments(args)
+        .with_environment(environment)
+        .with_input(Input::Written)
+        .with_output(Output::Terminal(Size::default()));
+    supervisor.start(launch).await.unwrap()
+}
+
+/// Waits until the terminal shows something. The runner of the tests ends one that waits in vain.
+async fn shows(process: &Process, text: &str) {
+    loop {
+        let shown = String::from_utf8_lossy(&process.read(0).bytes).into_owned();
+        if shown.contains(text) {
+            return;
+        }
+        assert!(process.exit().is_none(), "it ended, and showed {shown:?}, not {text:?}");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_typed_is_not_seen() {
+    let home = Home::offline();
+    let supervisor = Supervisor::new();
+    let process = start(&supervisor, &home, &["auth", "login", "anthropic"]).await;
+    shows(&process, "key of anthropic: ").await;
+    process.write(b"sk-typed-1\n").await.unwrap();
+    let finished = process.wait().await;
+    let shown = finished.output.text();
+    assert_eq!(finished.exit, Exit::Code(0), "{shown}");
+    assert!(!shown.contains("sk-typed"), "{shown}");
+    assert!(home.read("home/.local/state/lariat/keys.json").contains("sk-typed-1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_asked_before_something_is_deleted() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let supervisor = Supervisor::new();
+    for (answer, is_left) in [("\n", true), ("no\n", true), ("y\n", false)] {
+        let process = start(&supervisor, home, &["sessions", "delete", &id]).await;
+        shows(&process, "[y/N]").await;
+        process.write(answer.as_bytes()).await.unwrap();
+        let finished = process.wait().await;
+        assert_eq!(finished.exit, Exit::Code(0), "{}", finished.output.text());
+        let code = home.run(&["sessions", "show", &id]).code;
+        assert_eq!(code == Some(0), is_left, "after {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_doctor_looks_at_the_terminal() {
+    let home = Home::offline();
+    let supervisor = Supervisor::new();
+    let process = start(&supervisor, &home, &["doctor"]).await;
+    let shown = process.wait().await.output.text();
+    assert!(shown.contains("80 columns, colour"), "{shown}");
+}

@@ -1,0 +1,252 @@
+//! What programs read and write: stream-json out, stream-json in, the flags of those who know Claude Code.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+
+use lariat_testkit::server::{Script, Turn};
+use serde_json::{Value, json};
+
+use crate::ground::{Ground, feed, last_result, silence, wait};
+
+/// A model that makes a file with a command, and then says what came of it.
+fn making() -> Script {
+    Script::answer(|request| match last_result(&request.body) {
+        None => Turn::new()
+            .thinking("A file is wanted.")
+            .text("I make it.")
+            .call("toolu_1", "bash", &json!({ "command": "touch made" }))
+            .into(),
+        Some((_, _, is_error)) => Turn::new().text(if is_error { "refused" } else { "made" }).into(),
+    })
+}
+
+/// The kinds of lines, in order.
+fn kinds(lines: &[Value]) -> Vec<String> {
+    let name = |line: &Value, key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = |line: &Value| {
+        let kind = name(line, "type").unwrap_or_default();
+        name(line, "subtype").map_or(kind.clone(), |subtype| format!("{kind}/{subtype}"))
+    };
+    lines.iter().map(kind).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stream_json_tells_a_run_line_by_line() {
+    let ground = Ground::new(making()).await;
+    let lines = ground.run(&["run", "make a file", "--output", "stream-json"]).expect(0).lines();
+    assert_eq!(kinds(&lines), ["system/init", "assistant", "user", "assistant", "result/success"]);
+    let session = &lines[0]["session_id"];
+    assert!(lines.iter().all(|line| &line["session_id"] == session));
+    let mut ids: Vec<&str> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), lines.len(), "every line has an id of its own");
+    assert_eq!(lines[0]["permissionMode"], "bypassPermissions");
+    assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("bash")));
+    let blocks: Vec<&str> = lines[1]["message"]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|block| block["type"].as_str())
+        .collect();
+    assert_eq!(blocks, ["thinking", "text", "tool_use"]);
+    assert_eq!(lines[2]["message"]["content"][0]["tool_use_id"], "toolu_1");
+    assert_eq!(lines[4]["result"], "made");
+    assert_eq!(lines[4]["usage"]["output_tokens"], 80);
+    assert_eq!(lines[4]["num_turns"], 2);
+    assert!(ground.workspace().join("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pieces_of_replies_are_told_when_they_are_wanted() {
+    let ground = Ground::new(making()).await;
+    let args = ["run", "make a file", "--output", "stream-json", "--include-partial-messages"];
+    let lines = ground.run(&args).expect(0).lines();
+    let events: Vec<&Value> = lines.iter().filter(|line| line["type"] == "stream_event").collect();
+    let text: String = events.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
+    assert_eq!(text, "I make it.made");
+    let started = events.iter().filter(|line| line["event"]["type"] == "content_block_start").count();
+    let stopped = events.iter().filter(|line| line["event"]["type"] == "content_block_stop").count();
+    assert_eq!((started, stopped), (4, 4), "thinking, text, call; text");
+    let whole = lines.iter().filter(|line| line["type"] == "assistant").count();
+    assert_eq!(whole, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_of_claude_code_start_the_same_run() {
+    let ground = Ground::new(making()).await;
+    let ran = ground.run(&["-v"]).expect(0);
+    assert!(ran.stdout.starts_with(env!("CARGO_PKG_VERSION")), "{}", ran.stdout);
+    let ran = ground.run(&["-p", "make a file", "--output-format", "json", "--of-tomorrow"]).expect(0);
+    assert_eq!(ran.json()["result"], "made");
+    assert!(ran.stderr.contains("--of-tomorrow is not known"), "{}", ran.stderr);
+    ground.run(&["--of-tomorrow"]).expect(2);
+}
+
+/// A program that holds a session.
+struct Held {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Held {
+    fn start(ground: &Ground, more: &[&str]) -> Self {
+        let mut args = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
+        args.extend(more);
+        let mut child = ground.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn send(&mut self, line: Value) {
+        feed(&mut self.child, &[line]);
+    }
+
+    fn say(&mut self, words: &str) {
+        self.send(json!({ "type": "user", "message": { "role": "user", "content": words } }));
+    }
+
+    fn ask(&mut self, id: &str, request: Value) -> Value {
+        self.send(json!({ "type": "control_request", "request_id": id, "request": request }));
+        let (_, answer) = self.until("control_response");
+        answer["response"].clone()
+    }
+
+    /// Reads up to a line of a type.
+    fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
+        let mut before = Vec::new();
+        loop {
+            let line =
+                self.lines.next().unwrap_or_else(|| panic!("no line `{kind}` after {before:#?}")).unwrap();
+            let line: Value = serde_json::from_str(&line).unwrap();
+            if line["type"] == kind {
+                return (before, line);
+            }
+            before.push(line);
+        }
+    }
+
+    /// Says nothing more, and waits for the end.
+    #[track_caller]
+    fn end(mut self, code: i32) -> (Vec<String>, String) {
+        drop(self.child.stdin.take());
+        let rest = self.lines.map(Result::unwrap).collect();
+        let ran = wait(self.child).expect(code);
+        (rest, ran.stderr)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_holds_a_session_over_several_prompts() {
+    let script = Script::answer(|request| {
+        let count = request.body["messages"].as_array().map_or(0, Vec::len);
+        Turn::new().text(format!("heard {count}")).into()
+    });
+    let ground = Ground::new(script).await;
+    let mut held = Held::start(&ground, &[]);
+    let welcome = held.ask("r1", json!({ "subtype": "initialize", "hooks": null }));
+    assert_eq!((&welcome["subtype"], &welcome["request_id"]), (&json!("success"), &json!("r1")));
+    assert_eq!(welcome["response"]["hooks_applied"], true);
+    held.say("one");
+    let (before, first) = held.until("result");
+    assert_eq!(kinds(&before), ["system/init", "assistant"]);
+    held.say("two");
+    let (_, second) = held.until("result");
+    assert_eq!(first["session_id"], second["session_id"]);
+    assert_ne!(first["uuid"], second["uuid"]);
+    assert!(ground.requests()[1].body["messages"].to_string().contains("one"));
+    let usage = held.ask("r2", json!({ "subtype": "get_context_usage" }));
+    assert!(usage["response"]["totalTokens"].as_u64().unwrap() > 0, "{usage}");
+    let mode = held.ask("r3", json!({ "subtype": "set_permission_mode", "mode": "plan" }));
+    assert_eq!(mode["subtype"], "success");
+    held.say("three");
+    let (before, _) = held.until("result");
+    assert_eq!(before[0]["permissionMode"], "plan");
+    let model = held.ask("r4", json!({ "subtype": "set_model", "model": "test/other" }));
+    assert_eq!(model["subtype"], "success", "{model}");
+    held.say("four");
+    held.until("result");
+    assert_eq!(ground.requests().last().unwrap().model, "other");
+    let none = held.ask("r5", json!({ "subtype": "set_model", "model": "no-such-model" }));
+    assert_eq!(none["subtype"], "error");
+    let other = held.ask("r6", json!({ "subtype": "rewind_files" }));
+    assert_eq!((&other["subtype"], &other["request_id"]), (&json!("error"), &json!("r6")));
+    held.end(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_is_asked_about_calls_and_its_word_counts() {
+    let ground = Ground::new(making()).await;
+    let asking = ["--permission-mode", "default", "--permission-prompt-tool", "stdio"];
+    for (behavior, result) in [("deny", "refused"), ("allow", "made")] {
+        let mut held = Held::start(&ground, &asking);
+        held.say("make a file");
+        let (_, question) = held.until("control_request");
+        let request = &question["request"];
+        assert_eq!((&request["subtype"], &request["tool_name"]), (&json!("can_use_tool"), &json!("bash")));
+        assert_eq!(request["input"], json!({ "command": "touch made" }));
+        assert!(!ground.workspace().join("made").exists());
+        let answer = json!({ "behavior": behavior, "updatedInput": request["input"], "message": "not now" });
+        held.send(json!({ "type": "control_response", "response":
+            { "subtype": "success", "request_id": question["request_id"], "response": answer } }));
+        let (_, told) = held.until("result");
+        assert_eq!(told["result"], result);
+        let denied = told["permission_denials"].as_array().unwrap().len();
+        assert_eq!(denied, usize::from(behavior == "deny"));
+        held.end(0);
+    }
+    assert!(ground.workspace().join("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_goes_away_approves_nothing() {
+    let ground = Ground::new(making()).await;
+    let mut held =
+        Held::start(&ground, &["--permission-mode", "default", "--permission-prompt-tool", "stdio"]);
+    held.say("make a file");
+    held.until("control_request");
+    let (rest, _) = held.end(0);
+    assert!(rest.iter().any(|line| line.contains("refused")), "{rest:#?}");
+    assert!(!ground.workspace().join("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_interrupts_a_run_and_goes_on() {
+    let script = Script::answer(|request| {
+        if request.body["messages"].to_string().contains("and now") {
+            return Turn::new().text("Here again.").into();
+        }
+        silence()
+    });
+    let ground = Ground::new(script).await;
+    let mut held = Held::start(&ground, &[]);
+    held.say("think hard");
+    held.until("system");
+    crate::ground::wait_for("the request", || !ground.requests().is_empty());
+    let answer = held.ask("r1", json!({ "subtype": "interrupt" }));
+    assert_eq!(answer["subtype"], "success");
+    let (_, result) = held.until("result");
+    assert_eq!(
+        (&result["subtype"], &result["terminal_reason"]),
+        (&json!("error_during_execution"), &json!("aborted_streaming"))
+    );
+    held.say("and now");
+    let (_, result) = held.until("result");
+    assert_eq!(result["result"], "Here again.");
+    held.end(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_make_no_sense_are_warned_of_and_endless_ones_end_it() {
+    let ground = Ground::new(making()).await;
+    let mut held = Held::start(&ground, &[]);
+    held.send(json!("nonsense"));
+    held.send(json!({ "type": "user" }));
+    held.say("make a file");
+    held.until("result");
+    let (_, stderr) = held.end(0);
+    assert!(stderr.contains("a user message without content"), "{stderr}");
+    let args = ["--output-format", "stream-json", "--input-format", "stream-json"];
+    let ran = ground.run_with(&args, vec![b' '; (10 << 20) + 2]).expect(2);
+    assert!(ran.stderr.contains("longer than"), "{}", ran.stderr);
+}

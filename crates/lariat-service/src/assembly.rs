@@ -1,0 +1,290 @@
+//! How an agent is put together from a [`Place`]: tools and their walls, the gate, what the model is told, budgets, traces.
+//!
+//! One straight line, [`Session::assemble`], with a function for each part below it.
+
+use std::sync::Arc;
+
+use lariat_core::budget::BudgetLimits;
+use lariat_core::config::{ContextConfig, ExecutionLimits};
+use lariat_core::event::Description;
+use lariat_core::id::SessionId;
+use lariat_core::model::{ModelConfig, ThinkingLevel};
+use lariat_core::permission::PermissionPolicy;
+use lariat_core::store::SessionStore;
+use lariat_guard::{ApprovalBook, Mode};
+use lariat_host::process::{Environment, Supervisor};
+use lariat_host::sandbox::{Network, Policy, Sandbox};
+use lariat_host::undo::{Undo, UndoError, UndoLimits};
+use lariat_model::ProviderRegistry;
+use lariat_runtime::prompt::{self, LearningsSection};
+use lariat_runtime::typed::Form;
+use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
+use lariat_tools::{Commands, Workbench, default_tools};
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::local::{
+    ConfiguredKind, GitNotes, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
+    skills_section,
+};
+use crate::models::{Keys, Models};
+use crate::place::Place;
+use crate::session::{Driving, Session};
+use crate::traces::Traces;
+use crate::{Folders, ServiceError, StoredLearnings, walls};
+
+/// Everything that a session is put together from.
+pub(crate) struct Parts<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) folders: &'a Folders,
+    pub(crate) keys: &'a dyn Keys,
+    pub(crate) environment: Environment,
+    pub(crate) store: Arc<dyn SessionStore>,
+    pub(crate) learnings: Option<StoredLearnings>,
+    pub(crate) registry: ProviderRegistry,
+    pub(crate) session_id: SessionId,
+    pub(crate) is_new: bool,
+    pub(crate) driving: Driving,
+}
+
+impl Session {
+    pub(crate) async fn assemble(parts: Parts<'_>) -> Result<Self, ServiceError> {
+        let Parts { place, driving, .. } = &parts;
+        let config = &place.config;
+        let models = Models::new(config, parts.keys);
+        let model = models.chosen()?;
+        let form = driving.schema.clone().map(Form::given).transpose();
+        let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
+        let mut notices = notices(place);
+        let traces = Traces::of(config, &mut notices);
+
+        let environment = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable);
+        let environment = environment.fold(parts.environment.clone(), |environment, value| {
+            environment.with(&value.name, value.value.as_str().unwrap_or_default())
+        });
+        let supervisor = Supervisor::new();
+        let commands = commands(&parts, &environment, &mut notices).await;
+        let is_confined = matches!(commands, Commands::Confined(_));
+        let gate = gate(&parts, &supervisor, &environment, is_confined)?;
+        let bench = bench(&parts, commands, &environment, &supervisor);
+        let tools = default_tools(&bench);
+        let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
+
+        let mut builder = Agent::builder()
+            .model(parts.registry.clone())
+            .model_config(model.clone())
+            .store(Arc::clone(&parts.store))
+            .session_id(parts.session_id.clone())
+            .tools(tools)
+            .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
+            .limits(Some(limits(config)))
+            .context(context(config, &model))
+            .session_budget(money(config, "budget.session"));
+        if let Some(words) = &driving.system_prompt {
+            builder = builder.system_prompt(words.as_str());
+        }
+        if let Some(form) = &form {
+            builder = builder.output_schema(form.sent().clone());
+        }
+        builder = told(builder.standard_context(), &parts, &bench, &supervisor, &environment);
+        for name in config.texts("fallback_models") {
+            builder = builder.fallback_model(models.find(&name)?);
+        }
+        if let Some(name) = config.text("small_model") {
+            builder = builder.compaction_model(models.find(&name)?);
+        }
+        if let Some(level) = config.text("thinking").and_then(|word| thinking(&word)) {
+            builder = builder.thinking_level(level);
+        }
+        if let Some(tokens) = config.count("max_tokens").and_then(|tokens| u32::try_from(tokens).ok()) {
+            builder = builder.max_tokens(tokens);
+        }
+        if let Some(day) = daily(&parts)? {
+            builder = builder.daily_budget(day);
+        }
+        let agent = traces.observing(builder).build()?;
+        if parts.is_new {
+            let mut description = Description::default();
+            description.cwd = Some(place.path().display().to_string());
+            agent.describe(description).await?;
+        }
+        Ok(Self { agent, gate, model, form, tools: names, traces, notices })
+    }
+}
+
+/// What a person should know before it begins.
+fn notices(place: &Place) -> Vec<String> {
+    let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
+    notices.extend(place.config.warnings.iter().map(ToString::to_string));
+    let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);
+    let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
+    if !servers.is_empty() {
+        notices.push(format!("tool servers are not started by this version: {}", servers.join(", ")));
+    }
+    notices
+}
+
+/// Whether commands run, and in which sandbox.
+async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Vec<String>) -> Commands {
+    let config = &parts.place.config;
+    if !config.flag("sandbox.enabled") {
+        return Commands::Unconfined;
+    }
+    match walls::backend(parts.folders, environment).await {
+        Ok(backend) => {
+            let policy = Policy::workspace(parts.place.path(), Some(&parts.folders.home));
+            let network = if config.flag("sandbox.network") { Network::On } else { Network::Off };
+            Commands::Confined(Sandbox::new(policy.with_network(network), backend))
+        }
+        Err(reasons) => {
+            let reasons: Vec<String> =
+                reasons.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+            notices.push(format!(
+                "commands are refused: no sandbox works here ({}). Install bubblewrap, or run without: --no-sandbox",
+                reasons.join("; ")
+            ));
+            Commands::Refused
+        }
+    }
+}
+
+fn gate(
+    parts: &Parts<'_>,
+    supervisor: &Supervisor,
+    environment: &Environment,
+    is_confined: bool,
+) -> Result<Arc<Gate>, ServiceError> {
+    let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone());
+    let gate = parts.place.opened.gate(Arc::new(runner));
+    let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
+    let gate = if is_confined { gate.sandboxed() } else { gate };
+    if let Some(mode) = parts.place.config.text("mode").and_then(|name| Mode::parse(&name)) {
+        gate.set_mode(mode);
+    }
+    Ok(Arc::new(gate))
+}
+
+fn bench(
+    parts: &Parts<'_>,
+    commands: Commands,
+    environment: &Environment,
+    supervisor: &Supervisor,
+) -> Workbench {
+    let bench = Workbench::new(parts.place.workspace.clone())
+        .with_commands(commands)
+        .with_environment(environment.clone())
+        .with_supervisor(supervisor.clone());
+    let bench = match &parts.driving.asker {
+        Some(asker) => bench.with_asker(Arc::clone(asker)),
+        None => bench,
+    };
+    if !parts.place.config.flag("undo.enabled") {
+        return bench;
+    }
+    let workspace = parts.place.workspace.clone();
+    let folder = parts.folders.undo(parts.place.path());
+    let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
+    bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
+        // Another session works here: this one keeps its own.
+        Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
+        opened => opened,
+    })
+}
+
+/// What the model is told besides the conversation.
+fn told(
+    builder: AgentBuilder,
+    parts: &Parts<'_>,
+    bench: &Workbench,
+    supervisor: &Supervisor,
+    environment: &Environment,
+) -> AgentBuilder {
+    let (place, config) = (parts.place, &parts.place.config);
+    let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
+    let facts = prompt::Environment::new()
+        .with("system", std::env::consts::OS)
+        .with("directory", place.path().display().to_string())
+        .with("shell", "bash");
+    let mut builder = builder.context_source(facts);
+    let found = skills(&place.workspace, home, trust);
+    if !found.skills().is_empty() {
+        builder = builder.section(skills_section(&found));
+    }
+    if let Some(instructions) = instructions(config) {
+        let files = Arc::new(MemoryFiles::new(&place.workspace, home, trust).with_instructions(instructions));
+        builder = builder.sections(Arc::clone(&files)).context_source(files);
+    }
+    if let Some(learnings) = parts.learnings.clone() {
+        builder = builder.sections(LearningsSection(learnings));
+    }
+    if let Some(tokens) = config.count("context.map").filter(|tokens| *tokens > 0) {
+        builder = builder.sections(MapSection::new(bench, tokens));
+    }
+    let scratch = parts.folders.scratch();
+    let _ = walls::make(&scratch);
+    if let Ok(git) = lariat_host::git::Git::open(place.path(), &scratch, environment, supervisor) {
+        builder = builder.context_source(GitNotes::new(git));
+    }
+    builder
+}
+
+fn instructions(config: &Config) -> Option<Instructions> {
+    match config.text("instruction_files").as_deref() {
+        Some("none") => None,
+        Some("claude-md") => Some(Instructions::Claude),
+        Some("claude-md-and-agents-md") => Some(Instructions::ClaudeAndAgents),
+        _ => Some(Instructions::ClaudeOrAgents),
+    }
+}
+
+/// Caps on one run. What is not set is not capped: a person watches, or said `limits`.
+fn limits(config: &Config) -> ExecutionLimits {
+    let count = |path: &str| config.count(path).and_then(|count| usize::try_from(count).ok());
+    let mut limits = ExecutionLimits::default()
+        .with_max_turns(count("limits.turns").unwrap_or(usize::MAX))
+        .with_max_duration(config.time("limits.time").unwrap_or(std::time::Duration::MAX));
+    limits.max_total_tokens = count("limits.tokens").unwrap_or(usize::MAX);
+    limits.max_tool_calls = count("limits.tool_calls");
+    limits.max_cost = config.money("limits.cost");
+    limits
+}
+
+fn money(config: &Config, path: &str) -> BudgetLimits {
+    let mut limits = BudgetLimits::none();
+    limits.cost = config.money(path);
+    limits
+}
+
+/// The cap on a day, over all sessions and processes.
+fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
+    let limits = money(&parts.place.config, "budget.day");
+    if limits.cost.is_none() {
+        return Ok(None);
+    }
+    let folder = parts.folders.spending();
+    let log = SpendingFiles::open(&folder).map_err(|error| ServiceError::Folder {
+        path: folder.display().to_string(),
+        reason: error.to_string(),
+    })?;
+    Ok(Some(DailyBudget::new(limits, Arc::new(log))))
+}
+
+fn context(config: &Config, model: &ModelConfig) -> Option<ContextConfig> {
+    if !config.flag("context.enabled") {
+        return None;
+    }
+    let window = config.count("context.window").unwrap_or(model.context_window);
+    let percent = |path: &str, other: u8| {
+        config.count(path).and_then(|percent| u8::try_from(percent).ok()).unwrap_or(other)
+    };
+    let mut context = ContextConfig::default();
+    context.max_context_tokens = usize::try_from(window).unwrap_or(context.max_context_tokens);
+    context.warn_at_percent = percent("context.warn_at", context.warn_at_percent);
+    context.compact_at_percent = percent("context.compact_at", context.compact_at_percent);
+    context.emergency_at_percent = percent("context.emergency_at", context.emergency_at_percent);
+    Some(context)
+}
+
+fn thinking(word: &str) -> Option<ThinkingLevel> {
+    serde_json::from_value(Value::from(word)).ok()
+}

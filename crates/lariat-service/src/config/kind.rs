@@ -1,0 +1,106 @@
+//! What a setting can be: how it is read, and how it is told.
+
+use std::time::Duration;
+
+use lariat_core::nearest::nearest;
+use serde_json::Value;
+
+/// A setting that there is.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Key {
+    /// Its path; `*` stands for a name that people choose.
+    pub name: &'static str,
+    /// What it can be.
+    pub kind: Kind,
+    /// What it is when nobody sets it, as it would be written; empty for nothing.
+    pub default: &'static str,
+    /// True when it gives more than before: only a person's own settings may.
+    pub raises: bool,
+    /// What it does, in one line.
+    pub about: &'static str,
+}
+
+/// What a setting can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// On or off.
+    Flag,
+    /// A number from 0.
+    Count,
+    /// A share of a hundred.
+    Percent,
+    /// Dollars.
+    Money,
+    /// A time: `90s`, `10m`, `2h`.
+    Time,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list of texts.
+    Texts,
+}
+
+impl Key {
+    /// The value that is built in.
+    pub(super) fn built_in(&self) -> Option<Value> {
+        if self.default.is_empty() {
+            return None;
+        }
+        let written = serde_json::from_str(self.default).unwrap_or_else(|_| Value::from(self.default));
+        self.kind.read(&written).ok()
+    }
+}
+
+impl Kind {
+    /// Reads what was written; says what is wrong with it in words that follow the key's name.
+    pub(super) fn read(self, value: &Value) -> Result<Value, String> {
+        let wrong = |wanted: &str| Err(format!("must be {wanted}, not {value}"));
+        match (self, value) {
+            (Self::Text, Value::String(_)) | (Self::Flag, Value::Bool(_)) => Ok(value.clone()),
+            (Self::Count, Value::Number(number)) if number.is_u64() => Ok(value.clone()),
+            (Self::Percent, Value::Number(number)) if number.as_u64().is_some_and(|n| n <= 100) => {
+                Ok(value.clone())
+            }
+            (Self::Money, Value::Number(number)) if number.as_f64().is_some_and(|n| n >= 0.0) => {
+                Ok(value.clone())
+            }
+            (Self::Time, Value::String(text)) if time(text).is_some() => Ok(value.clone()),
+            (Self::Time, Value::Number(number)) if number.is_u64() => Ok(Value::from(format!("{number}s"))),
+            (Self::Word(words), Value::String(text)) => {
+                if words.contains(&text.as_str()) {
+                    return Ok(value.clone());
+                }
+                let meant = nearest(text, words.iter().copied());
+                let hint = meant.map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
+                Err(format!("must be one of \"{}\", not {value}{hint}", words.join("\", \"")))
+            }
+            (Self::Texts, Value::Array(items)) if items.iter().all(Value::is_string) => Ok(value.clone()),
+            (Self::Text, _) => wrong("a text"),
+            (Self::Flag, _) => wrong("true or false"),
+            (Self::Count, _) => wrong("a whole number"),
+            (Self::Percent, _) => wrong("a number from 0 to 100"),
+            (Self::Money, _) => wrong("an amount in dollars"),
+            (Self::Time, _) => wrong("a time such as \"90s\", \"10m\" or \"2h\""),
+            (Self::Word(words), _) => wrong(&format!("one of \"{}\"", words.join("\", \""))),
+            (Self::Texts, _) => wrong("a list of texts"),
+        }
+    }
+}
+
+/// A time as it is written.
+pub(super) fn time(text: &str) -> Option<Duration> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let number: u64 = number.parse().ok()?;
+    let seconds = match unit.trim() {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
+}

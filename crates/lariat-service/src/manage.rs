@@ -1,0 +1,77 @@
+//! What is done with sessions that nobody drives: read whole, go back, bring in.
+//!
+//! Needs no model. Invariant: whatever is written is written by the session's one writer, or not at all.
+
+use std::sync::Arc;
+
+use lariat_core::clock::{Clock as _, EntropySource as _};
+use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
+use lariat_core::id::{EventId, MessageId, SessionId};
+use lariat_core::store::{Append, SessionStore as _, StoreError};
+use lariat_core::time::{Minter, Stamp};
+use lariat_runtime::system::{SystemClock, SystemEntropy};
+use lariat_store::interchange::Imported;
+
+use crate::{LocalService, ServiceError};
+
+/// Events that are read or written at once.
+const BATCH: usize = 512;
+
+impl LocalService {
+    /// The whole journal of a session.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn events(&self, session_id: &SessionId) -> Result<Vec<Event>, ServiceError> {
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            let page = self.store().read(session_id, events.len() as u64, BATCH).await?;
+            let is_last = page.len() < BATCH;
+            events.extend(page);
+            if is_last {
+                return Ok(events);
+            }
+        }
+    }
+
+    /// Lets the conversation of a session go on from an earlier message; from its beginning without one.
+    ///
+    /// # Errors
+    /// When another process writes to it, or the journal cannot be written.
+    pub async fn rewind(&self, session_id: &SessionId, tip: Option<MessageId>) -> Result<(), ServiceError> {
+        let head = self.store().head(session_id).await?;
+        let stamp = Stamp { now: SystemClock.now(), entropy: SystemEntropy::new().bits() };
+        let mut minter = Minter::default();
+        minter.stamp(stamp);
+        let record = EventRecord {
+            v: FORMAT_VERSION,
+            seq: head,
+            id: EventId::new(minter.uuid()),
+            timestamp: stamp.now,
+            loop_id: None,
+            event: AgentEvent::Rewound { tip },
+        };
+        self.append(session_id, head, &[Arc::new(record)]).await
+    }
+
+    /// Brings in a session of another program, under the id that it has there.
+    ///
+    /// # Errors
+    /// When there is a session of this id, or the store fails.
+    pub async fn bring_in(&self, imported: &Imported) -> Result<(), ServiceError> {
+        let there = self.store().head(&imported.session_id).await?;
+        if there > 0 {
+            return Err(StoreError::Conflict { expected: 0, actual: there }.into());
+        }
+        self.append(&imported.session_id, 0, &imported.records(0)).await
+    }
+
+    async fn append(&self, session_id: &SessionId, head: u64, events: &[Event]) -> Result<(), ServiceError> {
+        let epoch = self.store().claim(session_id).await?;
+        let mut next = head;
+        for batch in events.chunks(BATCH) {
+            next = self.store().append(Append::new(session_id, epoch, next, batch)).await?.next_seq;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+use lariat_guard::Origin;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::Said;
+
+/// Variables and stored keys of a test.
+struct Told(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
+
+impl Keys for Told {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    fn stored(&self, provider: &str) -> Option<String> {
+        self.1.iter().find(|(known, _)| *known == provider).map(|(_, value)| (*value).to_owned())
+    }
+}
+
+const NOTHING: Told = Told(&[], &[]);
+
+fn config(values: Value) -> Config {
+    let values = values.as_object().cloned().unwrap();
+    let config = Config::merge([Said { origin: Origin::flags(), values }]);
+    assert_eq!(config.warnings, []);
+    config
+}
+
+#[test]
+fn every_default_model_is_in_the_catalogue() {
+    for known in KNOWN {
+        let found = Catalogue::embedded().get(known.name, known.model);
+        assert!(found.is_some_and(|model| model.tool_call), "{}/{}", known.name, known.model);
+    }
+}
+
+#[test]
+fn without_a_name_the_first_service_with_a_key_answers() {
+    let config = config(json!({}));
+    let keys = Told(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
+    assert_eq!(Models::new(&config, &keys).chosen().unwrap().provider, "openai");
+    let keys = Told(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
+    assert_eq!(Models::new(&config, &keys).chosen().unwrap().provider, "groq", "an empty variable is no key");
+    assert!(matches!(Models::new(&config, &NOTHING).chosen(), Err(ServiceError::NoModel)));
+}
+
+#[test]
+fn a_variable_counts_before_what_was_stored_and_the_settings_name_counts_first() {
+    let config = config(json!({ "providers": { "openai": { "key_env": "MINE" } } }));
+    let keys = Told(&[("OPENAI_API_KEY", "usual"), ("MINE", "own")], &[("openai", "stored")]);
+    assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("own"));
+    let keys = Told(&[("OPENAI_API_KEY", "usual")], &[("openai", "stored")]);
+    assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("usual"));
+    let keys = Told(&[], &[("openai", "stored")]);
+    assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("stored"));
+}
+
+#[test]
+fn a_service_of_the_settings_needs_no_key_and_no_catalogue() {
+    let config = config(json!({
+        "model": "mine/big-one",
+        "providers": { "mine": { "api": "openai-chat", "base_url": "http://127.0.0.1:1/v1", "context": 32000 } },
+    }));
+    let model = Models::new(&config, &NOTHING).chosen().unwrap();
+    assert_eq!((model.provider.as_str(), model.id.as_str()), ("mine", "big-one"));
+    assert_eq!((model.api.as_str(), model.base_url.as_str()), ("openai-chat", "http://127.0.0.1:1/v1"));
+    assert_eq!(model.context_window, 32_000);
+}
+
+#[test]
+fn a_known_service_at_another_address_keeps_its_prices() {
+    let config = config(json!({ "providers": { "anthropic": { "base_url": "http://127.0.0.1:1" } } }));
+    let keys = Told(&[("ANTHROPIC_API_KEY", "k")], &[]);
+    let model = Models::new(&config, &keys).find("anthropic/claude-sonnet-4-5").unwrap();
+    assert_eq!(model.base_url, "http://127.0.0.1:1");
+    assert_eq!(model.api, "anthropic-messages");
+    assert!(model.cost.is_some());
+}
+
+#[test]
+fn a_server_on_this_machine_needs_nothing() {
+    let config = config(json!({}));
+    let model = Models::new(&config, &NOTHING).find("ollama/qwen3:8b").unwrap();
+    assert_eq!((model.provider.as_str(), model.id.as_str()), ("ollama", "qwen3:8b"));
+    assert!(model.base_url.starts_with("http://127.0.0.1:"));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let config = config(json!({ "providers": { "mine": { "base_url": "http://x", "models": ["large"] } } }));
+    let models = Models::new(&config, &NOTHING);
+    let Err(ServiceError::NoKey { provider, variables }) = models.find("claude-sonnet-4-5") else { panic!() };
+    assert_eq!(
+        (provider.as_str(), variables.as_slice()),
+        ("anthropic", &["ANTHROPIC_API_KEY".to_owned()][..])
+    );
+    let Err(ServiceError::UnknownModel { suggestions, .. }) = models.find("claude-sonet-4-5") else {
+        panic!()
+    };
+    assert!(suggestions.iter().any(|name| name.contains("claude-sonnet-4-5")), "{suggestions:?}");
+    let Err(ServiceError::UnknownModel { suggestions, .. }) = models.find("mina/large") else { panic!() };
+    assert_eq!(suggestions.first().map(String::as_str), Some("mine/large"));
+}

@@ -1,0 +1,124 @@
+//! A directory, as the person who works in it has set it up.
+//!
+//! Owns the way from a directory to what counts in it: its files of settings, trust, permissions, and every setting with its
+//! origin. Invariant: nothing is started and nobody is reached.
+
+use std::path::{Path, PathBuf};
+
+use lariat_guard::trust::TrustBook;
+use lariat_guard::{Effect, Format, Layer, Level, Origin};
+use lariat_host::files::Workspace;
+use serde_json::{Map, Value};
+
+use crate::config::{Config, Said};
+use crate::local::{ConfiguredKind, Opened, Opening};
+use crate::{Folders, ServiceError};
+
+/// What is asked for when somebody comes to a directory.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Visit {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Settings of the command line, by key.
+    pub flags: Map<String, Value>,
+    /// Settings of the environment, by key.
+    pub environment: Map<String, Value>,
+    /// Rules that allow, for this time.
+    pub allow: Vec<String>,
+    /// Rules that deny, for this time.
+    pub deny: Vec<String>,
+    /// Whether what the workspace brings is trusted, for this time.
+    pub trusting: bool,
+}
+
+impl Visit {
+    /// Comes to a directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), ..Self::default() }
+    }
+}
+
+/// A directory, as the person who works in it has set it up.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Place {
+    /// Its files.
+    pub workspace: Workspace,
+    /// What it brings, and what that is worth.
+    pub opened: Opened,
+    /// Every setting.
+    pub config: Config,
+}
+
+/// Settings of all users of the machine.
+const MANAGED: [(&str, Format); 2] =
+    [("/etc/lariat/config.toml", Format::Toml), ("/etc/claude-code/managed-settings.json", Format::Json)];
+
+impl Place {
+    /// Comes to a directory.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or settings of the person's own cannot be read.
+    pub fn visit(visit: &Visit, folders: &Folders) -> Result<Self, ServiceError> {
+        let unusable = |error: &dyn std::fmt::Display| ServiceError::Directory {
+            path: visit.directory.display().to_string(),
+            reason: error.to_string(),
+        };
+        let workspace = Workspace::open(&visit.directory).map_err(|error| unusable(&error))?;
+        let mut opening = Opening::new(&workspace, &folders.home, TrustBook::new(folders.trust()));
+        for (path, format) in MANAGED {
+            opening = opening.with_file(Level::Managed, format, path);
+        }
+        opening = opening.with_file(Level::User, Format::Toml, folders.settings()).with_file(
+            Level::User,
+            Format::Json,
+            folders.home.join(".claude/settings.json"),
+        );
+        if visit.trusting {
+            opening = opening.trusting();
+        }
+        let mut opened = opening.open()?;
+        opened.layers.extend(rules(visit));
+        let config = Config::merge(said(visit, &opened));
+        Ok(Self { workspace, opened, config })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.workspace.path()
+    }
+}
+
+/// The rules of the command line.
+fn rules(visit: &Visit) -> Option<Layer> {
+    if visit.allow.is_empty() && visit.deny.is_empty() {
+        return None;
+    }
+    let layer = Layer::new(Origin::flags());
+    let layer = visit.allow.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
+    Some(visit.deny.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Deny, rule)))
+}
+
+/// What every place says. Files of Claude Code say many things that are none of ours; those are not looked at.
+fn said(visit: &Visit, opened: &Opened) -> Vec<Said> {
+    let mut said = vec![
+        Said { origin: Origin::flags(), values: visit.flags.clone() },
+        Said { origin: Origin::environment(), values: visit.environment.clone() },
+    ];
+    let is_ours = |origin: &Origin| {
+        origin.file.as_ref().and_then(|file| file.extension()).is_some_and(|extension| extension == "toml")
+    };
+    let settings = opened.values.iter().filter(|value| value.kind == ConfiguredKind::Setting);
+    for value in settings.filter(|value| is_ours(&value.origin)) {
+        let of_origin = said.iter_mut().find(|said| said.origin == value.origin);
+        match of_origin {
+            Some(said) => drop(said.values.insert(value.name.clone(), value.value.clone())),
+            None => said.push(Said {
+                origin: value.origin.clone(),
+                values: Map::from_iter([(value.name.clone(), value.value.clone())]),
+            }),
+        }
+    }
+    said
+}

@@ -1,0 +1,151 @@
+//! Sessions of a directory, over a real connection, in a real store.
+#![cfg(feature = "service")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests make the files they are about, and fail when they cannot"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lariat_core::archive::ListQuery;
+use lariat_host::process::Environment;
+use lariat_service::models::Keys;
+use lariat_service::{Driving, Folders, LocalService, Place, Prompt, ServiceError, Visit, Which};
+use lariat_testkit::server::{Script, Server, Turn, Wire};
+use serde_json::json;
+
+struct NoKeys;
+
+impl Keys for NoKeys {
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn stored(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// A home and a project that go with the test.
+struct Ground(PathBuf);
+
+impl Ground {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-service-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        for folder in ["home", "project"] {
+            std::fs::create_dir_all(path.join(folder)).unwrap();
+        }
+        Self(path)
+    }
+
+    fn folders(&self) -> Folders {
+        let home = self.0.join("home");
+        Folders { config: home.join("config"), state: home.join("state"), home }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.0.join("project")
+    }
+
+    async fn service(&self) -> LocalService {
+        let environment = Environment::default().with("PATH", "/usr/bin:/bin");
+        LocalService::open(self.folders(), None, environment, Arc::new(NoKeys)).await.unwrap()
+    }
+
+    fn place(&self, server: &Server) -> Place {
+        let mut visit = Visit::new(self.project());
+        let provider = json!({ "api": "openai-chat", "base_url": server.base_url(Wire::OpenAiChat) });
+        visit.flags = json!({
+            "model": "test/model",
+            "sandbox": { "enabled": false },
+            "providers": { "test": provider },
+        })
+        .as_object()
+        .cloned()
+        .unwrap();
+        Place::visit(&visit, &self.folders()).unwrap()
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn say(service: &LocalService, place: &Place, which: &Which, words: &str) -> (String, String) {
+    let session = service.drive(place, which, Driving::default()).await.unwrap();
+    let output = session.prompt(Prompt::text(words)).unwrap().finish().await.unwrap();
+    session.close().await;
+    (session.id().to_string(), output.text)
+}
+
+#[tokio::test]
+async fn a_session_is_kept_with_its_directory_and_gone_on_with() {
+    let ground = Ground::new("kept");
+    let server =
+        Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
+    let place = ground.place(&server);
+    let (first, text) = say(&ground.service().await, &place, &Which::New, "Begin.").await;
+    assert_eq!(text, "one");
+    // Another process would open the store anew.
+    let service = ground.service().await;
+    let (second, text) = say(&service, &place, &Which::Continue, "Go on.").await;
+    assert_eq!((second.as_str(), text.as_str()), (first.as_str(), "two"));
+    let listed = service.archive().list(&ListQuery::default()).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].cwd.as_deref(), Some(ground.project().canonicalize().unwrap().to_str().unwrap()));
+    assert_eq!(listed[0].first_prompt.as_deref(), Some("Begin."));
+}
+
+#[tokio::test]
+async fn a_fork_leaves_the_other_as_it_was() {
+    let ground = Ground::new("fork");
+    let server =
+        Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
+    let (service, place) = (ground.service().await, ground.place(&server));
+    let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
+    let before = service.find(&first).await.unwrap().events;
+    let (fork, _) = say(&service, &place, &Which::Fork(first.clone()), "Go elsewhere.").await;
+    assert_ne!(fork, first);
+    assert_eq!(service.find(&first).await.unwrap().events, before);
+    assert!(service.find(&fork).await.unwrap().events > before);
+}
+
+#[tokio::test]
+async fn a_session_is_found_by_the_beginning_of_its_id_if_that_is_enough() {
+    let ground = Ground::new("find");
+    let server =
+        Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
+    let (service, place) = (ground.service().await, ground.place(&server));
+    let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
+    say(&service, &place, &Which::New, "Begin another.").await;
+    assert_eq!(service.find(&first[..12]).await.unwrap().session_id.as_str(), first);
+    assert!(matches!(service.find("").await, Err(ServiceError::AmbiguousSession { .. })));
+    assert!(matches!(service.find("no-such").await, Err(ServiceError::UnknownSession(_))));
+    let elsewhere = service.newest(Path::new("/nowhere")).await;
+    assert!(matches!(elsewhere, Err(ServiceError::NothingToContinue(_))));
+}
+
+#[tokio::test]
+async fn a_rewound_session_goes_on_from_where_it_was_left() {
+    let ground = Ground::new("rewound");
+    let server = Server::start(Script::queue(["one", "two", "three"].map(|text| Turn::new().text(text))))
+        .await
+        .unwrap();
+    let (service, place) = (ground.service().await, ground.place(&server));
+    let session = service.drive(&place, &Which::New, Driving::default()).await.unwrap();
+    session.prompt(Prompt::text("First.")).unwrap().finish().await.unwrap();
+    let kept = session.messages();
+    session.prompt(Prompt::text("Second.")).unwrap().finish().await.unwrap();
+    session.rewind(kept.last().map(|message| message.id())).await.unwrap();
+    session.prompt(Prompt::text("Third.")).unwrap().finish().await.unwrap();
+    let texts: Vec<String> =
+        session.messages().iter().filter_map(|message| Some(message.as_llm()?.text())).collect();
+    assert!(!texts.iter().any(|text| text.contains("Second.")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("First.")), "{texts:?}");
+    assert!(texts.last().is_some_and(|text| text == "three"), "{texts:?}");
+}

@@ -1,0 +1,43 @@
+//! The command line of the proof that a killed run goes on: a test of the program, with more kills.
+//!
+//! Owns how its arguments become the variables that the test reads.
+
+use anyhow::{Result, bail};
+
+use crate::command_line::CommandLine;
+
+const TEST: &str = "repair::a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice";
+/// Kills, when nobody says how many.
+const KILLS: &str = "200";
+
+pub(crate) fn command_line(arguments: &[String]) -> Result<CommandLine> {
+    let mut kills = KILLS;
+    let mut seed = None;
+    for pair in arguments.chunks(2) {
+        match pair {
+            [flag, value] if flag == "--kills" => kills = value,
+            [flag, value] if flag == "--seed" => seed = Some(value),
+            _ => bail!("`kill-cli` takes `--kills N` and `--seed N`, not `{}`", pair.join(" ")),
+        }
+    }
+    let line = CommandLine::cargo("test --locked -p lariat-cli --test cli --")
+        .with_arguments(["--exact", TEST, "--nocapture"])
+        .with_environment("LARIAT_KILLS", kills);
+    Ok(match seed {
+        Some(seed) => line.with_environment("LARIAT_SEED", seed),
+        None => line,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_line;
+
+    #[test]
+    fn kills_and_seed_are_told_to_the_test() {
+        let line = command_line(&["--kills", "7", "--seed", "3"].map(str::to_owned)).unwrap().to_string();
+        assert!(line.starts_with("LARIAT_KILLS=7 LARIAT_SEED=3 cargo test"), "{line}");
+        assert!(command_line(&[]).unwrap().to_string().starts_with("LARIAT_KILLS=200 cargo"));
+        assert!(command_line(&["--kill".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! The program `lariat` beside other people's agents, on the same work in the same run.
+//!
+//! Owns the comparison: the kit of scripts (a scripted model, one script per peer, the measuring) is a folder outside of this
+//! project (`--kit DIR`, `../shared/peers` without); our own scripts in `benches/peers` join a copy of it. Prints a table, and with
+//! `--write` puts it into `docs/benchmarks.md`.
+//! Invariant: everything runs in a network of its own that has nothing but loopback.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::command_line::CommandLine;
+use crate::workspace::Workspace;
+
+const OURS: &str = "benches/peers";
+const KIT: &str = "../shared/peers";
+const DOCUMENT: &str = "docs/benchmarks.md";
+const BEGIN: &str = "<!-- peers:begin -->";
+const END: &str = "<!-- peers:end -->";
+/// Who is measured, when nobody says who.
+const PEERS: &[&str] = &["lariat", "lariat-sandbox", "codex", "goose", "claude", "pi", "opencode", "gemini"];
+/// Tool calls of the run that shows whether a turn stays as quick.
+const LONG: usize = 1_000;
+/// Turns around the tenth and the last that are compared.
+const SPAN: usize = 20;
+
+/// What is asked for.
+#[derive(Debug, Default, PartialEq)]
+struct Options {
+    kit: Option<String>,
+    peers: Vec<String>,
+    write: bool,
+    skip_install: bool,
+}
+
+fn parse(words: &[String]) -> Result<Options> {
+    let mut options = Options::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--kit" => options.kit = Some(words.next().context("`--kit` needs a folder")?.clone()),
+            "--write" => options.write = true,
+            "--skip-install" => options.skip_install = true,
+            flag if flag.starts_with('-') => bail!("`bench peers` does not know `{flag}`"),
+            peer => options.peers.push(peer.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+/// Builds, installs, measures, prints.
+pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
+    let options = parse(words)?;
+    let kit = workspace.root().join(options.kit.as_deref().unwrap_or(KIT));
+    if !kit.join("bench.sh").exists() {
+        bail!("no kit of peers at {}; name it with `--kit DIR`", kit.display());
+    }
+    CommandLine::cargo("build --release --locked -p lariat-cli").run(workspace)?;
+    let program = workspace.absolute(&format!("{}/release/lariat", workspace.target()));
+    let home = home()?;
+    if !options.skip_install {
+        bash(&kit.join("install.sh"), "").run(workspace)?;
+    }
+    let place = PathBuf::from(workspace.absolute(&format!("{}/peers", workspace.target())));
+    join(&kit, &workspace.root().join(OURS), &place)?;
+    let results = place.join("results.json");
+    let _ = std::fs::remove_file(&results);
+    let named: Vec<&str> = match options.peers.as_slice() {
+        [] => PEERS.to_vec(),
+        peers => peers.iter().map(String::as_str).collect(),
+    };
+    bash(&place.join("bench.sh"), "")
+        .with_arguments([results.display().to_string()])
+        .with_arguments(named.iter().copied())
+        .with_environment("LARIAT", &program)
+        .run(workspace)?;
+    let measured: Value = serde_json::from_str(&std::fs::read_to_string(&results)?)?;
+    let mut text = table(&measured, &named);
+    for peer in named.iter().filter(|peer| peer.starts_with("lariat")) {
+        let gaps = bash(&place.join("flat.sh"), "")
+            .with_arguments([(*peer).to_owned(), LONG.to_string()])
+            .with_environment("LARIAT", &program)
+            .capture(workspace)?;
+        text.push_str(&flat(peer, &gaps)?);
+    }
+    let size = std::fs::metadata(&program)?.len() as f64 / 1e6;
+    text.push_str(&format!("\nThe program has {size:.1} MB. {}\n", machine()));
+    println!("\n{text}");
+    if options.write {
+        write(workspace, &text)?;
+    }
+    println!("results: {}; peers are installed in {}", results.display(), home.display());
+    Ok(())
+}
+
+/// Puts the kit and our own scripts into one folder.
+fn join(kit: &Path, ours: &Path, place: &Path) -> Result<()> {
+    std::fs::create_dir_all(place.join("run"))?;
+    for (from, to) in [
+        (kit, place),
+        (ours, place),
+        (&kit.join("run"), &place.join("run")),
+        (&ours.join("run"), &place.join("run")),
+    ] {
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bash(script: &Path, words: &str) -> CommandLine {
+    CommandLine::of("bash", words).with_arguments([script.display().to_string()])
+}
+
+fn home() -> Result<PathBuf> {
+    let named = std::env::var_os("PEERS_HOME").map(PathBuf::from);
+    let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/lariat-peers"));
+    named.or_else(usual).context("neither PEERS_HOME nor HOME is set")
+}
+
+/// One row per peer.
+fn table(measured: &Value, peers: &[&str]) -> String {
+    let mut text = String::from(
+        "| agent | `--version` ms | one turn ms | CPU ms | RSS MB | 20 tools ms | gap per turn ms | RSS MB (20) | first request KB / tools |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for peer in peers {
+        let of = |path: &str| measured.pointer(&format!("/{peer}/{path}")).and_then(Value::as_f64);
+        let show = |value: Option<f64>, factor: f64, digits: usize| {
+            value.map_or_else(|| "–".to_owned(), |value| format!("{:.digits$}", value * factor))
+        };
+        let cells = [
+            (*peer).to_owned(),
+            show(of("version/wall/med"), 1e3, 1),
+            show(of("one/wall/med"), 1e3, 1),
+            show(of("one/cpu/med"), 1e3, 1),
+            show(of("one/rss/med"), 1.0, 1),
+            show(of("tools/wall/med"), 1e3, 0),
+            show(of("gap_ms/med"), 1.0, 1),
+            show(of("tools/rss/med"), 1.0, 1),
+            format!("{} / {}", show(of("req_bytes"), 1e-3, 1), show(of("ntools"), 1.0, 0)),
+        ];
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+/// How the gap at the end of a long run compares with that at its beginning.
+fn flat(peer: &str, gaps: &str) -> Result<String> {
+    let gaps: Vec<f64> = gaps.lines().filter_map(|line| line.trim().parse().ok()).collect();
+    if gaps.len() + 1 < LONG {
+        bail!("{peer} made only {} of {LONG} turns", gaps.len() + 1);
+    }
+    let median = |from: usize| {
+        let mut span: Vec<f64> = gaps.iter().skip(from).take(SPAN).copied().collect();
+        span.sort_by(f64::total_cmp);
+        span.get(span.len() / 2).copied().unwrap_or_default()
+    };
+    let (early, late) = (median(1), median(gaps.len() - SPAN));
+    Ok(format!(
+        "\n{peer}, {LONG} turns: gap around turn 10 {early:.1} ms, around turn {LONG} {late:.1} ms ({:.2}×)\n",
+        late / early
+    ))
+}
+
+/// Where and when.
+fn machine() -> String {
+    let processors = std::thread::available_parallelism().map_or(0, usize::from);
+    let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = model.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or("unknown processor", |(_, name)| name.trim());
+    let date = std::process::Command::new("date").arg("+%Y-%m-%d").output();
+    let date =
+        date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    format!("{date}, {processors} × {model}, Linux, `cargo xtask bench peers`.")
+}
+
+/// Puts the text between the markers of the document.
+fn write(workspace: &Workspace, text: &str) -> Result<()> {
+    let document = workspace.read(DOCUMENT)?;
+    let (before, rest) = document.split_once(BEGIN).with_context(|| format!("{DOCUMENT} has no {BEGIN}"))?;
+    let (_, after) = rest.split_once(END).with_context(|| format!("{DOCUMENT} has no {END}"))?;
+    workspace.write(DOCUMENT, &format!("{before}{BEGIN}\n{}\n{END}{after}", text.trim()))
+}
+
+#[cfg(test)]
+#[path = "peers_tests.rs"]
+mod tests;
