@@ -9,6 +9,7 @@
     reason = "tests look at the world from outside"
 )]
 
+mod asking;
 mod errors;
 mod five_minutes;
 mod ground;
@@ -19,5 +20,4 @@ mod repair;
 mod run;
 mod sessions;
 mod terminal;
-mod untrusted;
 mod wire;

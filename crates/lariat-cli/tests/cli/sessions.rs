@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+use lariat_testkit::server::Turn;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -256,4 +257,42 @@ fn nothing_in_a_session_reaches_the_terminal_as_it_is() {
     }
     let shown = home.run(&["sessions", "show", id]);
     assert!(shown.out.contains("⟨U+001B⟩"), "it is told that something is there: {shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nor_does_what_a_model_says() {
+    let scene = Scene::new(vec![
+        Turn::new().text(HOSTILE).call("call_1", "glob", &serde_json::json!({ "pattern": HOSTILE })),
+        Turn::new().text(HOSTILE),
+    ])
+    .await;
+    scene.home.run(&["run", "--no-sandbox", HOSTILE]);
+    let id = scene.id();
+    for command in ["show", "tail"] {
+        let shown = scene.home.bytes(&["sessions", command, &id]);
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains("⟨U+001B⟩"), "{shown:?}");
+        assert!(
+            !shown.contains(|letter: char| letter.is_control() && letter != '\n'),
+            "{command}: {shown:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_changed_since_stays_when_the_rest_is_taken_back() {
+    let write = |id: &str, path: &str| {
+        let arguments = serde_json::json!({ "path": path, "content": "theirs\n" });
+        Turn::new().call(id, "write_file", &arguments)
+    };
+    let scene =
+        Scene::new(vec![write("call_1", "one.txt"), write("call_2", "two.txt"), Turn::new().text("Done.")])
+            .await;
+    let home = &scene.home;
+    done(home, &["run", "--mode", "accept-edits", "--no-sandbox", "write"]);
+    home.write("project/two.txt", "mine\n");
+    let ran = done(home, &["undo", "--last", "2", "--yes"]);
+    assert!(!home.path("project/one.txt").exists(), "{ran}");
+    assert_eq!(home.read("project/two.txt"), "mine\n", "{ran}");
+    assert!(ran.err.contains("kept two.txt: changed since by somebody else than a call"), "{ran}");
 }

@@ -1,0 +1,143 @@
+//! `lariat run` in a real terminal, which tmux is: what a person sees, is asked, and types.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lariat_testkit::server::Script;
+
+use crate::ground::{Ground, PATIENCE};
+
+static SERVERS: AtomicU32 = AtomicU32::new(0);
+
+/// A terminal with the program in it.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Starts the program; when it ends, `ended: CODE` is on the screen.
+    fn start(ground: &Ground, args: &[&str]) -> Self {
+        let quoted: Vec<String> =
+            args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
+        let command = ground.command(&[]);
+        let variables =
+            command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+        let exports: String = variables.map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+        let script = format!(
+            "trap : INT\ncd '{}'\n{exports}export TERM=xterm-256color\n'{}' {}\necho \"ended: $?\"\nexec cat\n",
+            ground.workspace().display(),
+            env!("CARGO_BIN_EXE_lariat"),
+            quoted.join(" ")
+        );
+        let path = ground.path("terminal.sh");
+        std::fs::write(&path, script).unwrap();
+        // A server that was just ended may still hold its socket.
+        let socket = ground.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
+        let terminal = Self { socket: socket.display().to_string() };
+        let shell = format!("sh '{}'", path.display());
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "40", &shell]);
+        terminal
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        let output = Command::new("tmux").args(["-S", &self.socket]).args(args).output();
+        let output = output.unwrap_or_else(|error| panic!("this test needs tmux: {error}"));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-J"])
+    }
+
+    #[track_caller]
+    fn shows(&self, words: &str) {
+        let begun = std::time::Instant::now();
+        while !self.screen().contains(words) {
+            assert!(begun.elapsed() < PATIENCE, "`{words}` is not on the screen:\n{}", self.screen());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    fn types(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+const TOUCH: &str = r#"!call bash {"command":"touch made"}"#;
+
+async fn asking() -> Ground {
+    Ground::new(Script::tool_loop()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
+    let ground = asking().await;
+    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
+    terminal.shows("Allow bash?");
+    terminal.shows("touch made");
+    assert!(!ground.workspace().join("made").exists());
+    terminal.types(&["maybe", "Enter"]);
+    terminal.shows("maybe");
+    assert!(!ground.workspace().join("made").exists(), "what is unclear is asked again");
+    terminal.types(&["y", "Enter"]);
+    terminal.shows("ended: 0");
+    assert!(ground.workspace().join("made").exists());
+    let screen = terminal.screen();
+    assert!(screen.contains("2 turns") && screen.contains("go on: lariat run --resume"), "{screen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_no_keeps_the_call_from_running_and_its_reason_reaches_the_model() {
+    let ground = asking().await;
+    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
+    terminal.shows("Allow bash?");
+    terminal.types(&["e", "Enter"]);
+    terminal.shows("why not>");
+    terminal.types(&["use another name", "Enter"]);
+    terminal.shows("ended: 0");
+    assert!(!ground.workspace().join("made").exists());
+    terminal.shows("Denied: use another name");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_the_input_is_a_no() {
+    let ground = asking().await;
+    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
+    terminal.shows("Allow bash?");
+    terminal.types(&["C-d"]);
+    terminal.shows("ended: 0");
+    assert!(!ground.workspace().join("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_can_ask_the_person() {
+    let ground = asking().await;
+    let question = r#"!call ask_user {"question":"Which colour?","options":["red","blue"]}"#;
+    let terminal = Terminal::start(&ground, &["run", question]);
+    terminal.shows("Which colour?");
+    terminal.shows("2. blue");
+    terminal.types(&["2", "Enter"]);
+    terminal.shows("ended: 0");
+    terminal.shows("“blue”");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
+    let ground = asking().await;
+    let terminal = Terminal::start(&ground, &["run", "!silence"]);
+    terminal.shows("waiting for the model");
+    terminal.types(&["C-c"]);
+    terminal.shows("ended: 130");
+    terminal.shows("stopped; the session is kept");
+    terminal.shows("go on: lariat run --resume");
+    drop(terminal);
+    let terminal = Terminal::start(&ground, &["run", "--continue", r#"!say "Here again.""#]);
+    terminal.shows("ended: 0");
+    terminal.shows("Here again.");
+}
