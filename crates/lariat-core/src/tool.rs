@@ -185,6 +185,22 @@ pub trait Earlier: Send + Sync {
     /// # Errors
     /// When it cannot be read, or the name means more than one.
     fn text<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, ToolError>>;
+
+    /// The same, piece by piece, in whole lines: what is long is never in memory at once. False when there is no such
+    /// message; what was told before then means nothing.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the name means more than one.
+    fn tell<'a>(
+        &'a self,
+        name: &'a str,
+        take: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<bool, ToolError>> {
+        Box::pin(async move {
+            let text = self.text(name).await?;
+            Ok(text.map(|text| take(&text)).is_some())
+        })
+    }
 }
 
 impl ToolContext {

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use grep_regex::RegexMatcherBuilder;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Lossy;
 use grep_searcher::{BinaryDetection, SearcherBuilder};
 use lariat_core::BoxFuture;
@@ -63,21 +63,32 @@ impl BenchTool for Recall {
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let output = find(bench, &arguments.id, &context).await?;
-            blocking(&context, move |cancel| recall(&output, &arguments, cancel)).await
+            let mut reading = Reading::new(&arguments)?;
+            if let Some(output) = bench.outputs().find(&arguments.id) {
+                let read = move |cancel: &CancellationToken| {
+                    let from: Box<dyn Read> = match &output {
+                        Output::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
+                        Output::File(directory, name) => Box::new(directory.file(name).map_err(failed)?.0),
+                    };
+                    reading.read(from, cancel);
+                    reading.result(&arguments, cancel)
+                };
+                return blocking(&context, read).await;
+            }
+            // Piece by piece: what was left out can be as long as the session.
+            let found = match &context.earlier {
+                Some(earlier) => {
+                    let mut take = |piece: &str| reading.read(piece.as_bytes(), &context.cancel);
+                    earlier.tell(&arguments.id, &mut take).await?
+                }
+                None => false,
+            };
+            if !found {
+                return Err(unknown(bench, &arguments.id));
+            }
+            reading.result(&arguments, &context.cancel)
         })
     }
-}
-
-async fn find(bench: &Workbench, id: &str, context: &ToolContext) -> Result<Output, ToolError> {
-    if let Some(output) = bench.outputs().find(id) {
-        return Ok(output);
-    }
-    let earlier = match &context.earlier {
-        Some(earlier) => earlier.text(id).await?,
-        None => None,
-    };
-    earlier.map(|text| Output::Memory(text.into_bytes().into())).ok_or_else(|| unknown(bench, id))
 }
 
 fn unknown(bench: &Workbench, id: &str) -> ToolError {
@@ -117,49 +128,99 @@ impl Shown {
     }
 }
 
-fn recall(
-    output: &Output,
-    arguments: &Arguments,
-    cancel: &CancellationToken,
-) -> Result<ToolResult, ToolError> {
-    let first = arguments.offset.unwrap_or(1);
-    let most = arguments.limit.unwrap_or(LINES);
-    let mut shown = Shown { text: String::new(), lines: 0, last: first, more: false };
-    let from: Box<dyn Read> = match output {
-        Output::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
-        Output::File(directory, name) => Box::new(directory.file(name).map_err(failed)?.0),
-    };
-    let read = match &arguments.pattern {
-        Some(pattern) => matching(pattern, from, first, most, &mut shown, cancel)?,
-        None => range(from, first, most, &mut shown, cancel),
-    };
-    read.map_err(|error| ToolError::Failed(format!("The output cannot be read: {error}.")))?;
-    if cancel.is_cancelled() {
-        return Err(ToolError::Cancelled);
-    }
-    let Shown { mut text, lines, last, more } = shown;
-    if lines == 0 {
-        let what = if arguments.pattern.is_some() { "No line matches" } else { "There are no lines" };
-        text = format!("{what} from line {first} on.\n");
-    } else if more {
-        text.push_str(&format!("[More follow. Go on with `offset` {}.]\n", last + 1));
-    } else {
-        text.push_str("[That was the end of the output.]\n");
-    }
-    let details = json!({ "id": arguments.id, "lines": lines, "more": more });
-    Ok(ToolResult::text(text).with_details(details))
-}
-
-fn range(
-    from: Box<dyn Read>,
+/// Reads lines, of one output or of pieces that follow each other.
+struct Reading {
     first: u64,
     most: u64,
+    matcher: Option<RegexMatcher>,
+    /// Lines of the pieces before.
+    before: u64,
+    shown: Shown,
+    error: Option<io::Error>,
+}
+
+impl Reading {
+    fn new(arguments: &Arguments) -> Result<Self, ToolError> {
+        let wrong = |error: grep_regex::Error| {
+            ToolError::InvalidArgs(format!("`pattern` is not a regular expression: {error}."))
+        };
+        let build = |pattern: &String| RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build(pattern);
+        let matcher = arguments.pattern.as_ref().map(build).transpose().map_err(wrong)?;
+        let first = arguments.offset.unwrap_or(1);
+        let shown = Shown { text: String::new(), lines: 0, last: first, more: false };
+        Ok(Self { first, most: arguments.limit.unwrap_or(LINES), matcher, before: 0, shown, error: None })
+    }
+
+    fn read(&mut self, from: impl Read, cancel: &CancellationToken) {
+        if self.shown.more || self.error.is_some() || cancel.is_cancelled() {
+            return;
+        }
+        let Self { first, most, before, shown, .. } = self;
+        let mut lines = 0;
+        let counted = Counted { from, lines: &mut lines, open: false };
+        let read = match &self.matcher {
+            Some(matcher) => matching(matcher, counted, (*before, *first, *most), shown, cancel),
+            None => range(counted, (*before, *first, *most), shown, cancel),
+        };
+        self.before += lines;
+        self.error = read.err();
+    }
+
+    fn result(self, arguments: &Arguments, cancel: &CancellationToken) -> Result<ToolResult, ToolError> {
+        if let Some(error) = self.error {
+            return Err(ToolError::Failed(format!("The output cannot be read: {error}.")));
+        }
+        if cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let Shown { mut text, lines, last, more } = self.shown;
+        if lines == 0 {
+            let what = if arguments.pattern.is_some() { "No line matches" } else { "There are no lines" };
+            text = format!("{what} from line {} on.\n", self.first);
+        } else if more {
+            text.push_str(&format!("[More follow. Go on with `offset` {}.]\n", last + 1));
+        } else {
+            text.push_str("[That was the end of the output.]\n");
+        }
+        let details = json!({ "id": arguments.id, "lines": lines, "more": more });
+        Ok(ToolResult::text(text).with_details(details))
+    }
+}
+
+/// Counts the lines that are read.
+struct Counted<'a, R> {
+    from: R,
+    lines: &'a mut u64,
+    /// The last line has no end.
+    open: bool,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        let bytes = buffer.get(..read).unwrap_or_default();
+        *self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        if let Some(last) = bytes.last() {
+            self.open = *last != b'\n';
+        } else if std::mem::take(&mut self.open) {
+            *self.lines += 1;
+        }
+        Ok(read)
+    }
+}
+
+/// Lines before, the first line that is wanted, and how many.
+type Wanted = (u64, u64, u64);
+
+fn range(
+    from: impl Read,
+    (before, first, most): Wanted,
     shown: &mut Shown,
     cancel: &CancellationToken,
 ) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(64 * 1024, from);
     let mut line = Vec::new();
-    for number in 1.. {
+    for number in before + 1.. {
         line.clear();
         // A line without an end does not take more than its share.
         let read = reader.by_ref().take(HEAP as u64).read_until(b'\n', &mut line)?;
@@ -174,26 +235,22 @@ fn range(
 }
 
 fn matching(
-    pattern: &str,
-    from: Box<dyn Read>,
-    first: u64,
-    most: u64,
+    matcher: &RegexMatcher,
+    from: impl Read,
+    (before, first, most): Wanted,
     shown: &mut Shown,
     cancel: &CancellationToken,
-) -> Result<io::Result<()>, ToolError> {
-    let matcher =
-        RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build(pattern).map_err(|error| {
-            ToolError::InvalidArgs(format!("`pattern` is not a regular expression: {error}."))
-        })?;
+) -> io::Result<()> {
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .heap_limit(Some(HEAP))
         .binary_detection(BinaryDetection::none())
         .build();
     let sink = Lossy(|number, line| {
+        let number = before + number;
         let wanted = number >= first;
         let goes_on = !wanted || shown.add(number, most, &format!("{number}: "), line);
         Ok(goes_on && !cancel.is_cancelled())
     });
-    Ok(searcher.search_reader(&matcher, from, sink))
+    searcher.search_reader(matcher, from, sink)
 }

@@ -1,7 +1,8 @@
 //! Finding again what compaction took out of the window.
 //!
 //! Owns how a message is named (`m…`, or `m…..m…` for all from one to another), the fold over a journal that finds it,
-//! and its text. Invariant: one message comes back exactly as it was recorded, or not at all.
+//! and its text. Invariant: one message comes back exactly as it was recorded, or not at all. A range is text, never
+//! messages that are kept: it can be as long as the session, and whoever drains it needs room for one message.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct Recall {
     /// Of a range.
     last: Option<String>,
     found: Vec<SharedMessage>,
+    /// What a range says, as far as it was not drained.
+    told: String,
     /// Whether what comes is in the range.
     inside: Inside,
     /// Messages that wait to be said.
@@ -45,8 +48,8 @@ impl Recall {
         if !plausible(first) || last.as_deref().is_some_and(|last| !plausible(last)) {
             return None;
         }
-        let (found, queued) = (Vec::new(), HashMap::new());
-        Some(Self { first: first.to_owned(), last, found, inside: Inside::NotYet, queued })
+        let (found, told, queued) = (Vec::new(), String::new(), HashMap::new());
+        Some(Self { first: first.to_owned(), last, found, told, inside: Inside::NotYet, queued })
     }
 
     /// Takes in the next event.
@@ -90,25 +93,31 @@ impl Recall {
         }
         match self.inside {
             Inside::Now => {
-                self.found.push(Arc::clone(message));
+                self.told.push_str(&told(message));
                 if message.id().is_named(last) {
                     self.inside = Inside::Closing;
                 }
             }
-            Inside::Closing if message.as_tool_result().is_some() => self.found.push(Arc::clone(message)),
+            Inside::Closing if message.as_tool_result().is_some() => self.told.push_str(&told(message)),
             Inside::Closing => self.inside = Inside::NoMore,
             _ => {}
         }
     }
 
-    /// What was found; `None` when nothing was.
+    /// What a range says since it was drained last, in whole lines; empty for a single message. Whether the range has an
+    /// end is known only by [`Recall::text`].
+    pub fn drain(&mut self) -> String {
+        std::mem::take(&mut self.told)
+    }
+
+    /// What was found and not drained; `None` when nothing was.
     ///
     /// # Errors
     /// In words, when the name means more than one message.
     pub fn text(self) -> Result<Option<String>, String> {
         match (&self.last, self.found.as_slice()) {
             (Some(_), _) if matches!(self.inside, Inside::NotYet | Inside::Now) => Ok(None),
-            (Some(_), found) => Ok(Some(found.iter().map(told).collect())),
+            (Some(_), _) => Ok(Some(self.told)),
             (None, []) => Ok(None),
             (None, [message]) => Ok(Some(recalled_text(message))),
             (None, many) => {

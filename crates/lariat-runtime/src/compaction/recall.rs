@@ -60,36 +60,67 @@ impl AgentTool for Recall {
                     .map(|value| usize::try_from(value).unwrap_or(usize::MAX))
             };
             let id = word("id").ok_or_else(|| ToolError::InvalidArgs("`id` must be a text.".to_owned()))?;
-            let text = match &context.earlier {
-                Some(earlier) => earlier.text(id).await?,
-                None => None,
-            };
-            let unknown = || ToolError::Failed(format!("Nothing in this session has the id `{id}`."));
-            let text = text.ok_or_else(unknown)?;
             let (first, most) = (number("offset").unwrap_or(1).max(1), number("limit").unwrap_or(LINES));
-            Ok(ToolResult::text(shown(&text, first, most, word("pattern"))))
+            let mut page = Page::new(first, most, word("pattern").map(str::to_owned));
+            let found = match &context.earlier {
+                Some(earlier) => earlier.tell(id, &mut |piece| page.take(piece)).await?,
+                None => false,
+            };
+            if !found {
+                return Err(ToolError::Failed(format!("Nothing in this session has the id `{id}`.")));
+            }
+            Ok(ToolResult::text(page.shown()))
         })
     }
 }
 
-fn shown(text: &str, first: usize, most: usize, pattern: Option<&str>) -> String {
-    let wanted = |line: &str| pattern.is_none_or(|pattern| line.contains(pattern));
-    let lines = text.lines().zip(1..).filter(|(line, number)| *number >= first && wanted(line));
-    let (mut out, mut count) = (String::new(), 0);
-    for (line, number) in lines {
-        if count == most || out.len() >= BYTES {
-            out.push_str(&format!("[More follow. Go on with `offset` {number}.]\n"));
-            return out;
-        }
-        count += 1;
-        let end = line.floor_char_boundary(BYTES);
-        let lead = if pattern.is_some() { format!("{number}: ") } else { String::new() };
-        out.push_str(&format!("{lead}{}\n", line.get(..end).unwrap_or(line)));
+/// Lines of what is told piece by piece.
+struct Page {
+    first: usize,
+    most: usize,
+    pattern: Option<String>,
+    /// Lines that were told so far, and that are shown.
+    told: usize,
+    count: usize,
+    out: String,
+    /// The line that does not fit any more.
+    next: Option<usize>,
+}
+
+impl Page {
+    const fn new(first: usize, most: usize, pattern: Option<String>) -> Self {
+        Self { first, most, pattern, told: 0, count: 0, out: String::new(), next: None }
     }
-    match (count, pattern) {
-        (0, Some(_)) => format!("No line contains that from line {first} on.\n"),
-        (0, None) => format!("There are no lines from line {first} on.\n"),
-        _ => out + "[That was the end.]\n",
+
+    fn take(&mut self, piece: &str) {
+        for line in piece.lines() {
+            self.told += 1;
+            let wanted = self.pattern.as_ref().is_none_or(|pattern| line.contains(pattern.as_str()));
+            if self.next.is_some() || self.told < self.first || !wanted {
+                continue;
+            }
+            if self.count == self.most || self.out.len() >= BYTES {
+                self.next = Some(self.told);
+                continue;
+            }
+            self.count += 1;
+            let end = line.floor_char_boundary(BYTES);
+            if self.pattern.is_some() {
+                self.out.push_str(&format!("{}: ", self.told));
+            }
+            self.out.push_str(line.get(..end).unwrap_or(line));
+            self.out.push('\n');
+        }
+    }
+
+    fn shown(self) -> String {
+        let Self { first, pattern, count, out, next, .. } = self;
+        match (count, pattern, next) {
+            (_, _, Some(next)) => format!("{out}[More follow. Go on with `offset` {next}.]\n"),
+            (0, Some(_), _) => format!("No line contains that from line {first} on.\n"),
+            (0, None, _) => format!("There are no lines from line {first} on.\n"),
+            _ => out + "[That was the end.]\n",
+        }
     }
 }
 

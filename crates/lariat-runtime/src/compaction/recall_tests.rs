@@ -2,6 +2,13 @@
 
 use super::*;
 
+fn shown(text: &str, first: usize, most: usize, pattern: Option<&str>) -> String {
+    let mut page = Page::new(first, most, pattern.map(str::to_owned));
+    // Whole lines at a time, as they come.
+    text.split_inclusive('\n').for_each(|piece| page.take(piece));
+    page.shown()
+}
+
 #[test]
 fn a_range_of_lines_says_where_to_go_on() {
     let text = "a\nb\nc\nd";

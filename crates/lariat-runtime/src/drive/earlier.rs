@@ -24,12 +24,31 @@ impl Journaled {
 impl Earlier for Journaled {
     fn text<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         Box::pin(async move {
-            let Some(mut recall) = Recall::new(name) else { return Ok(None) };
-            let read = self.journal.each(|event| recall.take(&event.event)).await;
-            read.map_err(|error| {
+            let mut text = String::new();
+            let found = self.tell(name, &mut |piece| text.push_str(piece)).await?;
+            Ok(found.then_some(text))
+        })
+    }
+
+    fn tell<'a>(
+        &'a self,
+        name: &'a str,
+        take: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<bool, ToolError>> {
+        Box::pin(async move {
+            let Some(mut recall) = Recall::new(name) else { return Ok(false) };
+            let read = self.journal.each(|event| {
+                recall.take(&event.event);
+                let piece = recall.drain();
+                if !piece.is_empty() {
+                    take(&piece);
+                }
+            });
+            read.await.map_err(|error| {
                 ToolError::Failed(format!("The session's journal cannot be read: {error}."))
             })?;
-            recall.text().map_err(ToolError::Failed)
+            let rest = recall.text().map_err(ToolError::Failed)?;
+            Ok(rest.map(|rest| take(&rest)).is_some())
         })
     }
 }

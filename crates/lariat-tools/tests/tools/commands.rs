@@ -246,6 +246,20 @@ impl lariat_core::tool::Earlier for Said {
         let text = (name == "m0123456789ab").then(|| "one\ntwo\nthree".to_owned());
         Box::pin(std::future::ready(Ok(text)))
     }
+
+    fn tell<'a>(
+        &'a self,
+        name: &'a str,
+        take: &'a mut (dyn FnMut(&str) + Send),
+    ) -> lariat_core::BoxFuture<'a, Result<bool, lariat_core::tool::ToolError>> {
+        Box::pin(async move {
+            if name.contains("..") {
+                (1..=1_000).for_each(|n| take(&format!("[m{n} user]\nline {n}\n")));
+            }
+            let text = self.text(name).await?;
+            Ok(text.map(|text| take(&text)).is_some() || name.contains(".."))
+        })
+    }
 }
 
 #[tokio::test]
@@ -260,6 +274,17 @@ async fn what_was_left_out_of_the_conversation_is_recalled_like_an_output() {
     assert_eq!(text(&lines), "two\n[More follow. Go on with `offset` 3.]\n");
     let found = recall(json!({ "id": "m0123456789ab", "pattern": "^t" })).await.unwrap();
     assert_eq!(text(&found), "2: two\n3: three\n[That was the end of the output.]\n");
+    // A range comes in pieces, and its lines are counted through them.
+    let range = "m0123456789ab..mba9876543210";
+    let lines = recall(json!({ "id": range, "offset": 1_998, "limit": 2 })).await.unwrap();
+    assert_eq!(text(&lines), "line 999\n[m1000 user]\n[More follow. Go on with `offset` 2000.]\n");
+    let found = recall(json!({ "id": range, "pattern": "^line 77", "limit": 3 })).await.unwrap();
+    assert_eq!(
+        text(&found),
+        "154: line 77\n1540: line 770\n1542: line 771\n[More follow. Go on with `offset` 1543.]\n"
+    );
+    let last = recall(json!({ "id": range, "pattern": "1000$" })).await.unwrap();
+    assert_eq!(text(&last), "2000: line 1000\n[That was the end of the output.]\n");
     let unknown = recall(json!({ "id": "mba9876543210" })).await.unwrap_err();
     assert!(unknown.to_string().contains("no message has that id"), "{unknown}");
 }

@@ -114,6 +114,9 @@ fn judge(report: &Report, model: &Model, turns: u64) -> bool {
     println!(
         "time per turn, at {EARLY} and at the end     {early:.2} ms, {end:.2} ms   (wall, with the model's share: {wall_early:.2} ms, {wall_end:.2} ms)"
     );
+    // Work of others on the same machine is no part of it.
+    let (early, end) = (median(EARLY - AROUND / 2, &report.cpu), median(late, &report.cpu));
+    println!("processor time per turn, the same   {early:.2} ms, {end:.2} ms   (at most {SLOWER} times)");
     let mut slow = own.clone();
     slow.sort_unstable();
     println!(

@@ -30,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) outcome: String,
     /// Microseconds of each turn.
     pub(crate) turns: Vec<u64>,
+    /// Microseconds of the processors that each turn took.
+    pub(crate) cpu: Vec<u64>,
     /// Compactions, and attempts that were refused.
     pub(crate) compactions: u64,
     pub(crate) refused: Vec<String>,
@@ -82,13 +84,16 @@ pub(crate) async fn run(
 
     let mut report = Report { wishes: 1, ..Report::default() };
     let mut stream = agent.run_stream(facts::wish(0));
-    let mut since = Instant::now();
+    let (mut since, mut cpu) = (Instant::now(), cpu_micros());
     while let Some(event) = stream.next().await {
         match &event.event {
             AgentEvent::TurnEnd { .. } => {
                 let now = Instant::now();
                 report.turns.push(micros(now - since));
                 since = now;
+                let spent = cpu_micros();
+                report.cpu.push(spent.saturating_sub(cpu));
+                cpu = spent;
                 let turn = report.turns.len() as u64;
                 if turn.is_multiple_of(facts::STEER_EVERY) && turn < turns {
                     agent.steer(facts::wish(turn / facts::STEER_EVERY));
@@ -111,6 +116,13 @@ pub(crate) async fn run(
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// What this process took of the processors so far.
+fn cpu_micros() -> u64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let whole = u64::try_from(spent.tv_sec).unwrap_or_default();
+    whole * 1_000_000 + u64::try_from(spent.tv_nsec).unwrap_or_default() / 1_000
 }
 
 /// Peak memory of this process.
