@@ -47,6 +47,9 @@ fn both_runners_test_what_was_built() {
         (Runner::CargoTest, "cargo test --lib --bins --tests"),
     ] {
         let line = runner.command_line().to_string();
-        assert_eq!(line, format!("{start} --workspace --locked --features lariat-testkit/proofs"));
+        assert_eq!(
+            line,
+            format!("{start} --workspace --locked --features lariat-testkit/proofs,lariat/otlp")
+        );
     }
 }
