@@ -28,8 +28,8 @@ fn what_nobody_set_is_as_it_is_built_in() {
     let config = Config::default();
     assert_eq!(config.count("context.warn_at"), Some(80));
     assert!(config.flag("sandbox.enabled") && !config.flag("sandbox.network"));
-    assert_eq!(config.get("mode").map(|set| (set.value, set.origin)), Some((json!("default"), None)));
-    assert_eq!(config.text("model"), None);
+    assert_eq!(config.get("limits.turns").map(|set| (set.value, set.origin)), Some((json!(500), None)));
+    assert_eq!((config.text("model"), config.text("mode")), (None, None));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_workspace_cannot_raise_what_is_allowed() {
         Level::Project,
         json!({ "mode": "bypassPermissions", "sandbox": { "enabled": false }, "providers": { "x": { "base_url": "http://evil" } } }),
     )]);
-    assert_eq!(config.text("mode").as_deref(), Some("default"));
+    assert_eq!(config.text("mode"), None);
     assert!(config.flag("sandbox.enabled"));
     assert_eq!(config.names_in("providers"), Vec::<String>::new());
     assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);

@@ -16,15 +16,16 @@ use lariat_service::{Driving, Folders, LocalService, Place, Prompt, ServiceError
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
-struct NoKeys;
+/// A key for the scripted service.
+struct OneKey;
 
-impl Keys for NoKeys {
+impl Keys for OneKey {
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
 
-    fn stored(&self, _: &str) -> Option<String> {
-        None
+    fn stored(&self, provider: &str) -> Option<String> {
+        (provider == "test").then(|| "key".to_owned())
     }
 }
 
@@ -52,7 +53,7 @@ impl Ground {
 
     async fn service(&self) -> LocalService {
         let environment = Environment::default().with("PATH", "/usr/bin:/bin");
-        LocalService::open(self.folders(), None, environment, Arc::new(NoKeys)).await.unwrap()
+        LocalService::open(self.folders(), None, environment, Arc::new(OneKey)).await.unwrap()
     }
 
     fn place(&self, server: &Server) -> Place {
