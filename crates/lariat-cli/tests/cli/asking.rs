@@ -1,143 +1,76 @@
-//! `lariat run` in a real terminal, which tmux is: what a person sees, is asked, and types.
+//! What a person at a terminal is asked, and what is not seen there.
 
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use lariat_testkit::server::Script;
+use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Size, Supervisor};
 
-use crate::ground::{Ground, PATIENCE};
+use crate::kit::{Home, Scene};
 
-static SERVERS: AtomicU32 = AtomicU32::new(0);
+/// How often a terminal is looked at while something is waited for.
+const LOOK: Duration = Duration::from_millis(10);
 
-/// A terminal with the program in it.
-struct Terminal {
-    socket: String,
+/// Starts the program on a terminal of its own. It ends with its supervisor.
+async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -> Process {
+    let environment = Environment::default()
+        .with("HOME", home.path("home"))
+        .with("PATH", "/usr/bin:/bin")
+        .with("TERM", "xterm")
+        .with("LANG", "C.UTF-8");
+    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), home.path("project"))
+        .with_arguments(args)
+        .with_environment(environment)
+        .with_input(Input::Written)
+        .with_output(Output::Terminal(Size::default()));
+    supervisor.start(launch).await.unwrap()
 }
 
-impl Terminal {
-    /// Starts the program; when it ends, `ended: CODE` is on the screen.
-    fn start(ground: &Ground, args: &[&str]) -> Self {
-        let quoted: Vec<String> =
-            args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
-        let command = ground.command(&[]);
-        let variables =
-            command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
-        let exports: String = variables.map(|(name, value)| format!("export {name}='{value}'\n")).collect();
-        let script = format!(
-            "trap : INT\ncd '{}'\n{exports}export TERM=xterm-256color\n'{}' {}\necho \"ended: $?\"\nexec cat\n",
-            ground.workspace().display(),
-            env!("CARGO_BIN_EXE_lariat"),
-            quoted.join(" ")
-        );
-        let path = ground.path("terminal.sh");
-        std::fs::write(&path, script).unwrap();
-        // A server that was just ended may still hold its socket.
-        let socket = ground.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
-        let terminal = Self { socket: socket.display().to_string() };
-        let shell = format!("sh '{}'", path.display());
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "40", &shell]);
-        terminal
-    }
-
-    fn tmux(&self, args: &[&str]) -> String {
-        let output = Command::new("tmux").args(["-S", &self.socket]).args(args).output();
-        let output = output.unwrap_or_else(|error| panic!("this test needs tmux: {error}"));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-J"])
-    }
-
-    #[track_caller]
-    fn shows(&self, words: &str) {
-        let begun = std::time::Instant::now();
-        while !self.screen().contains(words) {
-            assert!(begun.elapsed() < PATIENCE, "`{words}` is not on the screen:\n{}", self.screen());
-            std::thread::sleep(std::time::Duration::from_millis(10));
+/// Waits until the terminal shows something. The runner of the tests ends one that waits in vain.
+async fn shows(process: &Process, text: &str) {
+    loop {
+        let shown = String::from_utf8_lossy(&process.read(0).bytes).into_owned();
+        if shown.contains(text) {
+            return;
         }
-    }
-
-    fn types(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
+        assert!(process.exit().is_none(), "it ended, and showed {shown:?}, not {text:?}");
+        tokio::time::sleep(LOOK).await;
     }
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
+#[tokio::test]
+async fn a_key_that_is_typed_is_not_seen() {
+    let home = Home::offline();
+    let supervisor = Supervisor::new();
+    let process = start(&supervisor, &home, &["auth", "login", "anthropic"]).await;
+    shows(&process, "key of anthropic: ").await;
+    process.write(b"sk-typed-1\n").await.unwrap();
+    let finished = process.wait().await;
+    let shown = finished.output.text();
+    assert_eq!(finished.exit, Exit::Code(0), "{shown}");
+    assert!(!shown.contains("sk-typed"), "{shown}");
+    assert!(home.read("home/.local/state/lariat/keys.json").contains("sk-typed-1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_asked_before_something_is_deleted() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let supervisor = Supervisor::new();
+    for (answer, is_left) in [("\n", true), ("no\n", true), ("y\n", false)] {
+        let process = start(&supervisor, home, &["sessions", "delete", &id]).await;
+        shows(&process, "[y/N]").await;
+        process.write(answer.as_bytes()).await.unwrap();
+        let finished = process.wait().await;
+        assert_eq!(finished.exit, Exit::Code(0), "{}", finished.output.text());
+        let code = home.run(&["sessions", "show", &id]).code;
+        assert_eq!(code == Some(0), is_left, "after {answer:?}");
     }
 }
 
-const TOUCH: &str = r#"!call bash {"command":"touch made"}"#;
-
-async fn asking() -> Ground {
-    Ground::new(Script::tool_loop()).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
-    terminal.shows("Allow bash?");
-    terminal.shows("touch made");
-    assert!(!ground.workspace().join("made").exists());
-    terminal.types(&["maybe", "Enter"]);
-    terminal.shows("maybe");
-    assert!(!ground.workspace().join("made").exists(), "what is unclear is asked again");
-    terminal.types(&["y", "Enter"]);
-    terminal.shows("ended: 0");
-    assert!(ground.workspace().join("made").exists());
-    let screen = terminal.screen();
-    assert!(screen.contains("2 turns") && screen.contains("go on: lariat run --resume"), "{screen}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_no_keeps_the_call_from_running_and_its_reason_reaches_the_model() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
-    terminal.shows("Allow bash?");
-    terminal.types(&["e", "Enter"]);
-    terminal.shows("why not>");
-    terminal.types(&["use another name", "Enter"]);
-    terminal.shows("ended: 0");
-    assert!(!ground.workspace().join("made").exists());
-    terminal.shows("Denied: use another name");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_input_is_a_no() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
-    terminal.shows("Allow bash?");
-    terminal.types(&["C-d"]);
-    terminal.shows("ended: 0");
-    assert!(!ground.workspace().join("made").exists());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_model_can_ask_the_person() {
-    let ground = asking().await;
-    let question = r#"!call ask_user {"question":"Which colour?","options":["red","blue"]}"#;
-    let terminal = Terminal::start(&ground, &["run", question]);
-    terminal.shows("Which colour?");
-    terminal.shows("2. blue");
-    terminal.types(&["2", "Enter"]);
-    terminal.shows("ended: 0");
-    terminal.shows("“blue”");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", "!silence"]);
-    terminal.shows("waiting for the model");
-    terminal.types(&["C-c"]);
-    terminal.shows("ended: 130");
-    terminal.shows("stopped; the session is kept");
-    terminal.shows("go on: lariat run --resume");
-    drop(terminal);
-    let terminal = Terminal::start(&ground, &["run", "--continue", r#"!say "Here again.""#]);
-    terminal.shows("ended: 0");
-    terminal.shows("Here again.");
+#[tokio::test]
+async fn the_doctor_looks_at_the_terminal() {
+    let home = Home::offline();
+    let supervisor = Supervisor::new();
+    let process = start(&supervisor, &home, &["doctor"]).await;
+    let shown = process.wait().await.output.text();
+    assert!(shown.contains("80 columns, colour"), "{shown}");
 }

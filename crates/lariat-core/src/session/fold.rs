@@ -128,8 +128,8 @@ impl SessionFold {
                 });
             }
             AgentEvent::AgentEnd { .. } => {
-                if let Some(segment) = segment.and_then(|at| self.segments.get_mut(at)) {
-                    segment.ended = true;
+                if let Some(at) = segment {
+                    self.end(at);
                 }
             }
             AgentEvent::MessagesImported { base, messages } => {
@@ -159,8 +159,11 @@ impl SessionFold {
             AgentEvent::Compaction { edits, .. } => {
                 let overlay = (record.id, Arc::clone(edits));
                 self.compactions.insert(record.id);
-                if let Some(segment) = segment.and_then(|at| self.segments.get_mut(at)) {
-                    segment.steps.push(Step::Overlay(overlay));
+                if let Some(open) = segment.and_then(|at| self.segments.get_mut(at)) {
+                    open.steps.push(Step::Overlay(overlay));
+                    if let Some(at) = segment.filter(|_| open.ended) {
+                        self.end(at);
+                    }
                 } else if let Some(tip) = self.tip().filter(|_| record.loop_id.is_none()) {
                     self.between.entry(tip).or_default().push(overlay);
                 }
@@ -171,6 +174,19 @@ impl SessionFold {
             }
             _ => {}
         }
+    }
+
+    /// A loop is over. What made room in one that came to no message counts where it began: nobody goes on from it.
+    fn end(&mut self, at: usize) {
+        let Some(segment) = self.segments.get_mut(at) else { return };
+        segment.ended = true;
+        let is_empty = segment.tip.is_none() && segment.last_message().is_none();
+        let Some(base) = segment.base.filter(|_| is_empty) else { return };
+        let overlays = segment.steps.drain(..).filter_map(|step| match step {
+            Step::Overlay(overlay) => Some(overlay),
+            Step::Message(_) => None,
+        });
+        self.between.entry(base).or_default().extend(overlays);
     }
 
     fn add(&mut self, at: usize, message: &SharedMessage) {
