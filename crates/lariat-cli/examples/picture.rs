@@ -1,6 +1,8 @@
 //! Draws what a program wrote to a terminal as an SVG: bytes come in at standard input, the picture goes out.
 //!
-//!     script -qec 'lariat run "…"' /dev/null | cargo run --example picture -- 100 30 > run.svg
+//! ```text
+//! script -qec 'lariat run "…"' /dev/null | cargo run --example picture -- 100 30 > run.svg
+//! ```
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};

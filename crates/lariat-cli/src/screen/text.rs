@@ -2,7 +2,7 @@
 //!
 //! Owns how the guard's renderer is used for reading. What a person approves is shown by `display` directly; text that is
 //! only read may lose what has no meaning: spaces that do not break become spaces, tabs become columns.
-//! Invariant: what comes out of [`line`] has no control character, no letter that hides or reorders, and a width.
+//! Invariant: what comes out of [`line()`] has no control character, no letter that hides or reorders, and a width.
 
 use std::borrow::Cow;
 
