@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use lariat_host::process::Environment;
 use lariat_service::config::Config;
+use lariat_model::http::ClientConfig;
 use lariat_service::models::Keys;
 use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
 use rustix::termios::tcgetwinsize;
@@ -38,6 +39,9 @@ pub(crate) enum Stream {
 
 /// Variables that are settings: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
 const PREFIX: &str = "LARIAT_";
+
+/// This machine.
+const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
 impl World {
     /// Looks around.
@@ -94,12 +98,26 @@ impl World {
     /// Sessions on this machine.
     pub(crate) async fn service(&self, place: &Place) -> Result<LocalService, ServiceError> {
         let path = place.config.text("store.path").map(PathBuf::from);
-        LocalService::open(self.folders.clone(), path, self.environment(), Arc::new(self.keys())).await
+        let keys = Arc::new(self.keys());
+        let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
+        Ok(service.with_client(self.client()))
     }
 
     /// Sessions that are gone with the process.
     pub(crate) async fn ephemeral(&self) -> Result<LocalService, ServiceError> {
-        LocalService::ephemeral(self.folders.clone(), self.environment(), Arc::new(self.keys())).await
+        let keys = Arc::new(self.keys());
+        let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
+        Ok(service.with_client(self.client()))
+    }
+
+    /// How services are reached: through the proxy that the usual variables name. This machine is never reached through one.
+    fn client(&self) -> ClientConfig {
+        let variable = |names: &[&str]| names.iter().find_map(|name| self.variable(name)).map(str::to_owned);
+        let mut client = ClientConfig::default();
+        client.proxy = variable(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]);
+        let without = variable(&["NO_PROXY", "no_proxy"]);
+        client.no_proxy = Some([without.as_deref().unwrap_or_default(), LOOPBACK].join(","));
+        client
     }
 
     /// Where keys come from.

@@ -9,6 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
 use lariat_host::process::Environment;
 use lariat_model::ProviderRegistry;
+use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_runtime::fresh_session;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
@@ -83,6 +84,13 @@ impl LocalService {
 
     fn on(folders: Folders, store: Arc<SqliteStore>, environment: Environment, keys: Arc<dyn Keys>) -> Self {
         Self { folders, environment, keys, store, registry: ProviderRegistry::default() }
+    }
+
+    /// Reaches model services through a client of this configuration: a proxy, certificates.
+    #[must_use]
+    pub fn with_client(mut self, config: ClientConfig) -> Self {
+        self.registry = ProviderRegistry::on(Arc::new(HttpClient::new(config)));
+        self
     }
 
     /// The sessions, to list, read, fork, delete, check and watch.

@@ -48,26 +48,43 @@ impl Default for ClientConfig {
 }
 
 /// The client. Made at its first request, shared by all that follow.
+///
+/// Whom to trust takes longer to read than a server on this machine takes to answer, so requests that use no TLS go by a client that
+/// trusts nobody.
 #[derive(Debug, Default)]
 pub struct HttpClient {
     config: ClientConfig,
-    client: OnceLock<Result<reqwest::Client, TransportError>>,
+    secure: OnceLock<Result<reqwest::Client, TransportError>>,
+    plain: OnceLock<Result<reqwest::Client, TransportError>>,
+}
+
+/// Who is trusted to be who they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Roots {
+    /// The system's, and those of the configuration.
+    System,
+    /// Nobody: no TLS.
+    Nobody,
 }
 
 impl HttpClient {
     /// A client by its configuration.
     pub fn new(config: ClientConfig) -> Self {
-        Self { config, client: OnceLock::new() }
+        Self { config, secure: OnceLock::new(), plain: OnceLock::new() }
     }
 
-    fn client(&self) -> Result<reqwest::Client, TransportError> {
-        self.client.get_or_init(|| build(&self.config)).clone()
+    fn client(&self, request: &Request<Bytes>) -> Result<reqwest::Client, TransportError> {
+        // A proxy may be reached by TLS whatever the request is.
+        let is_plain = request.uri().scheme_str() == Some("http") && self.config.proxy.is_none();
+        let (client, roots) =
+            if is_plain { (&self.plain, Roots::Nobody) } else { (&self.secure, Roots::System) };
+        client.get_or_init(|| build(&self.config, roots)).clone()
     }
 }
 
 impl Transport for HttpClient {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
-        let client = self.client();
+        let client = self.client(&request);
         Box::pin(async move {
             let request =
                 reqwest::Request::try_from(request).map_err(|error| describe(error, Stage::Sending))?;
@@ -79,7 +96,7 @@ impl Transport for HttpClient {
     }
 }
 
-fn build(config: &ClientConfig) -> Result<reqwest::Client, TransportError> {
+fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, TransportError> {
     let impossible = |what: &str, error: reqwest::Error| {
         TransportError::Impossible(format!("{what}: {}", cause(&error.without_url())))
     };
@@ -101,6 +118,10 @@ fn build(config: &ClientConfig) -> Result<reqwest::Client, TransportError> {
             proxy = proxy.no_proxy(reqwest::NoProxy::from_string(hosts));
         }
         builder = builder.proxy(proxy);
+    }
+    if roots == Roots::Nobody {
+        builder = builder.tls_certs_only([]);
+        return builder.build().map_err(|error| impossible("the HTTP client", error));
     }
     for pem in &config.extra_certificates {
         let certificates = reqwest::Certificate::from_pem_bundle(pem);
