@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use lariat_host::process::Environment;
-use lariat_service::config::Config;
 use lariat_model::http::ClientConfig;
+use lariat_service::config::Config;
 use lariat_service::models::Keys;
 use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
 use rustix::termios::tcgetwinsize;

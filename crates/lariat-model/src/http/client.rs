@@ -74,8 +74,9 @@ impl HttpClient {
     }
 
     fn client(&self, request: &Request<Bytes>) -> Result<reqwest::Client, TransportError> {
-        // A proxy may be reached by TLS whatever the request is.
-        let is_plain = request.uri().scheme_str() == Some("http") && self.config.proxy.is_none();
+        // A proxy may be reached by TLS whatever the request is, and certificates that were given are looked at.
+        let plain_world = self.config.proxy.is_none() && self.config.extra_certificates.is_empty();
+        let is_plain = plain_world && request.uri().scheme_str() == Some("http");
         let (client, roots) =
             if is_plain { (&self.plain, Roots::Nobody) } else { (&self.secure, Roots::System) };
         client.get_or_init(|| build(&self.config, roots)).clone()
