@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::messages;
 use super::tally::{Tally, millis};
+use crate::screen::summary::limit_name;
 
 /// What an answer came to that must have a form.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,17 +146,5 @@ impl Ending {
         set("session_id", json!(session));
         set("uuid", json!(uuid));
         Value::Object(result)
-    }
-}
-
-/// What a limit is on.
-const fn limit_name(limit: LimitKind) -> &'static str {
-    match limit {
-        LimitKind::Turns => "turns",
-        LimitKind::Tokens => "tokens",
-        LimitKind::Duration => "time",
-        LimitKind::Cost => "money",
-        LimitKind::ToolCalls => "tool calls",
-        _ => "budget",
     }
 }
