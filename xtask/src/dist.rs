@@ -1,6 +1,6 @@
 //! What is shipped: an archive and a Debian package of the program, its manual and its completions.
 //!
-//! Owns what is in them. Invariant: the same commit gives the same bytes, wherever the checkout is: no path of the machine, no time but
+//! Owns how the program is built ([`program`]: with its own C library, so that it runs on every Linux) and what is in them. Invariant: the same commit gives the same bytes, wherever the checkout is: no path of the machine, no time but
 //! the commit's, no owner, names in order. `--check` proves it with a second checkout and a second build.
 
 use std::path::{Path, PathBuf};
@@ -58,26 +58,43 @@ fn again(workspace: &Workspace, made: &Made) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program in `root` and packs it into `place`.
-fn make(workspace: &Workspace, root: &Path, place: &str) -> Result<Made> {
+/// Builds the program that is shipped, in the checkout at `root`. Gives its path.
+pub(crate) fn program(workspace: &Workspace, root: &Path) -> Result<String> {
     let at = root.display().to_string();
-    let git = |words: &str| -> Result<String> {
-        Ok(CommandLine::of("git", &format!("-C {at} {words}")).capture(workspace)?.trim().to_owned())
-    };
-    let epoch = git("log -1 --format=%ct")?;
-    let target = format!("{at}/target");
+    let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    CommandLine::of("musl-gcc", "--version")
+        .capture(workspace)
+        .context("`musl-gcc` is missing: install Debian's `musl-tools`")?;
+    CommandLine::of("rustup", &format!("target add {triple}")).run(workspace)?;
     let home = std::env::var("CARGO_HOME")
         .or_else(|_| Ok::<_, std::env::VarError>(format!("{}/.cargo", std::env::var("HOME")?)))?;
-    // Places of the machine would be in panics and in the tables of lines.
-    let remap = format!("--remap-path-prefix={at}=lariat --remap-path-prefix={home}=cargo");
-    CommandLine::cargo(&format!(
-        "build --locked --profile {PROFILE} -p lariat-cli --manifest-path {at}/Cargo.toml"
-    ))
-    .with_arguments(["--target-dir", &target])
-    .with_environment("RUSTFLAGS", &remap)
-    .with_environment("SOURCE_DATE_EPOCH", &epoch)
-    .run(workspace)?;
-    let program = format!("{target}/{PROFILE}/lariat");
+    // Places of the machine would be in panics, in assertions of C and in the tables of lines.
+    let places = [(at.as_str(), "lariat"), (home.as_str(), "cargo")];
+    let rust: Vec<String> =
+        places.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
+    let c: Vec<String> = places.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}")).collect();
+    // The toolchain's own linker folds functions that are the same, and packs the table of what moves with the program.
+    let sysroot = CommandLine::of("rustc", "--print sysroot").capture(workspace)?;
+    let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let linker = format!("{}/lib/rustlib/{host}/bin/gcc-ld", sysroot.trim());
+    let link = [&format!("-B{linker}"), "-fuse-ld=lld", "-Wl,--icf=all", "-Wl,-z,pack-relative-relocs"];
+    let flags = rust.into_iter().chain(link.iter().map(|word| format!("-Clink-arg={word}")));
+    let target = format!("{at}/target");
+    CommandLine::cargo(&format!("build --locked --profile {PROFILE} -p lariat-cli --target {triple}"))
+        .with_arguments(["--manifest-path", &format!("{at}/Cargo.toml"), "--target-dir", &target])
+        .with_environment("RUSTFLAGS", &flags.collect::<Vec<_>>().join(" "))
+        .with_environment(&format!("CFLAGS_{}", triple.replace('-', "_")), &c.join(" "))
+        .run(workspace)?;
+    Ok(format!("{target}/{triple}/{PROFILE}/lariat"))
+}
+
+/// Builds the program in `root` and packs it into `place`.
+fn make(workspace: &Workspace, root: &Path, place: &str) -> Result<Made> {
+    let epoch = CommandLine::of("git", "-C")
+        .with_arguments([root.display().to_string(), "log".into(), "-1".into(), "--format=%ct".into()])
+        .capture(workspace)?;
+    let epoch = epoch.trim().to_owned();
+    let program = program(workspace, root)?;
     let version = CommandLine::of(&program, "--version").capture(workspace)?;
     let version = version.split_whitespace().nth(1).context("`lariat --version` says no version")?.to_owned();
 
@@ -131,7 +148,7 @@ fn debian(workspace: &Workspace, tree: &Path, place: &Path, version: &str, epoch
         .run(workspace)?;
     let control = format!(
         "Package: lariat\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: The Lariat authors <lariat@localhost>\n\
-         Section: devel\nPriority: optional\nDepends: libc6 (>= 2.34)\nRecommends: bubblewrap, git\n\
+         Section: devel\nPriority: optional\nRecommends: git\nSuggests: bubblewrap\n\
          Description: coding agent for the terminal whose loop holds\n\
          \x20A coding agent whose sessions survive crashes, whose commands run in a\n\
          \x20kernel sandbox and whose bills have caps.\n"

@@ -24,6 +24,35 @@ const PEERS: &[&str] = &["lariat", "lariat-sandbox", "codex", "goose", "claude",
 const LONG: usize = 1_000;
 /// Turns around the tenth and the last that are compared.
 const SPAN: usize = 20;
+/// Tool calls of the run that has no agent in it.
+const BARE: usize = 60;
+
+/// A figure of ours that must not be exceeded.
+struct Goal {
+    what: &'static str,
+    peer: &'static str,
+    /// Where it is among what was measured, and what makes it the unit of the goal.
+    path: &'static str,
+    factor: f64,
+    most: f64,
+}
+
+const fn goal(what: &'static str, peer: &'static str, path: &'static str, factor: f64, most: f64) -> Goal {
+    Goal { what, peer, path, factor, most }
+}
+
+const GOALS: &[Goal] = &[
+    goal("`--version`, ms", "lariat", "version/wall/med", 1e3, 3.0),
+    goal("one turn, ms", "lariat", "one/wall/med", 1e3, 15.0),
+    goal("one turn, MB", "lariat", "one/rss/med", 1.0, 20.0),
+    goal("one turn with sandbox, ms", "lariat-sandbox", "one/wall/med", 1e3, 15.0),
+    goal("one turn with sandbox, MB", "lariat-sandbox", "one/rss/med", 1.0, 20.0),
+    goal("gap per turn, ms", "lariat", "gap_ms/med", 1.0, 3.0),
+    goal("gap per turn with sandbox, ms", "lariat-sandbox", "gap_ms/med", 1.0, 8.0),
+    goal("gap around turn 1,000 against turn 10", "lariat", "flat", 1.0, 1.5),
+    goal("gap around turn 1,000 against turn 10, with sandbox", "lariat-sandbox", "flat", 1.0, 1.5),
+    goal("program, MB", "lariat", "size", 1e-6, 30.0),
+];
 
 /// What is asked for.
 #[derive(Debug, Default, PartialEq)]
@@ -56,8 +85,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     if !kit.join("bench.sh").exists() {
         bail!("no kit of peers at {}; name it with `--kit DIR`", kit.display());
     }
-    CommandLine::cargo("build --release --locked -p lariat-cli").run(workspace)?;
-    let program = workspace.absolute(&format!("{}/release/lariat", workspace.target()));
+    let program = crate::dist::program(workspace, workspace.root())?;
     let home = home()?;
     if !options.skip_install {
         bash(&kit.join("install.sh"), "").run(workspace)?;
@@ -75,23 +103,72 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         .with_arguments(named.iter().copied())
         .with_environment("LARIAT", &program)
         .run(workspace)?;
-    let measured: Value = serde_json::from_str(&std::fs::read_to_string(&results)?)?;
-    let mut text = table(&measured, &named);
-    for peer in named.iter().filter(|peer| peer.starts_with("lariat")) {
-        let gaps = bash(&place.join("flat.sh"), "")
-            .with_arguments([(*peer).to_owned(), LONG.to_string()])
+    let mut measured: Value = serde_json::from_str(&std::fs::read_to_string(&results)?)?;
+    let gaps = |peer: &str, turns: usize| -> Result<Vec<f64>> {
+        let said = bash(&place.join("flat.sh"), "")
+            .with_arguments([peer.to_owned(), turns.to_string()])
             .with_environment("LARIAT", &program)
             .capture(workspace)?;
-        text.push_str(&flat(peer, &gaps)?);
+        let gaps: Vec<f64> = said.lines().filter_map(|line| line.trim().parse().ok()).collect();
+        if gaps.len() + 1 < turns {
+            bail!("{peer} made only {} of {turns} turns", gaps.len() + 1);
+        }
+        Ok(gaps)
+    };
+    let mut text = table(&measured, &named);
+    let bare = median(&gaps("bare", BARE)?, 0, BARE);
+    text.push_str(&format!(
+        "\nWith no agent at all, one request and one `bash -c true` take {bare:.1} ms here: that much of every gap is nobody's.\n"
+    ));
+    for peer in named.iter().filter(|peer| peer.starts_with("lariat")) {
+        let gaps = gaps(peer, LONG)?;
+        let (early, late) = (median(&gaps, 1, SPAN), median(&gaps, gaps.len() - SPAN, SPAN));
+        text.push_str(&format!(
+            "{peer}, {LONG} turns: gap around turn 10 {early:.1} ms, around turn {LONG} {late:.1} ms.\n"
+        ));
+        set(&mut measured, peer, "flat", late / early);
     }
-    let size = std::fs::metadata(&program)?.len() as f64 / 1e6;
-    text.push_str(&format!("\nThe program has {size:.1} MB. {}\n", machine()));
+    set(&mut measured, "lariat", "size", std::fs::metadata(&program)?.len() as f64);
+    let (goals, missed) = against_goals(&measured);
+    text.push_str(&format!("\n{goals}\n{}\n", machine()));
     println!("\n{text}");
     if options.write {
         write(workspace, &text)?;
     }
     println!("results: {}; peers are installed in {}", results.display(), home.display());
+    if !missed.is_empty() {
+        bail!("missed: {}", missed.join("; "));
+    }
     Ok(())
+}
+
+fn set(measured: &mut Value, peer: &str, name: &str, value: f64) {
+    if let Some(of_peer) = measured.get_mut(peer).and_then(Value::as_object_mut) {
+        of_peer.insert(name.to_owned(), Value::from(value));
+    }
+}
+
+/// The middle one of so many gaps from one on.
+fn median(gaps: &[f64], from: usize, count: usize) -> f64 {
+    let mut span: Vec<f64> = gaps.iter().skip(from).take(count).copied().collect();
+    span.sort_by(f64::total_cmp);
+    span.get(span.len() / 2).copied().unwrap_or_default()
+}
+
+/// What was measured beside what is wanted, and what is missed. Who was not measured is left out.
+fn against_goals(measured: &Value) -> (String, Vec<String>) {
+    let mut text = String::from("| Lariat | figure | goal |\n| --- | --- | --- |\n");
+    let mut missed = Vec::new();
+    for goal in GOALS {
+        let found = measured.pointer(&format!("/{}/{}", goal.peer, goal.path)).and_then(Value::as_f64);
+        let Some(figure) = found.map(|figure| figure * goal.factor) else { continue };
+        let word = if figure <= goal.most { "" } else { ": missed" };
+        text.push_str(&format!("| {} | {figure:.2} | ≤ {}{word} |\n", goal.what, goal.most));
+        if figure > goal.most {
+            missed.push(format!("{} {figure:.2} (goal {})", goal.what, goal.most));
+        }
+    }
+    (text, missed)
 }
 
 /// Puts the kit and our own scripts into one folder.
@@ -148,24 +225,6 @@ fn table(measured: &Value, peers: &[&str]) -> String {
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text
-}
-
-/// How the gap at the end of a long run compares with that at its beginning.
-fn flat(peer: &str, gaps: &str) -> Result<String> {
-    let gaps: Vec<f64> = gaps.lines().filter_map(|line| line.trim().parse().ok()).collect();
-    if gaps.len() + 1 < LONG {
-        bail!("{peer} made only {} of {LONG} turns", gaps.len() + 1);
-    }
-    let median = |from: usize| {
-        let mut span: Vec<f64> = gaps.iter().skip(from).take(SPAN).copied().collect();
-        span.sort_by(f64::total_cmp);
-        span.get(span.len() / 2).copied().unwrap_or_default()
-    };
-    let (early, late) = (median(1), median(gaps.len() - SPAN));
-    Ok(format!(
-        "\n{peer}, {LONG} turns: gap around turn 10 {early:.1} ms, around turn {LONG} {late:.1} ms ({:.2}×)\n",
-        late / early
-    ))
 }
 
 /// Where and when.

@@ -15,10 +15,24 @@ fn a_peer_that_was_not_measured_has_an_empty_row() {
 }
 
 #[test]
-fn the_gap_at_the_end_is_compared_with_that_of_the_beginning() {
-    let gaps: String = (0..999).map(|turn| if turn < 500 { "2\n" } else { "3\n" }).collect();
-    assert!(flat("a", &gaps).unwrap().contains("(1.50×)"));
-    assert!(flat("a", "1\n2\n").is_err());
+fn gaps_are_compared_by_their_middle() {
+    let gaps: Vec<f64> = (0..999).map(|turn| if turn < 500 { 2.0 } else { 3.0 }).collect();
+    assert_eq!(median(&gaps, 1, SPAN), 2.0);
+    assert_eq!(median(&gaps, gaps.len() - SPAN, SPAN), 3.0);
+    assert_eq!(median(&[9.0, 1.0, 2.0], 0, 3), 2.0);
+}
+
+#[test]
+fn a_goal_that_is_missed_is_named() {
+    let mut measured = json!({ "lariat": { "one": { "wall": { "med": 0.0151 }, "rss": { "med": 19.0 } } } });
+    set(&mut measured, "lariat", "flat", 1.5);
+    set(&mut measured, "nobody", "flat", 9.0);
+    let (text, missed) = against_goals(&measured);
+    assert_eq!(missed, ["one turn, ms 15.10 (goal 15)"]);
+    assert!(text.contains("| one turn, ms | 15.10 | ≤ 15: missed |"), "{text}");
+    assert!(text.contains("| one turn, MB | 19.00 | ≤ 20 |"), "{text}");
+    assert!(text.contains("turn 10 | 1.50 | ≤ 1.5 |"), "{text}");
+    assert_eq!(text.lines().count(), 5, "{text}");
 }
 
 #[test]

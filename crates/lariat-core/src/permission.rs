@@ -224,6 +224,12 @@ pub trait PermissionPolicy: Send + Sync {
         let _ = (request, decision);
     }
 
+    /// Whether [`check`](Self::check) reaches nobody and changes nothing: no program is asked, nothing is written. What a
+    /// call comes from need not be durable before such a check.
+    fn only_judges(&self) -> bool {
+        false
+    }
+
     /// How far calls of a session may go now: decides which tools a model is offered.
     fn access(&self) -> Access {
         Access::Full
@@ -286,6 +292,10 @@ pub trait Approver: Send + Sync {
 pub struct AllowAll;
 
 impl PermissionPolicy for AllowAll {
+    fn only_judges(&self) -> bool {
+        true
+    }
+
     fn check<'a>(&'a self, _query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
         Box::pin(std::future::ready(Verdict::Allow))
     }
@@ -296,6 +306,10 @@ impl PermissionPolicy for AllowAll {
 pub struct AskBeforeEffects;
 
 impl PermissionPolicy for AskBeforeEffects {
+    fn only_judges(&self) -> bool {
+        true
+    }
+
     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
         let verdict = if query.effects.is_read_only() {
             Verdict::Allow

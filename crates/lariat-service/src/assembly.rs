@@ -223,7 +223,7 @@ fn told(
     let scratch = parts.folders.scratch();
     let _ = walls::make(&scratch);
     if let Ok(git) = lariat_host::git::Git::open(place.path(), &scratch, environment, supervisor) {
-        builder = builder.context_source(GitNotes::new(git));
+        builder = builder.context_source(GitNotes::new(git).asking_now());
     }
     builder
 }

@@ -15,6 +15,9 @@ use crate::Folders;
 /// Where Linux names the current boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
+/// Which backend is preferred, as a number: what was found under another order is looked for again.
+const ORDER: u64 = 2;
+
 /// The sandbox that works here, by memory or by trying; the reasons when none does.
 pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Backend, Vec<(String, String)>> {
     let file = folders.sandbox();
@@ -42,7 +45,7 @@ pub async fn look(folders: &Folders, environment: &Environment) -> Found {
 
 fn remembered(file: &Path) -> Option<Backend> {
     let kept: Value = serde_json::from_str(&read(file)?).ok()?;
-    if kept.get("boot")?.as_str()? != read(Path::new(BOOT))?.trim() {
+    if kept.get("order")? != ORDER || kept.get("boot")?.as_str()? != read(Path::new(BOOT))?.trim() {
         return None;
     }
     match kept.get("backend")?.as_str()? {
@@ -57,7 +60,7 @@ fn remembered(file: &Path) -> Option<Backend> {
 
 fn remember(file: &Path, backend: &Backend) {
     let Some(boot) = read(Path::new(BOOT)) else { return };
-    let mut kept = json!({ "boot": boot.trim(), "backend": backend.name() });
+    let mut kept = json!({ "order": ORDER, "boot": boot.trim(), "backend": backend.name() });
     if let (Backend::Bubblewrap(program), Some(kept)) = (backend, kept.as_object_mut()) {
         kept.insert("program".to_owned(), Value::from(program.display().to_string()));
         kept.insert("stamp".to_owned(), stamp(program));

@@ -74,6 +74,7 @@ pub struct ScriptedPolicy {
     clock: Arc<dyn Clock>,
     state: Mutex<(PolicyFn, Vec<ToolCall>)>,
     hooks: Option<ScriptedHooks>,
+    only_judges: bool,
 }
 
 impl ScriptedPolicy {
@@ -82,13 +83,20 @@ impl ScriptedPolicy {
         clock: Arc<dyn Clock>,
         script: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
     ) -> Self {
-        Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None }
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None, only_judges: false }
     }
 
     /// Brings hooks of the session along.
     #[must_use]
     pub fn with_hooks(mut self, hooks: ScriptedHooks) -> Self {
         self.hooks = Some(hooks);
+        self
+    }
+
+    /// Says of itself that it only judges, or does not.
+    #[must_use]
+    pub fn only_judging(mut self, only_judges: bool) -> Self {
+        self.only_judges = only_judges;
         self
     }
 
@@ -109,6 +117,10 @@ impl PermissionPolicy for ScriptedPolicy {
             };
             answer.given(&*self.clock).await
         })
+    }
+
+    fn only_judges(&self) -> bool {
+        self.only_judges
     }
 
     fn session_hooks(&self) -> Option<&dyn SessionHooks> {

@@ -265,7 +265,10 @@ impl Workspace {
     pub(super) fn explain(&self, path: &str, mapped: &Mapped, errno: Errno) -> FileError {
         match errno {
             Errno::XDEV => self.outside(path),
-            Errno::NOENT => FileError::NotFound { path: path.to_owned(), hint: self.hint(mapped) },
+            Errno::NOENT => {
+                let hint = if self.hints { self.hint(mapped) } else { String::new() };
+                FileError::NotFound { path: path.to_owned(), hint }
+            }
             errno => FileError::of(path, errno),
         }
     }

@@ -18,6 +18,8 @@ use super::stamp::FileId;
 #[derive(Clone, Debug)]
 pub struct Workspace {
     pub(super) shared: Arc<Shared>,
+    /// Whether who asks for what does not exist is told of the nearest name.
+    pub(super) hints: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ impl Workspace {
                 #[cfg(feature = "planted")]
                 hole: None,
             }),
+            hints: true,
         })
     }
 
@@ -99,6 +102,13 @@ impl Workspace {
     /// The directories, the one that relative paths belong to first.
     pub fn roots(&self) -> &[Root] {
         &self.shared.roots
+    }
+
+    /// The same, for who asks for what is often not there: no directory is read to find the nearest name.
+    #[must_use]
+    pub fn without_hints(mut self) -> Self {
+        self.hints = false;
+        self
     }
 
     /// Canonical path of the first root.

@@ -4,8 +4,9 @@
 //! - [`Sandbox`]: a policy and a backend that was seen to hold it ([`probe`]).
 //! - [`Denial`]: what a command was refused, and by which rule; seen where it was refused, not guessed from output.
 //!
-//! Backends, in the order they are tried: `bubblewrap` (the program makes the view of files and processes), `landlock`
-//! (we make it: namespaces, and Landlock as a second wall). Both carry the same seccomp filter and the same network.
+//! Backends, in the order they are tried: `landlock` (we make the view of files and processes with namespaces, and Landlock
+//! is a second wall: quicker, and it holds named pipes too), `bubblewrap` (the program makes the view: for systems that let
+//! only programs they know make namespaces). Both carry the same seccomp filter and the same network.
 //! Where neither works, [`probe`] says why, and running without is the caller's explicit choice. On macOS the same
 //! policy becomes a Seatbelt profile ([`seatbelt`]); Windows has no backend yet.
 //!

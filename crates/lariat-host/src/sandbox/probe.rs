@@ -48,11 +48,11 @@ impl Sandbox {
 /// Tries every backend in a directory that is ours to use and is left as it was.
 pub async fn probe(directory: &Path, environment: &Environment) -> Found {
     let mut found = Found { backends: Vec::new(), refused: Vec::new() };
+    attempt(Backend::Landlock, directory, environment, &mut found).await;
     match BUBBLEWRAP.iter().map(PathBuf::from).find(|path| path.exists()) {
         Some(path) => attempt(Backend::Bubblewrap(path), directory, environment, &mut found).await,
         None => found.refused.push(("bubblewrap", "`bwrap` is not installed".to_owned())),
     }
-    attempt(Backend::Landlock, directory, environment, &mut found).await;
     found
 }
 

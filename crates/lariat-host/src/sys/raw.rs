@@ -157,7 +157,7 @@ pub(super) fn loopback_up() -> io::Result<()> {
         request.ifr_name[0] = b'l' as libc::c_char;
         request.ifr_name[1] = b'o' as libc::c_char;
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        let done = check(libc::ioctl(socket as RawFd, libc::SIOCSIFFLAGS, &raw const request).into());
+        let done = check(libc::ioctl(socket as RawFd, libc::SIOCSIFFLAGS as _, &raw const request).into());
         libc::close(socket as RawFd);
         done.map(drop)
     }
@@ -196,14 +196,14 @@ pub(crate) fn send_descriptor(socket: RawFd, tag: u8, fd: RawFd) -> io::Result<(
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as libc::c_uint) as usize;
+        message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as libc::c_uint) as _;
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         if header.is_null() {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as libc::c_uint) as usize;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as libc::c_uint) as _;
         libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(fd);
         check(libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) as libc::c_long).map(drop)
     }

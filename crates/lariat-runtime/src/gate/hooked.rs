@@ -35,6 +35,14 @@ impl Hooked {
         Self { configured: Some((book, runner)), cwd, ..Self::default() }
     }
 
+    /// Whether no hook is asked about a call before it runs.
+    pub(super) fn lets_pass(&self) -> bool {
+        let unheard = |book: &HookBook| {
+            [HookEvent::PreToolUse, HookEvent::PermissionRequest].iter().all(|event| book.is_empty(*event))
+        };
+        self.configured.as_ref().is_none_or(|(book, _)| unheard(book))
+    }
+
     /// Before a call.
     pub(super) async fn before(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Outcome {
         let mut outcome = self.fire(HookEvent::PreToolUse, query, mode, guard, identity).await;

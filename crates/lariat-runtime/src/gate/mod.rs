@@ -212,6 +212,10 @@ impl PermissionPolicy for Gate {
         Box::pin(self.pass(query))
     }
 
+    fn only_judges(&self) -> bool {
+        self.hooks.lets_pass()
+    }
+
     fn access(&self) -> Access {
         if self.mode() == Mode::Plan { Access::Reads } else { Access::Full }
     }

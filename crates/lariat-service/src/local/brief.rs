@@ -8,11 +8,15 @@ use lariat_core::context::{ContextSource, Note, NotesQuery};
 use lariat_core::tool::ToolContext;
 use lariat_guard::Trust;
 use lariat_host::files::Workspace;
-use lariat_host::git::Git;
+use lariat_host::git::{Git, GitError};
 use lariat_runtime::prompt::{Place, Section, SectionQuery, SectionSource, Teller};
 use lariat_tools::Workbench;
 use serde_json::json;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// Where skills are, in a home and in a workspace; the later counts.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
@@ -22,14 +26,17 @@ const SKILLS_TOKENS: u64 = 6_000;
 const MAP: &str = "map";
 /// Lines of git's status that are told.
 const STATUS_LINES: usize = 30;
+/// How old a status may be when it is told.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// The skills of the person and of a workspace; those of the workspace only when it is trusted, and before the person's.
 pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
     let mut set = SkillSet::default();
-    if let Some(home) = home.and_then(|home| Workspace::open(home).ok()) {
+    if let Some(home) = home.and_then(|home| Workspace::open(home).ok()).map(Workspace::without_hints) {
         SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(&home, folder, "user")));
     }
     if trust == Trust::Trusted {
+        let workspace = &workspace.clone().without_hints();
         SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(workspace, folder, "project")));
     }
     set
@@ -86,14 +93,43 @@ impl SectionSource for MapSection {
 /// Tells the branch and what changed in the work tree when a run begins. What changes while it goes on is the model's own doing.
 #[derive(Debug)]
 pub struct GitNotes {
-    git: Git,
+    git: Arc<Git>,
     teller: Teller,
+    asked: Mutex<Option<Asked>>,
+}
+
+/// A status that was asked for before it was wanted.
+#[derive(Debug)]
+struct Asked {
+    at: Instant,
+    status: JoinHandle<Result<String, GitError>>,
 }
 
 impl GitNotes {
     /// Of a repository.
     pub fn new(git: Git) -> Self {
-        Self { git, teller: Teller::default() }
+        Self { git: Arc::new(git), teller: Teller::default(), asked: Mutex::new(None) }
+    }
+
+    /// Asks git now, for a run that begins at once: it answers while the session is put together. Needs a runtime.
+    #[must_use]
+    pub fn asking_now(self) -> Self {
+        let git = Arc::clone(&self.git);
+        let status = tokio::spawn(async move { git.status().await });
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Asked { at: Instant::now(), status });
+        self
+    }
+
+    async fn status(&self) -> Result<String, GitError> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let asked = asked.filter(|asked| asked.at.elapsed() < FRESH);
+        if let Some(asked) = asked
+            && let Ok(status) = asked.status.await
+        {
+            return status;
+        }
+        self.git.status().await
     }
 }
 
@@ -103,7 +139,7 @@ impl ContextSource for GitNotes {
             if query.turn_index > 0 {
                 return Vec::new();
             }
-            let Ok(status) = self.git.status().await else { return Vec::new() };
+            let Ok(status) = self.status().await else { return Vec::new() };
             let mut text: String =
                 status.lines().take(STATUS_LINES).map(|line| format!("{line}\n")).collect();
             let more = status.lines().count().saturating_sub(STATUS_LINES);

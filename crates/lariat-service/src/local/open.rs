@@ -76,7 +76,7 @@ impl Opening {
     /// Opens a workspace as somebody who trusts what is in the book, and nothing else. `home` is the person's.
     pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, book: TrustBook) -> Self {
         Self {
-            workspace: workspace.clone(),
+            workspace: workspace.clone().without_hints(),
             home: home.into(),
             book,
             own: Vec::new(),

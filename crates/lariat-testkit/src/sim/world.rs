@@ -290,6 +290,7 @@ pub(super) const FORBIDDEN: std::ops::Range<u64> = 70..82;
 
 fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
     let hooks = hooks(seed, clock);
+    let judges = seed.fork("judges").chance(50);
     let seed = seed.seed();
     let policy = ScriptedPolicy::new(clock.shared(), move |query| {
         let ask = || Verdict::Ask(PermissionRequest::new(query.call, format!("run {}?", query.call.name)));
@@ -305,6 +306,7 @@ fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
             _ => Answer::After(Duration::from_secs(2), ask()),
         }
     });
+    let policy = policy.only_judging(judges);
     match hooks {
         Some(hooks) => policy.with_hooks(hooks),
         None => policy,

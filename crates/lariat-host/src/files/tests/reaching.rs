@@ -144,6 +144,8 @@ fn a_missing_file_leads_to_the_nearest_name() {
     assert_eq!(shown("sr/main.rs"), "`sr/main.rs` does not exist. Did you mean `src`?");
     assert_eq!(shown("src/zzzz"), "`src/zzzz` does not exist. There is no `zzzz` in `src`.");
     assert_eq!(shown("none/at/all"), "`none/at/all` does not exist. The directory `none` does not exist.");
+    let quiet = ground.workspace.clone().without_hints();
+    assert_eq!(quiet.read("src/Main.rs", 100).unwrap_err().to_string(), "`src/Main.rs` does not exist.");
 }
 
 #[test]

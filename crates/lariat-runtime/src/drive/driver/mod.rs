@@ -286,13 +286,7 @@ impl Driver {
             if self.flush.is_some() {
                 return None;
             }
-            let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) else {
-                if !self.batch.is_empty() {
-                    self.start_flush();
-                    continue;
-                }
-                return None;
-            };
+            let effect = self.held.take().or_else(|| self.run.next_effect())?;
             if self.needs_barrier(&effect) && !self.batch.is_empty() {
                 self.held = Some(effect);
                 self.start_flush();
@@ -305,11 +299,22 @@ impl Driver {
         }
     }
 
-    /// Whether everything recorded before an effect must be durable first. A hook that reaches nobody is no effect.
+    /// Whether everything recorded before an effect must be durable first. A hook that reaches nobody is no effect, and a
+    /// policy that only judges is none either.
     fn needs_barrier(&self, effect: &Effect) -> bool {
-        let inert = matches!(effect, Effect::Hook(_)) && self.ports.hooks.interest() == HookInterest::None;
+        let unheard = self.ports.hooks.interest() == HookInterest::None;
+        let inert = match effect {
+            Effect::Hook(_) => unheard,
+            Effect::Authorize { .. } => unheard && self.only_judges(),
+            _ => false,
+        };
         let skipped = planted(Planted::DispatchBeforeAppend) && matches!(effect, Effect::RunTool { .. });
         effect.touches_world() && !inert && !skipped
+    }
+
+    /// One that panics may have reached somebody.
+    fn only_judges(&self) -> bool {
+        std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.only_judges())).unwrap_or(false)
     }
 
     fn act(&mut self, effect: Effect) {
@@ -416,6 +421,13 @@ impl Driver {
     /// The next thing that happens. Looked at in a fixed order, so that a run is reproducible; the model comes last,
     /// because it alone can talk without end.
     fn poll_happening(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        if self.flush.is_none() && !self.batch.is_empty() {
+            // A verdict that is there at once goes into the same write as what it is about.
+            if let Poll::Ready(done) = self.poll_jobs(context) {
+                return Poll::Ready(Happening::Done(done));
+            }
+            self.start_flush();
+        }
         if let Some(flush) = &mut self.flush
             && let Poll::Ready(result) = flush.as_mut().poll(context)
         {
@@ -444,12 +456,8 @@ impl Driver {
                 TimerKey::Grace(call) => Happening::GraceOver(call),
             });
         }
-        while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
-            // An aborted job has nothing to say.
-            if let Ok(done) = finished {
-                self.forget_job(done.input.as_ref());
-                return Poll::Ready(Happening::Done(done));
-            }
+        if let Poll::Ready(done) = self.poll_jobs(context) {
+            return Poll::Ready(Happening::Done(done));
         }
         if self.flush.is_none()
             && let Some(call) = &mut self.model
@@ -461,6 +469,17 @@ impl Driver {
                 self.model = None;
             }
             return Poll::Ready(Happening::Input(input));
+        }
+        Poll::Pending
+    }
+
+    fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<Done> {
+        while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
+            // An aborted job has nothing to say.
+            if let Ok(done) = finished {
+                self.forget_job(done.input.as_ref());
+                return Poll::Ready(done);
+            }
         }
         Poll::Pending
     }

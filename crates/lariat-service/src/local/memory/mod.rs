@@ -101,8 +101,8 @@ impl MemoryFiles {
     /// Those of a workspace, worth what its trust says. Without a home, the person has none.
     pub fn new(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Self {
         Self {
-            workspace: workspace.clone(),
-            home: home.and_then(|home| Workspace::open(home).ok()),
+            workspace: workspace.clone().without_hints(),
+            home: home.and_then(|home| Workspace::open(home).ok()).map(Workspace::without_hints),
             trust,
             directory: String::new(),
             instructions: Instructions::default(),
