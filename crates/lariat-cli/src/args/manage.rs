@@ -130,7 +130,7 @@ pub(crate) struct AuthArgs {
 pub(crate) enum AuthCommand {
     /// Which services have a key, and where it is. No key is shown.
     Status(JsonArgs),
-    /// Store a key. It is read from standard input, unseen on a terminal.
+    /// Store a key in the system's keyring, or in a file where there is none. It is read from standard input, unseen on a terminal.
     Login(ProviderArgs),
     /// Forget a stored key.
     Logout(ProviderArgs),

@@ -10,10 +10,12 @@
 )]
 
 mod asking;
+mod desktop;
 mod errors;
 mod five_minutes;
 mod ground;
 mod help;
+mod keyring;
 mod kit;
 mod managing;
 mod repair;
