@@ -1,23 +1,23 @@
 //! Linux's keyring: the Secret Service of the session's bus (GNOME Keyring, KWallet, KeePassXC).
 //!
-//! Owns the conversation and its bounds. Invariant: a question ends within [`ANSWER`], or within [`UNLOCK`] where a person is asked to
-//! unlock it. It runs on a thread with a runtime of its own, because whoever asks may be inside of one; what is still going on at the
-//! end of the bound is left behind, and the connection closed, which takes a prompt away.
+//! Owns the conversation and its bounds. Invariant: a question ends within twice [`ANSWER`], and [`UNLOCK`] more where a person is asked
+//! to unlock it, whatever the other side does. It runs on a thread with a runtime of its own, because whoever asks may be inside of
+//! one.
 
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use secret_service::{Collection, EncryptionType, Error, SecretService};
+use secret_service::{EncryptionType, Error, SecretService};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 use zbus::connection;
 
 use super::keyring::{Found, Prompts, Question, Trouble};
 
-/// How long it may take to answer. The first question may start it.
+/// How long it may take to be reached, and to answer. The first question may start it.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long it may take with a person who unlocks it.
+/// How long a person may take to unlock it.
 const UNLOCK: Duration = Duration::from_secs(30);
 
 /// What errors are called on the bus: nobody answers to a name, and something is locked.
@@ -42,10 +42,12 @@ pub(super) fn ask(bus: String, prompts: Prompts, question: Question) -> Result<F
 async fn converse(bus: &str, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
     let service = within(ANSWER, open(bus)).await?;
     let bound = match prompts {
-        Prompts::Allowed => UNLOCK,
+        Prompts::Allowed => UNLOCK + ANSWER,
         Prompts::Refused => ANSWER,
     };
-    within(bound, async { answer(&service, prompts, question).await.map_err(trouble) }).await
+    // On the heap: conversations on a bus are large futures.
+    let answer = Box::pin(answer(&service, prompts, question));
+    within(bound, async { answer.await.map_err(trouble) }).await
 }
 
 async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
@@ -74,8 +76,7 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
                 let item = match (items.unlocked.first(), items.locked.first()) {
                     (Some(item), _) => item,
                     (None, Some(item)) => {
-                        announce(prompts)?;
-                        item.unlock().await?;
+                        interruptible(unlocked(prompts, item.unlock())).await?;
                         item
                     }
                     (None, None) => continue,
@@ -86,7 +87,9 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
         }
         Question::Store { provider, key } => {
             let collection = service.get_default_collection().await?;
-            unlock(&collection, prompts).await?;
+            if collection.is_locked().await? {
+                unlocked(prompts, collection.unlock()).await?;
+            }
             let label = format!("Lariat: {provider}");
             let attributes = attributes(&provider);
             collection.create_item(&label, attributes, key.as_bytes(), true, "text/plain").await?;
@@ -94,8 +97,7 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
         Question::Forget(provider) => {
             let items = service.search_items(attributes(&provider)).await?;
             for item in &items.locked {
-                announce(prompts)?;
-                item.unlock().await?;
+                unlocked(prompts, item.unlock()).await?;
             }
             for item in items.unlocked.iter().chain(&items.locked) {
                 item.delete().await?;
@@ -110,22 +112,25 @@ fn attributes(provider: &str) -> HashMap<&str, &str> {
     HashMap::from([("application", "lariat"), ("provider", provider)])
 }
 
-async fn unlock(collection: &Collection<'_>, prompts: Prompts) -> Result<(), Error> {
-    if collection.is_locked().await? {
-        announce(prompts)?;
-        collection.unlock().await?;
-    }
-    Ok(())
-}
-
-/// Says what is waited for, before a person is asked to unlock; ends where nobody is.
-fn announce(prompts: Prompts) -> Result<(), Error> {
+/// Lets a person unlock it, and says so first. Where nobody is, it stays locked.
+async fn unlocked(prompts: Prompts, unlocking: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     if prompts == Prompts::Refused {
         return Err(Error::Locked);
     }
     let bound = UNLOCK.as_secs();
-    let _ = writeln!(std::io::stderr(), "the keyring is locked: it asks you to unlock it, for {bound} s");
-    Ok(())
+    let _ = writeln!(std::io::stderr(), "the keyring is locked: unlock it within {bound} s");
+    timeout(UNLOCK, unlocking).await.unwrap_or(Err(Error::Prompt))
+}
+
+/// Ends the wait with Ctrl-C. For keys that are read: a run listens for signals and would hear it only afterwards. Where a key is stored
+/// or removed nobody listens, and the signal ends the program, as it should.
+async fn interruptible(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    tokio::select! {
+        // Heard from before anybody is told to do something.
+        biased;
+        _ = tokio::signal::ctrl_c() => Err(Error::Prompt),
+        ended = work => ended,
+    }
 }
 
 fn trouble(error: Error) -> Trouble {

@@ -74,7 +74,25 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Locks the keyring. There is no display, so nobody can be asked to unlock it.
+/// Somebody who is asked for the password and never gives it.
+pub(crate) struct Silence;
+
+#[zbus::interface(name = "org.gnome.keyring.internal.Prompter")]
+impl Silence {
+    fn begin_prompting(&self, _callback: zbus::zvariant::OwnedObjectPath) {}
+    fn stop_prompting(&self, _callback: zbus::zvariant::OwnedObjectPath) {}
+}
+
+impl Silence {
+    /// Is there as long as the connection.
+    pub(crate) async fn start(home: &Home) -> zbus::Connection {
+        let bus = zbus::connection::Builder::address(address(home).as_str()).unwrap();
+        let bus = bus.name("org.gnome.keyring.SystemPrompter").unwrap();
+        bus.serve_at("/org/gnome/keyring/Prompter", Self).unwrap().build().await.unwrap()
+    }
+}
+
+/// Locks the keyring. There is no display: without a [`Silence`] nobody can be asked to unlock it.
 pub(crate) fn lock(home: &Home) {
     let login = "array:objpath:/org/freedesktop/secrets/collection/login";
     send(home, &["/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", login]).unwrap();

@@ -7,7 +7,7 @@ use lariat_host::process::{Exit, Supervisor};
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 
 use crate::asking;
-use crate::desktop::{self, Bus, Keyring};
+use crate::desktop::{self, Bus, Keyring, Silence};
 use crate::kit::{CONFIG, Home, Ran, snap};
 
 const KEYS: &str = "home/.local/state/lariat/keys.json";
@@ -231,7 +231,31 @@ async fn a_person_is_told_that_the_keyring_waits_and_goes_on_without_it() {
     let finished = process.wait().await;
     let shown = finished.output.text();
     assert_eq!(finished.exit, Exit::Code(0), "{shown}");
-    assert!(shown.contains("the keyring is locked: it asks you to unlock it"), "{shown}");
+    assert!(shown.contains("the keyring is locked: unlock it within 30 s"), "{shown}");
     assert!(shown.contains("nobody unlocked it"), "{shown}");
     assert_eq!(place(&home), "file");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_keyring_that_waits_for_its_password_can_be_left_with_an_interrupt() {
+    let home = home();
+    let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
+    let supervisor = Supervisor::new();
+    login(&home);
+    desktop::lock(&home);
+    let _silence = Silence::start(&home).await;
+    let ends = [
+        // A run goes on without the key; a command that does not listen for signals is ended.
+        (&["run", "hello"][..], Exit::Code(3)),
+        (&["auth", "logout", "openai"], Exit::Signal(2)),
+    ];
+    for (args, end) in ends {
+        let begun = Instant::now();
+        let process = asking::start(&supervisor, &home, args).await;
+        asking::shows(&process, "unlock it within 30 s").await;
+        process.write(b"\x03").await.unwrap();
+        let finished = process.wait().await;
+        assert_eq!(finished.exit, end, "{}", finished.output.text());
+        assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    }
 }
