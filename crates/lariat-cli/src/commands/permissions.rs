@@ -107,7 +107,7 @@ fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended 
         print::line("no rules: what the mode does not run is asked");
     } else {
         print::out(&print::table(
-            &[Column::text("EFFECT"), Column::text("RULE"), Column::text("ORIGIN")],
+            &[Column::text("EFFECT"), Column::whole("RULE"), Column::text("ORIGIN")],
             &rows,
         ));
     }

@@ -89,7 +89,7 @@ fn list(calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
     }
     let rows: Vec<Vec<String>> =
         calls.iter().map(|call| vec![call.call.clone(), call.paths.join(", ")]).collect();
-    print::out(&print::table(&[Column::text("CALL"), Column::text("FILES")], &rows));
+    print::out(&print::table(&[Column::whole("CALL"), Column::text("FILES")], &rows));
     Ok(Exit::Done)
 }
 

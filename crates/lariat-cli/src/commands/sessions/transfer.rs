@@ -44,7 +44,7 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
         Some(path) => {
             let written = files::create(path)?.write_all(&bytes);
             written.map_err(|error| files::problem(path, "written", &error))?;
-            print::note(&format!("{} bytes in {}", bytes.len(), path.display()));
+            print::note(&format!("{} in {}", print::size(bytes.len() as u64), path.display()));
         }
         None => {
             let _ = std::io::stdout().write_all(&bytes);
