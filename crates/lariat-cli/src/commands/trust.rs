@@ -24,6 +24,12 @@ struct Told {
 }
 
 #[derive(Serialize)]
+struct Revoked {
+    directory: String,
+    revoked: bool,
+}
+
+#[derive(Serialize)]
 struct Thing {
     file: String,
     kind: &'static str,
@@ -40,8 +46,13 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
         return revoke(world, &book, args);
     }
     let place = world.place(&world.visit(args.dir.as_ref()))?;
-    let told = told(&place);
+    let mut told = told(&place);
     if args.json {
+        if args.yes {
+            place.opened.accept(&book).map_err(ServiceError::from)?;
+            told.standing = standing(&Standing::Trusted);
+            told.changed.clear();
+        }
         return print::json(&told);
     }
     print::line(&format!("{}: {}", told.directory, told.standing));
@@ -152,6 +163,9 @@ fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
         Err(_) => named.display().to_string(),
     };
     if book.revoke(&path)? {
+        if args.json {
+            return print::json(&Revoked { directory: path, revoked: true });
+        }
         print::note(&format!("not trusted any more: {path}"));
         return Ok(Exit::Done);
     }

@@ -56,6 +56,8 @@ fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
     );
     let allowed = home.run(&["permissions", "test", "bash", "make all"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
+    let told: Value = serde_json::from_slice(&home.bytes(&["trust", "--json"])).unwrap();
+    assert_eq!(told["standing"], "trusted");
     home.write(
         "project/.claude/settings.json",
         r#"{ "env": { "A": "2" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
@@ -71,6 +73,27 @@ fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
             &["trust", "--list"],
         ],
     );
+}
+
+#[test]
+fn a_program_trusts_and_revokes_and_is_told() {
+    let home = Home::offline();
+    home.write("project/.claude/settings.json", r#"{ "env": { "A": "1" } }"#);
+    let json = |args: &[&str]| -> Value { serde_json::from_slice(&home.bytes(args)).unwrap() };
+    // A look changes nothing.
+    for _ in 0..2 {
+        assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
+    }
+    let told = json(&["trust", "--yes", "--json"]);
+    assert_eq!((&told["standing"], &told["changed"]), (&"trusted".into(), &serde_json::json!([])));
+    assert_eq!(told["brings"][0]["what"], "A=1");
+    assert_eq!(json(&["trust", "--json"])["standing"], "trusted");
+    let directory = home.path("project").display().to_string();
+    let told = json(&["trust", "--revoke", "--json"]);
+    assert_eq!(told, serde_json::json!({ "directory": directory, "revoked": true }));
+    assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
+    let again = home.run(&["trust", "--revoke", "--json"]);
+    assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
 }
 
 #[test]
@@ -251,6 +274,20 @@ fn an_approval_that_was_remembered_is_listed_and_revoked() {
         home.read("home/.local/state/lariat/approvals.json").contains("/elsewhere"),
         "others keep theirs"
     );
+}
+
+#[test]
+fn a_program_revokes_an_approval_and_is_told() {
+    let home = Home::offline();
+    let project = home.path("project").display().to_string();
+    let book = serde_json::json!([{ "project": project, "rule": "Bash(npm test)", "asked": "npm test" }]);
+    home.write("home/.local/state/lariat/approvals.json", &book.to_string());
+    let told = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(told, serde_json::json!({ "directory": project, "rule": "Bash(npm test)", "revoked": true }));
+    assert_eq!(home.run(&["permissions", "test", "bash", "npm test"]).code, Some(8));
+    let again = home.run(&["permissions", "revoke", "Bash(npm test)", "--json"]);
+    assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
 }
 
 #[test]
