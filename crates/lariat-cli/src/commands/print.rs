@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::Ended;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::screen::look::Look;
 pub(crate) use crate::screen::human::{ago, count, counted, money, size, time};
+use crate::screen::look::Look;
 pub(crate) use crate::screen::table::Column;
 
 /// What standard output shows of a listing: letters alone, in the columns of the terminal.

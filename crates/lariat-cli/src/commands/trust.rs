@@ -134,7 +134,9 @@ fn shown(difference: &Difference, look: &Look) -> String {
         (None, _) => return format!("{path}: new\n"),
         (_, None) => return format!("{path}: gone\n"),
         // Only the beginning of a long file is kept.
-        (Some(before), Some(now)) if before == now => return format!("{path}: changed after its beginning\n"),
+        (Some(before), Some(now)) if before == now => {
+            return format!("{path}: changed after its beginning\n");
+        }
         (Some(before), Some(now)) => (before.as_str(), now.as_str()),
     };
     let diff = TextDiff::from_lines(before, now);

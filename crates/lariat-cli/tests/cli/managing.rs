@@ -136,7 +136,10 @@ async fn a_stored_key_reaches_its_service() {
     let server = Server::start(Script::queue([Turn::new().text("Hello.")])).await.unwrap();
     let home = Home::new().with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5");
     let address = server.base_url(Wire::AnthropicMessages);
-    home.write(CONFIG, &format!("[sandbox]\nenabled = false\n[providers.anthropic]\nbase_url = \"{address}\"\n"));
+    home.write(
+        CONFIG,
+        &format!("[sandbox]\nenabled = false\n[providers.anthropic]\nbase_url = \"{address}\"\n"),
+    );
     assert_eq!(home.run(&["run", "hello"]).code, Some(3));
     home.run_with(&["auth", "login", "anthropic"], "sk-secret-1\n");
     let ran = home.run(&["run", "hello"]);
@@ -197,7 +200,7 @@ fn a_window_is_shown_without_a_model_and_without_a_key() {
     let ran = home.run(&["context", "show"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("of 100.0k tokens") && ran.out.contains("no model is set up"), "{ran}");
-    assert!(ran.out.contains("AGENTS.md") && ran.err.is_empty(), "{ran}");
+    assert!(ran.out.contains("memory") && ran.err.is_empty(), "{ran}");
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("[context]\nwindow = 32000\n{settings}"));
     let ran = home.run(&["context", "show"]);

@@ -181,6 +181,10 @@ async fn what_was_done_to_a_session_is_told_to_programs() {
     let repaired = json(home, &["sessions", "repair", &id, "--json"]);
     assert_eq!(fields(&repaired), ["damage", "intact", "repaired", "session_id"]);
     assert_eq!((&repaired["intact"], &repaired["repaired"]), (&events, &Value::from(false)));
+    damage(home);
+    let repaired = json(home, &["sessions", "repair", &id, "--json"]);
+    assert_eq!((&repaired["repaired"], &repaired["damage"][0]["kind"]), (&true.into(), &"checksum".into()));
+    assert_eq!(json(home, &["sessions", "verify", &id, "--json"])[0]["damage"], serde_json::json!([]));
 }
 
 #[test]
@@ -240,7 +244,11 @@ async fn how_far_a_conversation_and_its_files_went_back_is_told_to_programs() {
 async fn a_program_that_says_no_yes_changes_nothing_and_reads_nothing() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
-    for args in [&["sessions", "delete", &id, "--json"][..], &["sessions", "rewind", &id, "--json"], &["undo", "--json"]] {
+    for args in [
+        &["sessions", "delete", &id, "--json"][..],
+        &["sessions", "rewind", &id, "--json"],
+        &["undo", "--json"],
+    ] {
         let ran = home.run(args);
         assert!(ran.code == Some(2) && ran.out.is_empty(), "{args:?}: {ran}");
     }
@@ -280,7 +288,19 @@ async fn damage_is_found_told_and_repaired() {
         text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
         ran.code
     };
-    // One letter in what the model said, wherever the database has it.
+    damage(home);
+    assert_eq!(step(&["sessions", "verify", &id]), Some(8));
+    assert_eq!(step(&["doctor"]), Some(8));
+    assert_eq!(step(&["sessions", "repair", &id]), Some(0));
+    assert_eq!(step(&["sessions", "verify", &id]), Some(0));
+    // What is lost cannot be replayed: today's loop goes another way, and the place is named.
+    assert_eq!(step(&["replay", &id]), Some(8));
+    let text: String = text.lines().filter(|line| !machine(line)).map(|line| format!("{line}\n")).collect();
+    snap("sessions_damaged", &text);
+}
+
+/// Changes one letter of what the model said, wherever the database has it.
+fn damage(home: &Home) {
     let path = home.path("home/.local/state/lariat/sessions.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let said = b"\"It says hello.\"";
@@ -289,14 +309,6 @@ async fn damage_is_found_told_and_repaired() {
     assert!(!places.is_empty(), "the journal is not where it is looked for");
     places.iter().for_each(|at| bytes[at + 1] = b'X');
     std::fs::write(&path, bytes).unwrap();
-    assert_eq!(step(&["sessions", "verify", &id]), Some(8));
-    assert_eq!(step(&["doctor"]), Some(8));
-    assert_eq!(step(&["sessions", "repair", &id, "--json"]), Some(0));
-    assert_eq!(step(&["sessions", "verify", &id]), Some(0));
-    // What is lost cannot be replayed: today's loop goes another way, and the place is named.
-    assert_eq!(step(&["replay", &id]), Some(8));
-    let text: String = text.lines().filter(|line| !machine(line)).map(|line| format!("{line}\n")).collect();
-    snap("sessions_damaged", &text);
 }
 
 /// Lines of the doctor that depend on the machine.

@@ -188,5 +188,8 @@ async fn what_is_trusted_is_shown_whole_and_what_changed_in_it_is_marked() {
     terminal.types(&["n", "Enter"]);
     terminal.shows("ended: 0");
     let piped = ground.run(&["trust"]).expect(2).stdout;
-    assert!(piped.contains("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n"), "{piped}");
+    assert!(
+        piped.contains("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n"),
+        "{piped}"
+    );
 }
