@@ -1,4 +1,4 @@
-//! What there is to use on this machine: keys in variables and in the file, servers that run models here.
+//! What there is to use on this machine: keys in variables and those that were stored, servers that run models here.
 //!
 //! Shared by `doctor` and by the advice for a first run. Reaches the loopback only, for a moment, and only when it is asked.
 
@@ -30,14 +30,11 @@ const LONGEST: u64 = 1024 * 1024;
 pub(crate) struct FoundKey {
     /// The service it is for.
     pub(crate) provider: String,
-    /// Where it is: a variable's name, or [`STORED`].
+    /// Where it is: a variable's name, `keyring` or `file`.
     pub(crate) from: String,
 }
 
-/// Where a key is that was stored.
-const STORED: &str = "stored";
-
-/// Every service that has a key, with where it is. What is looked at first counts.
+/// Every service that has a key, with where it is. What is looked at first counts. The keyring itself is not asked.
 pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Problem> {
     let stored = KeyFile::new(world.folders.keys()).load()?;
     let own = config.names_in("providers");
@@ -55,7 +52,7 @@ pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Prob
         let variable = variables.find(|name| world.variable(name).is_some());
         let from = match variable {
             Some(name) => name.to_owned(),
-            None => stored.get(provider).map(|_| STORED.to_owned())?,
+            None => stored.get(provider)?.place().to_owned(),
         };
         Some(FoundKey { provider: provider.to_owned(), from })
     });

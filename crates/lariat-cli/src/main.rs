@@ -11,7 +11,6 @@ mod exit;
 mod files;
 mod keys;
 mod problem;
-#[cfg_attr(not(test), expect(dead_code, reason = "tables are for the commands about sessions"))]
 mod screen;
 mod wire;
 mod world;

@@ -14,7 +14,8 @@ use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
-use crate::keys::KeyFile;
+use crate::exit::Exit;
+use crate::keys::{KeyFile, Keyring, Prompts, Stored};
 use crate::problem::Problem;
 use crate::screen::look::{Facts, Look};
 
@@ -122,7 +123,13 @@ impl World {
 
     /// Where keys come from.
     pub(crate) fn keys(&self) -> WorldKeys {
-        WorldKeys { world: self.clone(), stored: OnceLock::new() }
+        WorldKeys { world: self.clone(), stored: OnceLock::new(), in_keyring: OnceLock::new() }
+    }
+
+    /// The system's keyring. A person who reads what is told may be asked to unlock it.
+    pub(crate) fn keyring(&self) -> Keyring {
+        let prompts = if std::io::stderr().is_terminal() { Prompts::Allowed } else { Prompts::Refused };
+        Keyring { bus: self.variable("DBUS_SESSION_BUS_ADDRESS").map(str::to_owned), prompts }
     }
 
     /// The arguments, as far as they are text.
@@ -177,7 +184,37 @@ fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
 pub(crate) struct WorldKeys {
     world: World,
     /// What the file has, once it was asked.
-    stored: OnceLock<BTreeMap<String, String>>,
+    stored: OnceLock<BTreeMap<String, Stored>>,
+    /// What the keyring has of what the file says is there, once it was asked.
+    in_keyring: OnceLock<BTreeMap<String, String>>,
+}
+
+impl WorldKeys {
+    fn in_keyring(&self, stored: &BTreeMap<String, Stored>) -> BTreeMap<String, String> {
+        let there = stored.iter().filter(|(_, stored)| **stored == Stored::IN_KEYRING);
+        let providers: Vec<String> = there.map(|(provider, _)| provider.clone()).collect();
+        match self.world.keyring().read(providers.clone()) {
+            Ok(keys) => {
+                for provider in providers.iter().filter(|provider| !keys.contains_key(*provider)) {
+                    let cause = format!("the keyring has no key of {provider} any more");
+                    let next = format!("store it again: `lariat auth login {provider}`");
+                    warn(&Problem::new(Exit::Setup, cause).next(next));
+                }
+                keys
+            }
+            Err(trouble) => {
+                let step = trouble.step;
+                let problem = trouble.problem("the keys in the keyring cannot be read");
+                warn(&problem.next(format!("{step}, or set the variable of the service")));
+                BTreeMap::new()
+            }
+        }
+    }
+}
+
+/// Going on without a key ends in a problem that names it; this is why it is missing.
+fn warn(problem: &Problem) {
+    let _ = writeln!(std::io::stderr(), "{}", problem.to_string().replacen("error:", "warning:", 1));
 }
 
 impl Keys for WorldKeys {
@@ -188,13 +225,16 @@ impl Keys for WorldKeys {
     fn stored(&self, provider: &str) -> Option<String> {
         let stored = self.stored.get_or_init(|| {
             let keys = KeyFile::new(self.world.folders.keys()).load();
-            // Going on without them ends in a problem that names the missing key; here is why it is missing.
             keys.unwrap_or_else(|problem| {
-                let _ =
-                    writeln!(std::io::stderr(), "{}", problem.to_string().replacen("error:", "warning:", 1));
+                warn(&problem);
                 BTreeMap::new()
             })
         });
-        stored.get(provider).cloned()
+        match stored.get(provider)? {
+            Stored::Key(key) => Some(key.clone()),
+            Stored::Elsewhere { .. } => {
+                self.in_keyring.get_or_init(|| self.in_keyring(stored)).get(provider).cloned()
+            }
+        }
     }
 }

@@ -27,7 +27,7 @@ use crate::local::{
     ConfiguredKind, GitNotes, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
     skills_section,
 };
-use crate::models::{Keys, Models};
+use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
 use crate::session::{Driving, Session};
 use crate::traces::Traces;
@@ -44,6 +44,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) registry: ProviderRegistry,
     pub(crate) session_id: SessionId,
     pub(crate) is_new: bool,
+    pub(crate) purpose: Purpose,
     pub(crate) driving: Driving,
 }
 
@@ -51,7 +52,7 @@ impl Session {
     pub(crate) async fn assemble(parts: Parts<'_>) -> Result<Self, ServiceError> {
         let Parts { place, driving, .. } = &parts;
         let config = &place.config;
-        let models = Models::new(config, parts.keys);
+        let models = Models::new(config, parts.keys).with_purpose(parts.purpose);
         let model = models.chosen()?;
         let form = driving.schema.clone().map(Form::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;

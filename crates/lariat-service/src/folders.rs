@@ -36,7 +36,7 @@ impl Folders {
         self.state.join("approvals.json")
     }
 
-    /// Keys of services, where there is no keyring.
+    /// Which keys of services are stored, and those that are in no keyring.
     pub fn keys(&self) -> PathBuf {
         self.state.join("keys.json")
     }

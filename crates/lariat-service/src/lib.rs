@@ -43,6 +43,6 @@ pub use learned::StoredLearnings;
 #[cfg(feature = "service")]
 pub use place::{Place, Visit};
 #[cfg(feature = "service")]
-pub use service::{LocalService, Which};
+pub use service::{LocalService, Which, WindowLook};
 #[cfg(feature = "service")]
 pub use session::{Driving, Prompt, Session};

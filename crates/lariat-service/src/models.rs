@@ -101,20 +101,36 @@ pub fn known_provider(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name == name)
 }
 
+/// What a model is looked up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To call it: it must be there, with its key.
+    Calling,
+    /// To look at what it would be sent: neither is needed.
+    Looking,
+}
+
 /// The models that settings and catalogue know, and how to reach them.
 #[derive(Clone, Copy)]
 pub struct Models<'a> {
     config: &'a Config,
     keys: &'a dyn Keys,
+    purpose: Purpose,
 }
 
 impl<'a> Models<'a> {
     /// The models of these settings.
     pub fn new(config: &'a Config, keys: &'a dyn Keys) -> Self {
-        Self { config, keys }
+        Self { config, keys, purpose: Purpose::Calling }
     }
 
-    /// The model that the settings name; without one, that of the first service whose key is there.
+    /// The same models, for something else than calling them.
+    pub(crate) fn with_purpose(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
+    }
+
+    /// The model that the settings name; without one, that of the first service whose key is there. To look at, one without
+    /// a name will do: its window is the usual one.
     ///
     /// # Errors
     /// When there is none, it is unknown, or its key is missing.
@@ -122,16 +138,22 @@ impl<'a> Models<'a> {
         if let Some(name) = self.config.text("model") {
             return self.find(&name);
         }
-        let found = KNOWN.iter().find(|known| self.key(known.name).is_some()).ok_or(ServiceError::NoModel)?;
-        self.find(&format!("{}/{}", found.name, found.model))
+        match KNOWN.iter().find(|known| self.key(known.name).is_some()) {
+            Some(found) => self.find(&format!("{}/{}", found.name, found.model)),
+            None if self.purpose == Purpose::Looking => Ok(ModelConfig::new("", "")),
+            None => Err(ServiceError::NoModel),
+        }
     }
 
-    /// A model by its name, with its key.
+    /// A model by its name, with its key; to look at, without.
     ///
     /// # Errors
     /// When it is unknown, or its key is missing.
     pub fn find(&self, name: &str) -> Result<ModelConfig, ServiceError> {
         let mut config = self.named(name)?;
+        if self.purpose == Purpose::Looking {
+            return Ok(config);
+        }
         match self.key(&config.provider) {
             Some(key) => config.api_key = ApiKey::new(key),
             None => {

@@ -86,6 +86,21 @@ fn a_server_on_this_machine_needs_nothing() {
 }
 
 #[test]
+fn a_model_is_looked_at_without_a_key_and_without_a_model() {
+    let none = config(json!({}));
+    let looking = |config, keys| Models::new(config, keys).with_purpose(Purpose::Looking).chosen();
+    let model = looking(&none, &NOTHING).unwrap();
+    assert_eq!((model.id.as_str(), model.context_window), ("", 100_000));
+    let keys = Told(&[("OPENAI_API_KEY", "k")], &[]);
+    assert_eq!(looking(&none, &keys).unwrap().provider, "openai", "what would answer is what is looked at");
+    let named = config(json!({ "model": "anthropic/claude-sonnet-4-5" }));
+    let model = looking(&named, &NOTHING).unwrap();
+    assert_eq!((model.id.as_str(), model.context_window), ("claude-sonnet-4-5", 200_000));
+    let wrong = config(json!({ "model": "anthropic/claude-sonet-4-5" }));
+    assert!(matches!(looking(&wrong, &NOTHING), Err(ServiceError::UnknownModel { .. })));
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let config = config(json!({ "providers": { "mine": { "base_url": "http://x", "models": ["large"] } } }));
     let models = Models::new(&config, &NOTHING);

@@ -11,11 +11,12 @@ use lariat_host::process::Environment;
 use lariat_model::ProviderRegistry;
 use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_runtime::fresh_session;
+use lariat_runtime::prompt::ContextReport;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 
 use crate::assembly::Parts;
-use crate::models::Keys;
+use crate::models::{Keys, Purpose};
 use crate::place::Place;
 use crate::session::{Driving, Session};
 use crate::{Folders, ServiceError, StoredLearnings, walls};
@@ -33,6 +34,16 @@ pub enum Which {
     Continue,
     /// A new one that shares everything with another so far.
     Fork(String),
+}
+
+/// What is in the window of a session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WindowLook {
+    /// What is in it.
+    pub report: ContextReport,
+    /// The model whose window it is; without one, the window is that of the settings, or the usual one.
+    pub model: Option<String>,
 }
 
 /// Sessions on this machine.
@@ -157,6 +168,26 @@ impl LocalService {
         which: &Which,
         driving: Driving,
     ) -> Result<Session, ServiceError> {
+        self.assemble(place, which, Purpose::Calling, driving).await
+    }
+
+    /// What is in the window of a session, or would be in that of a new one. Needs no model and no key, and reaches nobody.
+    ///
+    /// # Errors
+    /// When there is no such session, or the settings name a model that nobody knows.
+    pub async fn window(&self, place: &Place, which: &Which) -> Result<WindowLook, ServiceError> {
+        let session = self.assemble(place, which, Purpose::Looking, Driving::default()).await?;
+        let model = Some(session.model().id.clone()).filter(|id| !id.is_empty());
+        Ok(WindowLook { report: session.context().await?, model })
+    }
+
+    async fn assemble(
+        &self,
+        place: &Place,
+        which: &Which,
+        purpose: Purpose,
+        driving: Driving,
+    ) -> Result<Session, ServiceError> {
         let (session_id, is_new) = match which {
             Which::New => (fresh_session(), true),
             Which::Resume(id) => (self.find(id).await?.session_id, false),
@@ -178,6 +209,7 @@ impl LocalService {
             registry: self.registry.clone(),
             session_id,
             is_new,
+            purpose,
             driving,
         })
         .await

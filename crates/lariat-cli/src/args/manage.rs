@@ -55,6 +55,9 @@ pub(crate) struct CallArgs {
 pub(crate) struct RevokeArgs {
     /// The rule, as `lariat permissions list` shows it.
     pub(crate) rule: String,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Trust.
@@ -71,8 +74,8 @@ pub(crate) struct TrustArgs {
     /// Do not ask.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// As JSON: what it brings, and what that is worth. Changes nothing.
-    #[arg(long, conflicts_with_all = ["revoke", "yes"])]
+    /// As JSON. Trusts it only with --yes.
+    #[arg(long)]
     pub(crate) json: bool,
 }
 
@@ -130,7 +133,7 @@ pub(crate) struct AuthArgs {
 pub(crate) enum AuthCommand {
     /// Which services have a key, and where it is. No key is shown.
     Status(JsonArgs),
-    /// Store a key. It is read from standard input, unseen on a terminal.
+    /// Store a key in the system's keyring, or in a file where there is none. It is read from standard input, unseen on a terminal.
     Login(ProviderArgs),
     /// Forget a stored key.
     Logout(ProviderArgs),
@@ -217,8 +220,8 @@ pub(crate) struct UndoArgs {
     /// Do not ask.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// The list, as JSON.
-    #[arg(long, requires = "list")]
+    /// As JSON.
+    #[arg(long)]
     pub(crate) json: bool,
 }
 

@@ -36,17 +36,9 @@ pub(crate) enum SessionsCommand {
     /// Check that everything of a session is as it was written. Ends with 8 when it is not.
     Verify(VerifyArgs),
     /// Make a damaged session usable again. What is damaged is kept aside.
-    Repair(IdArgs),
+    Repair(RepairArgs),
     /// What sessions cost.
     Cost(CostArgs),
-}
-
-/// One session.
-#[derive(Args, Debug)]
-pub(crate) struct IdArgs {
-    /// The session, by its id or the beginning of it.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
 }
 
 /// List.
@@ -105,6 +97,9 @@ pub(crate) struct ExportArgs {
     /// The file; without, standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// What was written, as JSON.
+    #[arg(long, requires = "output")]
+    pub(crate) json: bool,
 }
 
 /// What a session is written as.
@@ -126,6 +121,9 @@ pub(crate) struct ImportArgs {
     /// The format.
     #[arg(long, value_enum, default_value_t = ImportFormat::Auto)]
     pub(crate) format: ImportFormat,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What a file is read as.
@@ -151,6 +149,9 @@ pub(crate) struct ForkArgs {
     /// How many of its events to share; all without.
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: Option<u64>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Rewind.
@@ -167,6 +168,9 @@ pub(crate) struct RewindArgs {
     /// Do not ask.
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Delete.
@@ -177,6 +181,9 @@ pub(crate) struct DeleteArgs {
     /// Do not ask.
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Verify.
@@ -188,6 +195,16 @@ pub(crate) struct VerifyArgs {
     /// All sessions.
     #[arg(long)]
     pub(crate) all: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Repair.
+#[derive(Args, Debug)]
+pub(crate) struct RepairArgs {
+    /// The session, by its id or the beginning of it.
+    pub(crate) id: String,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -13,7 +13,7 @@ use super::print::{self, Column};
 use crate::args::manage::{AuthArgs, AuthCommand};
 use crate::around;
 use crate::exit::Exit;
-use crate::keys::KeyFile;
+use crate::keys::{KeyFile, Stored};
 use crate::problem::Problem;
 use crate::world::World;
 
@@ -21,7 +21,7 @@ use crate::world::World;
 #[derive(Serialize)]
 struct Status {
     provider: String,
-    /// A variable's name, or that it was stored.
+    /// A variable's name, `keyring` or `file`.
     from: Option<String>,
     variables: Vec<String>,
 }
@@ -32,8 +32,8 @@ pub(crate) fn auth(world: &World, args: AuthArgs) -> Ended {
     let file = KeyFile::new(world.folders.keys());
     match args.command {
         AuthCommand::Status(args) => status(world, &config, args.json),
-        AuthCommand::Login(args) => login(&config, &file, &args.provider),
-        AuthCommand::Logout(args) => logout(&file, &args.provider),
+        AuthCommand::Login(args) => login(world, &config, &file, &args.provider),
+        AuthCommand::Logout(args) => logout(world, &file, &args.provider),
     }
 }
 
@@ -70,7 +70,7 @@ fn status(world: &World, config: &Config, json: bool) -> Ended {
     Ok(Exit::Done)
 }
 
-fn login(config: &Config, file: &KeyFile, provider: &str) -> Ended {
+fn login(world: &World, config: &Config, file: &KeyFile, provider: &str) -> Ended {
     let own = config.names_in("providers");
     let known = || KNOWN.iter().map(|known| known.name).chain(own.iter().map(String::as_str));
     if !known().any(|name| name == provider) {
@@ -89,19 +89,56 @@ fn login(config: &Config, file: &KeyFile, provider: &str) -> Ended {
         return Err(Problem::new(Exit::Usage, "this is no key: it has spaces in it; nothing was stored")
             .next("give the key alone, on one line"));
     }
-    file.store(provider, &key)?;
-    print::note(&format!("stored for {provider} in {}, readable for you alone", file.path().display()));
+    keep(world, config, file, provider, key)
+}
+
+/// Stores a key in the keyring; where that is not to be or not to be had, in the file.
+fn keep(world: &World, config: &Config, file: &KeyFile, provider: &str, key: String) -> Ended {
+    let (keyring, wanted) = (world.keyring(), config.text("auth.store").unwrap_or_default());
+    // First: with a file that cannot be used, nothing is stored anywhere.
+    let before = file.load()?.remove(provider);
+    let tried = (wanted != "file").then(|| keyring.store(provider, &key));
+    let why = match tried {
+        Some(Ok(())) => {
+            file.store(provider, Stored::IN_KEYRING)?;
+            print::note(&format!("stored for {provider} in the system's keyring"));
+            return Ok(Exit::Done);
+        }
+        Some(Err(trouble)) if wanted == "keyring" => {
+            return Err(trouble.problem("the keyring cannot be used, and nothing was stored"));
+        }
+        Some(Err(trouble)) => Some(trouble),
+        None => None,
+    };
+    file.store(provider, Stored::Key(key))?;
+    let reason = why.as_ref().map(|trouble| format!("; the keyring is not used: {}", trouble.cause));
+    let path = file.path().display();
+    print::note(&format!(
+        "stored for {provider} in {path}, readable for you alone{}",
+        reason.unwrap_or_default()
+    ));
+    if before == Some(Stored::IN_KEYRING) {
+        // One that was just not to be had is not asked again.
+        if why.map_or_else(|| keyring.forget(provider), Err).is_err() {
+            print::note(&format!("the key of {provider} that was stored before is still in the keyring"));
+        }
+    }
     Ok(Exit::Done)
 }
 
-fn logout(file: &KeyFile, provider: &str) -> Ended {
-    if file.forget(provider)? {
-        print::note(&format!("the key of {provider} is forgotten"));
-        return Ok(Exit::Done);
+fn logout(world: &World, file: &KeyFile, provider: &str) -> Ended {
+    let Some(stored) = file.load()?.remove(provider) else {
+        return Err(Problem::new(Exit::Failed, format!("no key of {provider} is stored"))
+            .at(file.path().display().to_string())
+            .next("`lariat auth status` shows where keys are"));
+    };
+    if stored == Stored::IN_KEYRING {
+        let forgotten = world.keyring().forget(provider);
+        forgotten.map_err(|trouble| trouble.problem("the key is in the keyring and cannot be removed"))?;
     }
-    Err(Problem::new(Exit::Failed, format!("no key of {provider} is stored"))
-        .at(file.path().display().to_string())
-        .next("`lariat auth status` shows where keys are"))
+    file.forget(provider)?;
+    print::note(&format!("the key of {provider} is forgotten"));
+    Ok(Exit::Done)
 }
 
 /// A line of standard input; on a terminal nothing of it is seen.

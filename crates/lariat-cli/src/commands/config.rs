@@ -48,7 +48,7 @@ fn show(config: &Config, args: &ConfigShowArgs) -> Ended {
     if args.json {
         print::json(&settings)?;
     } else {
-        let mut columns = vec![Column::text("KEY"), Column::text("VALUE")];
+        let mut columns = vec![Column::whole("KEY"), Column::whole("VALUE")];
         if args.origin {
             columns.push(Column::text("ORIGIN"));
         }

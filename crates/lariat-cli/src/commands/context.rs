@@ -1,6 +1,6 @@
-//! `lariat context show`: what is in the window.
+//! `lariat context show`: what is in the window. Needs no model and no key.
 
-use lariat_service::{Driving, Which};
+use lariat_service::Which;
 
 use super::Ended;
 use super::print::{self, Column};
@@ -27,8 +27,8 @@ pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
         // Nothing of it is kept.
         (None, false) => (world.ephemeral().await?, Which::New),
     };
-    let session = service.drive(&place, &which, Driving::default()).await?;
-    let report = session.context().await?;
+    let look = service.window(&place, &which).await?;
+    let report = look.report;
     if args.json {
         return print::json(&report);
     }
@@ -54,7 +54,7 @@ pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
         "{}{window} tokens{percent}, {} of them cached, {}",
         print::count(report.used),
         print::count(report.cached),
-        session.model().id
+        look.model.as_deref().unwrap_or("no model is set up")
     ));
     Ok(Exit::Done)
 }

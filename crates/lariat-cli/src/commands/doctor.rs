@@ -1,8 +1,8 @@
 //! `lariat doctor`: looks at everything a session needs, and says how to mend what does not work.
 //!
 //! Each check is a function that gives findings. Invariant: nothing is changed but what the program makes for itself anyway (an
-//! empty database, which sandbox works), no key is shown, and nobody is reached but servers on this machine and, when there is
-//! a key for it, the host of the chosen model.
+//! empty database, which sandbox works), no key is shown, and nobody is reached but the keyring and servers on this machine and,
+//! when there is a key for it, the host of the chosen model.
 
 use std::io::IsTerminal as _;
 
@@ -17,6 +17,7 @@ use super::{Ended, print, trust};
 use crate::args::manage::DoctorArgs;
 use crate::around;
 use crate::exit::Exit;
+use crate::keys::{KeyFile, Stored};
 use crate::world::World;
 
 /// How things are.
@@ -63,6 +64,7 @@ pub(crate) async fn doctor(world: &World, args: &DoctorArgs) -> Ended {
             findings.push(trusted(&place));
             findings.push(sandbox(world, &place).await);
             findings.extend(store(world, &place).await);
+            findings.push(keyring(world, &place));
             findings.extend(models(world, &place).await);
         }
     }
@@ -170,6 +172,32 @@ async fn store(world: &World, place: &Place) -> Vec<Finding> {
         ),
         Err(error) => bad("sessions", error.to_string(), "`lariat sessions verify --all` says more"),
     }]
+}
+
+/// Whether keys can be stored in the keyring, and whether those that were can be read. What is wrong with the file of keys is told
+/// with the keys.
+fn keyring(world: &World, place: &Place) -> Finding {
+    let stored = KeyFile::new(world.folders.keys()).load().unwrap_or_default();
+    let there = stored.iter().filter(|(_, stored)| **stored == Stored::IN_KEYRING);
+    let there: Vec<&str> = there.map(|(provider, _)| provider.as_str()).collect();
+    let wanted = place.config.text("auth.store").unwrap_or_default();
+    if wanted == "file" && there.is_empty() {
+        return ok("keyring", "not used: `auth.store` says `file`");
+    }
+    match world.keyring().look() {
+        Ok(()) => ok("keyring", "it answers, and is unlocked"),
+        Err(trouble) if !there.is_empty() => {
+            let what = format!("the keys of {} are in it: {}", there.join(", "), trouble.cause);
+            warning("keyring", what, trouble.step)
+        }
+        Err(trouble) if wanted == "keyring" => {
+            warning("keyring", format!("no key can be stored: {}", trouble.cause), trouble.step)
+        }
+        Err(trouble) => {
+            let what = format!("{}; keys are stored in a file that only you can read", trouble.cause);
+            ok("keyring", what)
+        }
+    }
 }
 
 async fn models(world: &World, place: &Place) -> Vec<Finding> {

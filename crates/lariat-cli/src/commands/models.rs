@@ -83,7 +83,7 @@ impl Told {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::text("MODEL"),
+    Column::whole("MODEL"),
     Column::number("WINDOW"),
     Column::number("INPUT/M"),
     Column::number("OUTPUT/M"),

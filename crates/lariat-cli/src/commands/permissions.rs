@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Ended;
 use super::print::{self, Column};
-use crate::args::manage::{CallArgs, PermissionsArgs, PermissionsCommand};
+use crate::args::manage::{CallArgs, PermissionsArgs, PermissionsCommand, RevokeArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::world::World;
@@ -31,6 +31,13 @@ struct ListedRule {
     effect: String,
     rule: String,
     origin: String,
+}
+
+#[derive(Serialize)]
+struct Revoked {
+    directory: String,
+    rule: String,
+    revoked: bool,
 }
 
 #[derive(Serialize)]
@@ -60,7 +67,7 @@ pub(crate) fn permissions(world: &World, args: PermissionsArgs) -> Ended {
         PermissionsCommand::List(args) => list(world, &place, &book, args.json),
         PermissionsCommand::Test(args) => judge(world, &place, book, &args, false),
         PermissionsCommand::Explain(args) => judge(world, &place, book, &args, true),
-        PermissionsCommand::Revoke(args) => revoke(&place, &book, &args.rule),
+        PermissionsCommand::Revoke(args) => revoke(&place, &book, &args),
     }
 }
 
@@ -107,7 +114,7 @@ fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended 
         print::line("no rules: what the mode does not run is asked");
     } else {
         print::out(&print::table(
-            &[Column::text("EFFECT"), Column::text("RULE"), Column::text("ORIGIN")],
+            &[Column::text("EFFECT"), Column::whole("RULE"), Column::text("ORIGIN")],
             &rows,
         ));
     }
@@ -191,9 +198,12 @@ fn parts(gate: &Gate, tool: &str, command: &str) -> Vec<Part> {
     judged.collect()
 }
 
-fn revoke(place: &Place, book: &ApprovalBook, rule: &str) -> Ended {
-    let project = place.path().display().to_string();
+fn revoke(place: &Place, book: &ApprovalBook, args: &RevokeArgs) -> Ended {
+    let (project, rule) = (place.path().display().to_string(), args.rule.as_str());
     if book.revoke(&project, rule)? {
+        if args.json {
+            return print::json(&Revoked { directory: project, rule: rule.to_owned(), revoked: true });
+        }
         print::note(&format!("forgotten: {rule}"));
         return Ok(Exit::Done);
     }

@@ -1,5 +1,6 @@
 //! `lariat trust`: what a workspace brings, and whether that takes effect.
 
+use lariat_guard::display;
 use lariat_guard::trust::{BroughtKind, Difference, Manifest, Standing, TrustBook};
 use lariat_service::{Place, ServiceError};
 use serde::Serialize;
@@ -10,7 +11,9 @@ use super::{Ended, ask};
 use crate::args::manage::TrustArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::screen::diff;
+use crate::screen::look::Look;
+use crate::world::{Stream, World};
 
 #[derive(Serialize)]
 struct Told {
@@ -18,6 +21,12 @@ struct Told {
     standing: &'static str,
     brings: Vec<Thing>,
     changed: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Revoked {
+    directory: String,
+    revoked: bool,
 }
 
 #[derive(Serialize)]
@@ -37,25 +46,34 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
         return revoke(world, &book, args);
     }
     let place = world.place(&world.visit(args.dir.as_ref()))?;
-    let told = told(&place);
+    let mut told = told(&place);
     if args.json {
+        if args.yes {
+            place.opened.accept(&book).map_err(ServiceError::from)?;
+            told.standing = standing(&Standing::Trusted);
+            told.changed.clear();
+        }
         return print::json(&told);
     }
     print::line(&format!("{}: {}", told.directory, told.standing));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
     if !told.brings.is_empty() {
+        // It is approved, so nothing of it is cut or hidden.
+        let exact = |text: &str| display::line(text).into_owned();
         let rows: Vec<Vec<String>> = told
             .brings
-            .into_iter()
-            .map(|thing| vec![thing.kind.to_owned(), thing.file, thing.what])
+            .iter()
+            .map(|thing| vec![thing.kind.to_owned(), exact(&thing.file), exact(&thing.what)])
             .collect();
-        print::out(&print::table(&[Column::text("KIND"), Column::text("FILE"), Column::text("WHAT")], &rows));
+        let columns = [Column::whole("KIND"), Column::whole("FILE"), Column::whole("WHAT")];
+        print::out(&print::table(&columns, &rows));
     }
     match &place.opened.standing {
         Standing::Trusted => return Ok(Exit::Done),
         Standing::Changed(differences) => {
             print::line("\nit changed since it was trusted:");
-            differences.iter().for_each(|difference| print::line(&shown(difference)));
+            let look = world.terminal(&place.config, Stream::Output);
+            differences.iter().for_each(|difference| print::out(&shown(difference, &look)));
         }
         _ => {}
     }
@@ -109,17 +127,21 @@ const fn kind(kind: BroughtKind) -> &'static str {
     }
 }
 
-fn shown(difference: &Difference) -> String {
-    let path = &difference.path;
-    match (&difference.before, &difference.now) {
-        (Some(before), Some(now)) => {
-            let diff = TextDiff::from_lines(before.as_str(), now.as_str());
-            let text = diff.unified_diff().context_radius(2).header("as trusted", "now").to_string();
-            format!("{path}\n{text}")
+/// What became of a file since: every line, for whoever approves it; a plain diff in a pipe.
+fn shown(difference: &Difference, look: &Look) -> String {
+    let path = display::line(&difference.path);
+    let (before, now) = match (&difference.before, &difference.now) {
+        (None, _) => return format!("{path}: new\n"),
+        (_, None) => return format!("{path}: gone\n"),
+        // Only the beginning of a long file is kept.
+        (Some(before), Some(now)) if before == now => {
+            return format!("{path}: changed after its beginning\n");
         }
-        (None, _) => format!("{path}: new"),
-        (_, None) => format!("{path}: gone"),
-    }
+        (Some(before), Some(now)) => (before.as_str(), now.as_str()),
+    };
+    let diff = TextDiff::from_lines(before, now);
+    let diff = diff.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string();
+    if look.is_terminal { diff::exact(&diff, usize::MAX, look) } else { display::block(&diff).into_owned() }
 }
 
 fn list(book: &TrustBook, json: bool) -> Ended {
@@ -143,6 +165,9 @@ fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
         Err(_) => named.display().to_string(),
     };
     if book.revoke(&path)? {
+        if args.json {
+            return print::json(&Revoked { directory: path, revoked: true });
+        }
         print::note(&format!("not trusted any more: {path}"));
         return Ok(Exit::Done);
     }

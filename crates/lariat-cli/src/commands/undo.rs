@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use lariat_host::files::Workspace;
-use lariat_host::undo::{By, Conflicts, Item, Preview, Reason, Rewound, Undo, UndoError, UndoLimits};
+use lariat_host::undo::{
+    By, Conflicts, Item, Preview, Reason, RelativePath, Rewound, Undo, UndoError, UndoLimits,
+};
 use serde::Serialize;
 
 use super::print::{self, Column};
@@ -16,9 +18,27 @@ use crate::world::World;
 
 /// A call that changed files.
 #[derive(Serialize)]
-struct Call {
-    call: String,
-    paths: Vec<String>,
+pub(crate) struct Call {
+    pub(crate) call: String,
+    pub(crate) paths: Vec<String>,
+}
+
+/// What going back did.
+#[derive(Serialize)]
+struct Told {
+    /// The call before which files are again.
+    to: String,
+    /// What takes this back; none when nothing was done.
+    undo: Option<String>,
+    restored: Vec<String>,
+    kept: Vec<Kept>,
+    not_restorable: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Kept {
+    path: String,
+    reason: &'static str,
 }
 
 /// Lists what can be taken back, or takes it back.
@@ -33,16 +53,48 @@ pub(crate) fn undo(world: &World, args: &UndoArgs) -> Ended {
     let preview = undo.preview(&to).map_err(|error| problem(&error))?;
     print::note(&format!("going back to before {to}:"));
     show(&preview);
-    if preview.items.iter().all(|item| item.conflict.is_some()) {
+    let told = if preview.items.iter().all(|item| item.conflict.is_some()) {
         print::note("nothing would be restored");
-        return Ok(Exit::Done);
+        Told::nothing(&preview)
+    } else if ask::whether(world, "Go back?", args.yes)? {
+        let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
+        tell(&rewound);
+        Told::of(to, rewound)
+    } else {
+        Told::nothing(&preview)
+    };
+    if args.json { print::json(&told) } else { Ok(Exit::Done) }
+}
+
+impl Told {
+    fn of(to: String, rewound: Rewound) -> Self {
+        let kept = rewound.kept.iter().map(|(path, reason)| Kept { path: text(path), reason: word(*reason) });
+        Self {
+            to,
+            kept: kept.collect(),
+            restored: rewound.restored.iter().map(text).collect(),
+            not_restorable: rewound.not_restorable.iter().map(text).collect(),
+            undo: Some(rewound.id),
+        }
     }
-    if !ask::whether(world, "Go back?", args.yes)? {
-        return Ok(Exit::Done);
+
+    /// Nothing was done.
+    fn nothing(preview: &Preview) -> Self {
+        let kept = preview.items.iter().filter_map(|item| {
+            item.conflict.map(|reason| Kept { path: text(&item.path), reason: word(reason) })
+        });
+        Self {
+            to: preview.to.clone(),
+            undo: None,
+            restored: Vec::new(),
+            kept: kept.collect(),
+            not_restorable: preview.not_restorable.iter().map(text).collect(),
+        }
     }
-    let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
-    told(&rewound);
-    Ok(Exit::Done)
+}
+
+fn text(path: &RelativePath) -> String {
+    path.as_path().display().to_string()
 }
 
 /// What is remembered of a workspace; nothing is made to look at it.
@@ -70,12 +122,13 @@ fn calls(undo: &Undo) -> Vec<Call> {
         By::Call(call) => Some(call),
         _ => None,
     });
-    made.map(|call| {
-        let changes = undo.changes(&call).unwrap_or_default();
-        let paths = changes.iter().map(|change| change.path.as_path().display().to_string()).collect();
-        Call { call, paths }
-    })
-    .collect()
+    made.map(|id| call(undo, &id)).collect()
+}
+
+/// What a call changed.
+pub(crate) fn call(undo: &Undo, id: &str) -> Call {
+    let changes = undo.changes(id).unwrap_or_default();
+    Call { call: id.to_owned(), paths: changes.iter().map(|change| text(&change.path)).collect() }
 }
 
 fn list(calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
@@ -89,7 +142,7 @@ fn list(calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
     }
     let rows: Vec<Vec<String>> =
         calls.iter().map(|call| vec![call.call.clone(), call.paths.join(", ")]).collect();
-    print::out(&print::table(&[Column::text("CALL"), Column::text("FILES")], &rows));
+    print::out(&print::table(&[Column::whole("CALL"), Column::text("FILES")], &rows));
     Ok(Exit::Done)
 }
 
@@ -122,12 +175,12 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
 
 fn show(preview: &Preview) {
     for item in &preview.items {
-        let path = item.path.as_path().display();
+        let path = text(&item.path);
         let kept = item.conflict.map(|reason| format!(" (kept: {})", words(reason))).unwrap_or_default();
         print::note(&format!("  {} {path}{kept}", verb(item)));
     }
     for path in &preview.not_restorable {
-        print::note(&format!("  cannot restore {}", path.as_path().display()));
+        print::note(&format!("  cannot restore {}", text(path)));
     }
 }
 
@@ -140,20 +193,34 @@ fn verb(item: &Item) -> &'static str {
     }
 }
 
-fn told(rewound: &Rewound) {
+fn tell(rewound: &Rewound) {
     print::note(&format!(
         "{} restored; `lariat undo {}` takes this back",
         print::counted(rewound.restored.len(), "file", "files"),
         rewound.id
     ));
     for (path, reason) in &rewound.kept {
-        print::note(&format!("  kept {}: {}", path.as_path().display(), words(*reason)));
+        print::note(&format!("  kept {}: {}", text(path), words(*reason)));
     }
     for path in &rewound.not_restorable {
-        print::note(&format!("  could not be restored: {}", path.as_path().display()));
+        print::note(&format!("  could not be restored: {}", text(path)));
     }
 }
 
+/// A reason for programs.
+const fn word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::ChangedByUser => "changed_by_user",
+        Reason::NotKept => "not_kept",
+        Reason::InTheWay => "in_the_way",
+        Reason::ChangedSincePreview => "changed_since_preview",
+        Reason::ChangedMeanwhile => "changed_meanwhile",
+        Reason::Refused => "refused",
+        _ => "kept",
+    }
+}
+
+/// A reason for people.
 const fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed since by somebody else than a call",

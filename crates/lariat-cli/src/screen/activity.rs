@@ -67,7 +67,7 @@ fn one_line(words: &str) -> String {
     let first = text::line(lines.next().unwrap_or_default());
     match lines.count() {
         0 => first,
-        more => format!("{first} (+{})", human::counted(more as u64, "line", "lines")),
+        more => format!("{first} (+{})", human::counted(more, "line", "lines")),
     }
 }
 

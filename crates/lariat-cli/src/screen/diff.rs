@@ -6,13 +6,11 @@
 use std::collections::VecDeque;
 
 use lariat_guard::display;
-use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::look::{Look, Style};
 use super::{human, text};
 
-/// Lines of context around a change.
-const CONTEXT: usize = 3;
 /// Words of a line that are compared; longer lines are marked as a whole.
 const MOST_WORDS: usize = 400;
 /// Two lines with less in common than one part in this many are two different lines.
@@ -27,16 +25,6 @@ enum Line {
     Removed(usize, String),
     Added(usize, String),
     Other(String),
-}
-
-/// The difference of two texts. Empty when there is none.
-pub(crate) fn between(path: &str, old: &str, new: &str, most: usize, look: &Look) -> String {
-    if old == new {
-        return String::new();
-    }
-    let diff = TextDiff::from_lines(old, new);
-    let (from, to) = (format!("a/{path}"), format!("b/{path}"));
-    unified(&diff.unified_diff().context_radius(CONTEXT).header(&from, &to).to_string(), most, look)
 }
 
 /// What a diff is shown for.
@@ -108,7 +96,7 @@ fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
         written += 1;
     }
     if total > written {
-        let more = human::counted((total - written) as u64, "more line", "more lines");
+        let more = human::counted(total - written, "more line", "more lines");
         let more = format!("  {} {more}", look.mark("…", "..."));
         shown.push_str(&look.paint(Style::Dim, &more));
         shown.push('\n');

@@ -1,7 +1,16 @@
+use similar::TextDiff;
+
 use super::*;
 
 const OLD: &str = "fn main() {\n    let count = 1;\n    -- not a header\n    call(count);\n}\n";
 const NEW: &str = "fn main() {\n    let total = 1;\n    call(total);\n    more();\n}\n";
+
+/// The picture of the difference of two texts.
+fn between(path: &str, old: &str, new: &str, most: usize, look: &Look) -> String {
+    let diff = TextDiff::from_lines(old, new);
+    let (from, to) = (format!("a/{path}"), format!("b/{path}"));
+    unified(&diff.unified_diff().header(&from, &to).to_string(), most, look)
+}
 
 #[test]
 fn a_change_has_numbers_signs_and_marked_words() {

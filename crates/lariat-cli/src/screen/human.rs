@@ -2,6 +2,7 @@
 //!
 //! Owns how an amount is written, once. Rounds down, so that nothing looks finished before it is.
 
+use std::fmt;
 use std::time::Duration;
 
 use lariat_core::time::Timestamp;
@@ -23,6 +24,12 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
         _ if seconds < 14 * DAY => format!("{} days ago", seconds / DAY),
         _ => then.to_string().chars().take("2026-01-01".len()).collect(),
     }
+}
+
+/// When something was, to the minute, UTC: `2026-01-01 12:30`. For listings that programs read.
+pub(crate) fn time(at: Timestamp) -> String {
+    let text = at.to_string();
+    text.get(..16).map_or_else(|| text.clone(), |minute| minute.replace('T', " "))
 }
 
 /// How long something took: `40ms`, `0.4s`, `12.3s`, `3m 20s`, `2h 05m`.
@@ -85,8 +92,12 @@ pub(crate) fn money(cost: Cost) -> String {
 }
 
 /// A number with the thing that is counted: `1 file`, `2 files`.
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+pub(crate) fn counted<N>(number: N, one: &str, many: &str) -> String
+where
+    N: fmt::Display + PartialEq + From<u8>,
+{
+    let name = if number == N::from(1) { one } else { many };
+    format!("{number} {name}")
 }
 
 #[cfg(test)]

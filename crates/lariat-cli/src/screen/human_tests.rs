@@ -12,6 +12,7 @@ fn times_are_told_as_people_tell_them() {
     assert_eq!(before(5 * DAY), "5 days ago");
     assert_eq!(before(400 * DAY), "2025-04-23");
     assert_eq!(ago(now.after(Duration::from_secs(5)), now), "just now");
+    assert_eq!(time(now), "2026-05-28 20:26");
 }
 
 #[test]
@@ -38,6 +39,6 @@ fn counts_sizes_and_money_fit_in_a_column() {
     assert_eq!(dollars(99_999), "<$0.0001");
     assert_eq!(dollars(12_300_000), "$0.0123");
     assert_eq!(dollars(12_345_000_000), "$12.34");
-    assert_eq!(counted(1, "file", "files"), "1 file");
-    assert_eq!(counted(0, "file", "files"), "0 files");
+    assert_eq!(counted(1_usize, "file", "files"), "1 file");
+    assert_eq!(counted(0_u64, "file", "files"), "0 files");
 }

@@ -123,7 +123,6 @@ impl Look {
     }
 
     /// For a file or another program.
-    #[cfg(test)]
     pub(crate) const fn piped() -> Self {
         Self { colour: false, links: false, width: COLUMNS, is_terminal: false, unicode: true, live: false }
     }
@@ -135,7 +134,6 @@ impl Look {
     }
 
     /// For a terminal with nothing but letters.
-    #[cfg(test)]
     pub(crate) const fn plain(width: usize) -> Self {
         Self { colour: false, links: false, width, is_terminal: true, unicode: true, live: true }
     }

@@ -52,7 +52,7 @@ pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
             Style::Warning,
             format!(
                 "the model goes round in a circle: {tool_name}, {}",
-                human::counted(u64::from(*count), "time", "times")
+                human::counted(*count, "time", "times")
             ),
         ),
         AgentEvent::PlanChangeQueued { summary, .. } => {
@@ -64,7 +64,7 @@ pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
             (Style::Dim, format!("the helper {how} ({} tokens)", human::count(usage.total())))
         }
         AgentEvent::LoopRecovered { interrupted, .. } if !interrupted.is_empty() => {
-            let calls = human::counted(interrupted.len() as u64, "call", "calls");
+            let calls = human::counted(interrupted.len(), "call", "calls");
             (Style::Warning, format!("going on after a crash; {calls} ran then, outcome unknown"))
         }
         AgentEvent::LoopRecovered { .. } => (Style::Dim, "going on after a crash".to_owned()),

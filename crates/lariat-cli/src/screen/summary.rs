@@ -72,7 +72,7 @@ impl<'a> Summary<'a> {
     fn figures(&self) -> Vec<String> {
         let Usage { output, .. } = self.usage;
         let mut figures = vec![
-            human::counted(self.turns.into(), "turn", "turns"),
+            human::counted(self.turns, "turn", "turns"),
             format!("{} in, {} out", human::count(self.usage.context()), human::count(output)),
         ];
         if self.usage.cache_read > 0 {
@@ -97,7 +97,7 @@ fn files(files: &[FileChange]) -> String {
         ChangeKind::Modified => "",
         ChangeKind::Deleted => "-",
     };
-    let changed = format!("{} changed", human::counted(files.len() as u64, "file", "files"));
+    let changed = format!("{} changed", human::counted(files.len(), "file", "files"));
     if files.len() > NAMED {
         return changed;
     }

@@ -1,9 +1,9 @@
 //! Rows in columns.
 //!
-//! Owns how columns share the width: each is as wide as its widest cell, within its bounds; when that is too much, the
-//! widest gives way first. Cells are untrusted text of one line.
+//! Owns how columns share the width: each is as wide as its widest cell; when that is too much, the widest gives way
+//! first. Cells are untrusted text of one line.
 
-use super::look::{Look, Style};
+use super::look::Look;
 use super::text;
 
 /// Columns between two columns.
@@ -24,28 +24,22 @@ pub(crate) struct Column {
     title: &'static str,
     align: Align,
     least: usize,
-    most: usize,
 }
 
 impl Column {
     /// A column for text. It gives way down to eight columns.
     pub(crate) const fn text(title: &'static str) -> Self {
-        Self { title, align: Align::Left, least: 8, most: usize::MAX }
+        Self { title, align: Align::Left, least: 8 }
     }
 
     /// A column for numbers: to the right, never cut.
     pub(crate) const fn number(title: &'static str) -> Self {
-        Self { title, align: Align::Right, least: usize::MAX, most: usize::MAX }
+        Self { title, align: Align::Right, least: usize::MAX }
     }
 
-    /// A column that is never cut to make room: ids, which are copied.
+    /// A column that is never cut to make room: what is copied, and what is approved.
     pub(crate) const fn whole(title: &'static str) -> Self {
         Self { least: usize::MAX, ..Self::text(title) }
-    }
-
-    /// Never wider than this.
-    pub(crate) const fn at_most(self, most: usize) -> Self {
-        Self { most, ..self }
     }
 }
 
@@ -55,9 +49,8 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: &Look) -> St
         rows.iter().map(|row| row.iter().map(|cell| text::line(cell)).collect()).collect();
     let widths = widths(columns, &rows, look);
     let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
-    let mut shown = look.paint(Style::Dim, &row(columns, &widths, &titles, look));
-    shown.push('\n');
-    for cells in &rows {
+    let mut shown = String::new();
+    for cells in std::iter::once(&titles).chain(&rows) {
         shown.push_str(&row(columns, &widths, cells, look));
         shown.push('\n');
     }
@@ -67,8 +60,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: &Look) -> St
 fn widths(columns: &[Column], rows: &[Vec<String>], look: &Look) -> Vec<usize> {
     let natural = |(at, column): (usize, &Column)| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(cell));
-        let widest = cells.max().unwrap_or_default().max(text::width(column.title));
-        if look.is_terminal { widest.min(column.most) } else { widest }
+        cells.max().unwrap_or_default().max(text::width(column.title))
     };
     let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
     let room = look.width.saturating_sub(GAP * columns.len().saturating_sub(1));

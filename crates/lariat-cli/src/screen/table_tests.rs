@@ -38,8 +38,9 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn a_column_can_be_bounded_and_a_table_can_be_empty() {
-    let columns = [Column::text("title").at_most(10)];
-    assert_eq!(table(&columns, &[vec!["abcdefghijkl".to_owned()]], &Look::plain(80)), "title\nabcdefghi…\n");
-    assert_eq!(table(&columns, &[], &Look::full(80)), "\u{1b}[2mtitle\u{1b}[0m\n");
+fn what_is_copied_is_whole_and_a_table_can_be_empty() {
+    let columns = [Column::whole("session"), Column::text("title")];
+    let rows = [vec!["0123456789".to_owned(), "abcdefghijkl".to_owned()]];
+    assert_eq!(table(&columns, &rows, &Look::plain(10)), "session     title\n0123456789  abcdefg…\n");
+    assert_eq!(table(&columns, &[], &Look::full(80)), "session  title\n");
 }

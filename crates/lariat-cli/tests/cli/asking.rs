@@ -10,12 +10,11 @@ use crate::kit::{Home, Scene};
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Starts the program on a terminal of its own. It ends with its supervisor.
-async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -> Process {
-    let environment = Environment::default()
-        .with("HOME", home.path("home"))
-        .with("PATH", "/usr/bin:/bin")
-        .with("TERM", "xterm")
-        .with("LANG", "C.UTF-8");
+pub(crate) async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -> Process {
+    let command = home.command(&[]);
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let environment = variables.fold(Environment::default(), |all, (name, value)| all.with(name, value));
+    let environment = environment.with("TERM", "xterm").with("LANG", "C.UTF-8");
     let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), home.path("project"))
         .with_arguments(args)
         .with_environment(environment)
@@ -25,7 +24,7 @@ async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -> Process {
 }
 
 /// Waits until the terminal shows something. The runner of the tests ends one that waits in vain.
-async fn shows(process: &Process, text: &str) {
+pub(crate) async fn shows(process: &Process, text: &str) {
     loop {
         let shown = String::from_utf8_lossy(&process.read(0).bytes).into_owned();
         if shown.contains(text) {

@@ -10,10 +10,14 @@
 )]
 
 mod asking;
+#[cfg(all(feature = "keyring", target_os = "linux"))]
+mod desktop;
 mod errors;
 mod five_minutes;
 mod ground;
 mod help;
+#[cfg(all(feature = "keyring", target_os = "linux"))]
+mod keyring;
 mod kit;
 mod managing;
 mod repair;

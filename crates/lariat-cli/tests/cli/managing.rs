@@ -2,8 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::Value;
 
+use crate::ground::Ground;
 use crate::kit::{CONFIG, Home, snap};
 
 /// Runs commands one after another in one home, and keeps what they say.
@@ -56,6 +58,8 @@ fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
     );
     let allowed = home.run(&["permissions", "test", "bash", "make all"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
+    let told: Value = serde_json::from_slice(&home.bytes(&["trust", "--json"])).unwrap();
+    assert_eq!(told["standing"], "trusted");
     home.write(
         "project/.claude/settings.json",
         r#"{ "env": { "A": "2" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
@@ -71,6 +75,27 @@ fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
             &["trust", "--list"],
         ],
     );
+}
+
+#[test]
+fn a_program_trusts_and_revokes_and_is_told() {
+    let home = Home::offline();
+    home.write("project/.claude/settings.json", r#"{ "env": { "A": "1" } }"#);
+    let json = |args: &[&str]| -> Value { serde_json::from_slice(&home.bytes(args)).unwrap() };
+    // A look changes nothing.
+    for _ in 0..2 {
+        assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
+    }
+    let told = json(&["trust", "--yes", "--json"]);
+    assert_eq!((&told["standing"], &told["changed"]), (&"trusted".into(), &serde_json::json!([])));
+    assert_eq!(told["brings"][0]["what"], "A=1");
+    assert_eq!(json(&["trust", "--json"])["standing"], "trusted");
+    let directory = home.path("project").display().to_string();
+    let told = json(&["trust", "--revoke", "--json"]);
+    assert_eq!(told, serde_json::json!({ "directory": directory, "revoked": true }));
+    assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
+    let again = home.run(&["trust", "--revoke", "--json"]);
+    assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
 }
 
 #[test]
@@ -106,13 +131,20 @@ fn a_key_is_stored_used_and_forgotten_and_never_shown() {
     assert!(!home.read("home/.local/state/lariat/keys.json").contains("sk-secret"));
 }
 
-#[test]
-fn a_stored_key_reaches_its_service() {
-    let home = Home::offline().with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5");
-    assert_eq!(home.run(&["context", "show"]).code, Some(3));
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_key_reaches_its_service() {
+    let server = Server::start(Script::queue([Turn::new().text("Hello.")])).await.unwrap();
+    let home = Home::new().with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5");
+    let address = server.base_url(Wire::AnthropicMessages);
+    home.write(
+        CONFIG,
+        &format!("[sandbox]\nenabled = false\n[providers.anthropic]\nbase_url = \"{address}\"\n"),
+    );
+    assert_eq!(home.run(&["run", "hello"]).code, Some(3));
     home.run_with(&["auth", "login", "anthropic"], "sk-secret-1\n");
-    let ran = home.run(&["context", "show"]);
+    let ran = home.run(&["run", "hello"]);
     assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(server.requests()[0].headers["x-api-key"], "sk-secret-1");
 }
 
 #[test]
@@ -161,6 +193,40 @@ fn the_window_of_a_new_session_is_shown_and_nothing_is_kept() {
     assert_eq!(home.run(&["sessions", "list"]).out, "");
 }
 
+#[test]
+fn a_window_is_shown_without_a_model_and_without_a_key() {
+    let home = Home::offline();
+    home.write("project/AGENTS.md", "Be brief.\n");
+    let ran = home.run(&["context", "show"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("of 100.0k tokens") && ran.out.contains("no model is set up"), "{ran}");
+    assert!(ran.out.contains("memory") && ran.err.is_empty(), "{ran}");
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("[context]\nwindow = 32000\n{settings}"));
+    let ran = home.run(&["context", "show"]);
+    assert!(ran.out.contains("of 32.0k tokens"), "the settings know a window: {ran}");
+    let ran = home.with("LARIAT_MODEL", "anthropic/claude-sonnet-4-5").run(&["context", "show"]);
+    assert!(ran.code == Some(0) && ran.out.contains("claude-sonnet-4-5"), "a key is not needed: {ran}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_window_of_a_session_is_shown_without_a_model_and_nobody_is_reached() {
+    let ground = Ground::new(Script::tool_loop()).await;
+    let words = "some words ".repeat(200);
+    ground.run(&["run", &format!("!say \"{words}\"")]).expect(0);
+    let (asked, events) = (ground.requests().len(), ground.journal().await.len());
+    std::fs::write(ground.path("config/lariat/config.toml"), "[sandbox]\nenabled = false\n").unwrap();
+    let mut command = ground.command(&["context", "show", "--continue", "--json"]);
+    let shown = command.env_remove("TEST_KEY").output().unwrap();
+    assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let parts = shown["parts"].as_array().unwrap();
+    let person = parts.iter().find(|part| part["kind"] == "person").unwrap();
+    assert!(person["tokens"].as_u64() > Some(200), "{shown}");
+    assert_eq!(ground.requests().len(), asked);
+    assert_eq!(ground.journal().await.len(), events, "a look is no event");
+}
+
 /// A home whose findings do not depend on the machine.
 fn patient() -> Home {
     let home = Home::offline();
@@ -206,7 +272,7 @@ async fn a_server_on_this_machine_is_found_and_suggested() {
     let home = patient();
     let settings = home.read(CONFIG).replacen("http://127.0.0.1:1/v1", &format!("http://{address}/v1"), 1);
     home.write(CONFIG, &settings);
-    story("local_server", &home, &[&["doctor"], &["context", "show"]]);
+    story("local_server", &home, &[&["doctor"], &["run", "hello"]]);
     serving.abort();
 }
 
@@ -251,6 +317,20 @@ fn an_approval_that_was_remembered_is_listed_and_revoked() {
         home.read("home/.local/state/lariat/approvals.json").contains("/elsewhere"),
         "others keep theirs"
     );
+}
+
+#[test]
+fn a_program_revokes_an_approval_and_is_told() {
+    let home = Home::offline();
+    let project = home.path("project").display().to_string();
+    let book = serde_json::json!([{ "project": project, "rule": "Bash(npm test)", "asked": "npm test" }]);
+    home.write("home/.local/state/lariat/approvals.json", &book.to_string());
+    let told = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(told, serde_json::json!({ "directory": project, "rule": "Bash(npm test)", "revoked": true }));
+    assert_eq!(home.run(&["permissions", "test", "bash", "npm test"]).code, Some(8));
+    let again = home.run(&["permissions", "revoke", "Bash(npm test)", "--json"]);
+    assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
 }
 
 #[test]

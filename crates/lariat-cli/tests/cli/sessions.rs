@@ -150,6 +150,112 @@ async fn a_fork_outlives_what_it_was_made_from() {
     assert!(shown.out.contains("It says hello."), "{shown}");
 }
 
+/// The names of an object's fields, in alphabetical order.
+fn fields(object: &Value) -> Vec<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_done_to_a_session_is_told_to_programs() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let events = json(home, &["sessions", "list", "--json"])[0]["events"].clone();
+
+    let forked = json(home, &["sessions", "fork", &id[..8], "--json"]);
+    assert_eq!(fields(&forked), ["events", "from", "session_id"]);
+    assert_eq!((&forked["from"], &forked["events"]), (&Value::from(id.as_str()), &events));
+    let fork = forked["session_id"].as_str().unwrap();
+    let at = json(home, &["sessions", "fork", &id, "--at", "3", "--json"]);
+    assert_eq!(at["events"], 3);
+
+    let exported = json(home, &["sessions", "export", &id, "-o", "kept.lariat", "--json"]);
+    assert_eq!(fields(&exported), ["bytes", "file", "session_id"]);
+    assert_eq!((&exported["file"], &exported["session_id"]), (&"kept.lariat".into(), &id.as_str().into()));
+    let bytes = std::fs::metadata(home.path("project/kept.lariat")).unwrap().len();
+    assert_eq!(exported["bytes"], bytes);
+
+    let deleted = json(home, &["sessions", "delete", fork, "--yes", "--json"]);
+    assert_eq!(deleted, serde_json::json!({ "session_id": fork, "deleted": true }));
+    assert_eq!(home.run(&["sessions", "show", fork]).code, Some(6));
+
+    let repaired = json(home, &["sessions", "repair", &id, "--json"]);
+    assert_eq!(fields(&repaired), ["damage", "intact", "repaired", "session_id"]);
+    assert_eq!((&repaired["intact"], &repaired["repaired"]), (&events, &Value::from(false)));
+    damage(home);
+    let repaired = json(home, &["sessions", "repair", &id, "--json"]);
+    assert_eq!((&repaired["repaired"], &repaired["damage"][0]["kind"]), (&true.into(), &"checksum".into()));
+    assert_eq!(json(home, &["sessions", "verify", &id, "--json"])[0]["damage"], serde_json::json!([]));
+}
+
+#[test]
+fn what_was_brought_in_is_told_to_programs() {
+    let home = Home::offline();
+    home.write("project/claude.jsonl", &format!("{CLAUDE}no JSON\n"));
+    let told = json(&home, &["sessions", "import", "claude.jsonl", "--json"]);
+    assert_eq!(fields(&told), ["format", "notes", "session_id"]);
+    assert_eq!(told["session_id"], "22222222-2222-4222-8222-222222222222");
+    assert_eq!((&told["format"], &told["notes"][0]["line"]), (&"claude".into(), &3.into()));
+    assert!(told["notes"][0]["text"].is_string(), "{told}");
+    home.bytes(&["sessions", "export", "22222222", "-o", "kept.lariat"]);
+    let other = Home::offline();
+    std::fs::copy(home.path("project/kept.lariat"), other.path("project/kept.lariat")).unwrap();
+    let told = json(&other, &["sessions", "import", "kept.lariat", "--json"]);
+    assert_eq!((&told["format"], &told["notes"]), (&"lariat".into(), &serde_json::json!([])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_far_a_conversation_and_its_files_went_back_is_told_to_programs() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    let ids = |messages: &Value| -> Vec<Value> {
+        messages.as_array().unwrap().iter().map(|message| message["id"].clone()).collect()
+    };
+    let before = ids(&json(home, &["sessions", "show", &id, "--json"])["messages"]);
+
+    let rewound = json(home, &["sessions", "rewind", &id, "--yes", "--json"]);
+    assert_eq!(fields(&rewound), ["left", "rewound", "session_id", "tip", "undo"]);
+    let after = ids(&json(home, &["sessions", "show", &id, "--json"])["messages"]);
+    assert_eq!((&rewound["rewound"], &rewound["tip"]), (&true.into(), after.last().unwrap()));
+    assert_eq!(rewound["left"].as_array().unwrap(), &before[after.len()..]);
+    assert_eq!(rewound["undo"], serde_json::json!([]));
+
+    let all = json(home, &["sessions", "rewind", &id, "--turns", "9", "--yes", "--json"]);
+    assert_eq!((&all["tip"], all["left"].as_array().unwrap()), (&Value::Null, &after));
+    assert_eq!(all["undo"], serde_json::json!([{ "call": "call_1", "paths": ["hello.txt"] }]));
+    let nothing = json(home, &["sessions", "rewind", &id, "--yes", "--json"]);
+    assert_eq!((&nothing["rewound"], &nothing["left"]), (&false.into(), &serde_json::json!([])));
+
+    let undone = json(home, &["undo", "--yes", "--json"]);
+    assert_eq!(
+        undone,
+        serde_json::json!({
+            "to": "call_1", "undo": "rewind-1", "restored": ["hello.txt"], "kept": [], "not_restorable": []
+        })
+    );
+    home.bytes(&["undo", "rewind-1", "--yes"]);
+    home.write("project/hello.txt", "mine\n");
+    let kept = json(home, &["undo", "call_1", "--yes", "--json"]);
+    assert_eq!((&kept["undo"], &kept["restored"]), (&Value::Null, &serde_json::json!([])));
+    assert_eq!(kept["kept"], serde_json::json!([{ "path": "hello.txt", "reason": "changed_by_user" }]));
+    assert_eq!(home.read("project/hello.txt"), "mine\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_says_no_yes_changes_nothing_and_reads_nothing() {
+    let (scene, id) = Scene::with_session().await;
+    let home = &scene.home;
+    for args in [
+        &["sessions", "delete", &id, "--json"][..],
+        &["sessions", "rewind", &id, "--json"],
+        &["undo", "--json"],
+    ] {
+        let ran = home.run(args);
+        assert!(ran.code == Some(2) && ran.out.is_empty(), "{args:?}: {ran}");
+    }
+    assert!(home.path("project/hello.txt").exists());
+    assert!(done(home, &["sessions", "show", &id]).out.contains("It says hello."));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_follows_a_session_sees_what_another_process_does() {
     let (scene, id) = Scene::with_session().await;
@@ -182,15 +288,7 @@ async fn damage_is_found_told_and_repaired() {
         text.push_str(&format!("$ lariat {}\n{ran}\n", home.named(&args.join(" ")).trim_end()));
         ran.code
     };
-    // One letter in what the model said, wherever the database has it.
-    let path = home.path("home/.local/state/lariat/sessions.db");
-    let mut bytes = std::fs::read(&path).unwrap();
-    let said = b"\"It says hello.\"";
-    let places: Vec<usize> =
-        (0..bytes.len() - said.len()).filter(|at| bytes[*at..].starts_with(said)).collect();
-    assert!(!places.is_empty(), "the journal is not where it is looked for");
-    places.iter().for_each(|at| bytes[at + 1] = b'X');
-    std::fs::write(&path, bytes).unwrap();
+    damage(home);
     assert_eq!(step(&["sessions", "verify", &id]), Some(8));
     assert_eq!(step(&["doctor"]), Some(8));
     assert_eq!(step(&["sessions", "repair", &id]), Some(0));
@@ -199,6 +297,18 @@ async fn damage_is_found_told_and_repaired() {
     assert_eq!(step(&["replay", &id]), Some(8));
     let text: String = text.lines().filter(|line| !machine(line)).map(|line| format!("{line}\n")).collect();
     snap("sessions_damaged", &text);
+}
+
+/// Changes one letter of what the model said, wherever the database has it.
+fn damage(home: &Home) {
+    let path = home.path("home/.local/state/lariat/sessions.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let said = b"\"It says hello.\"";
+    let places: Vec<usize> =
+        (0..bytes.len() - said.len()).filter(|at| bytes[*at..].starts_with(said)).collect();
+    assert!(!places.is_empty(), "the journal is not where it is looked for");
+    places.iter().for_each(|at| bytes[at + 1] = b'X');
+    std::fs::write(&path, bytes).unwrap();
 }
 
 /// Lines of the doctor that depend on the machine.

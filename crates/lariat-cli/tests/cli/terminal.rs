@@ -1,4 +1,4 @@
-//! `lariat run` in a real terminal, which tmux is: what a person sees, is asked, and types.
+//! The program in a real terminal, which tmux is: what a person sees, is asked, and types.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,6 +17,11 @@ struct Terminal {
 impl Terminal {
     /// Starts the program; when it ends, `ended: CODE` is on the screen.
     fn start(ground: &Ground, args: &[&str]) -> Self {
+        Self::narrow(ground, args, "90")
+    }
+
+    /// The same, in so many columns.
+    fn narrow(ground: &Ground, args: &[&str], columns: &str) -> Self {
         let quoted: Vec<String> =
             args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
         let command = ground.command(&[]);
@@ -35,7 +40,7 @@ impl Terminal {
         let socket = ground.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
         let terminal = Self { socket: socket.display().to_string() };
         let shell = format!("sh '{}'", path.display());
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "40", &shell]);
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", "40", &shell]);
         terminal
     }
 
@@ -47,6 +52,11 @@ impl Terminal {
 
     fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J"])
+    }
+
+    /// The same with its colours.
+    fn colours(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"])
     }
 
     #[track_caller]
@@ -140,4 +150,46 @@ async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
     let terminal = Terminal::start(&ground, &["run", "--continue", r#"!say "Here again.""#]);
     terminal.shows("ended: 0");
     terminal.shows("Here again.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listing_fits_the_terminal_and_is_whole_in_a_pipe() {
+    let ground = asking().await;
+    let prompt = format!(r#"!say "{}""#, "many words ".repeat(4));
+    ground.run(&["run", &prompt]).expect(0);
+    let terminal = Terminal::narrow(&ground, &["sessions", "list"], "60");
+    terminal.shows("ended: 0");
+    let screen = terminal.screen();
+    assert!(screen.contains("just now") && screen.contains("many w"), "{screen}");
+    let widest = screen.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(60), "{screen}");
+    assert!(!screen.contains(&prompt), "{screen}");
+    let piped = ground.run(&["sessions", "list"]).expect(0).stdout;
+    assert!(piped.contains("ACTIVE (UTC)") && piped.contains(&prompt), "{piped}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_trusted_is_shown_whole_and_what_changed_in_it_is_marked() {
+    let ground = asking().await;
+    let settings = |value: &str| format!("{{ \"env\": {{ \"A\": \"{value}\" }} }}\n");
+    std::fs::create_dir_all(ground.workspace().join(".claude")).unwrap();
+    ground.write(".claude/settings.json", settings("before"));
+    ground.run(&["trust", "--yes"]).expect(0);
+    let hidden = format!("{}end", "x".repeat(80));
+    ground.write(".claude/settings.json", settings(&hidden));
+    let terminal = Terminal::narrow(&ground, &["trust"], "60");
+    terminal.shows("Trust it, with exactly this?");
+    let screen = terminal.screen();
+    assert!(screen.contains(&format!("A={hidden}")), "what is approved is not cut: {screen}");
+    assert!(screen.contains("1 -") && screen.contains("1 +"), "{screen}");
+    // The end of the new value is in the line that goes on, and the changed word is marked.
+    assert_eq!(screen.matches("xend").count(), 2, "{screen}");
+    assert!(terminal.colours().contains("\u{1b}[31m"), "{}", terminal.colours());
+    terminal.types(&["n", "Enter"]);
+    terminal.shows("ended: 0");
+    let piped = ground.run(&["trust"]).expect(2).stdout;
+    assert!(
+        piped.contains("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n"),
+        "{piped}"
+    );
 }

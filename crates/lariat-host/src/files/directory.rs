@@ -16,8 +16,9 @@ use super::memory::Known;
 use super::path::Mapped;
 use super::resolve::{Link, Missing, Place, is, open_beneath};
 use super::stamp::Stamp;
+use super::temporary;
 use super::workspace::Workspace;
-use super::write::{Expected, random_name};
+use super::write::Expected;
 
 /// Names that are looked at for a hint.
 const HINT_NAMES: usize = 2_000;
@@ -112,7 +113,7 @@ impl Workspace {
     fn take_aside(&self, path: &str, place: &Place, known: &Known) -> Result<OsString, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let stat = self.stat_of(path, place)?;
-        let aside = random_name().map_err(refused)?;
+        let aside = temporary::aside().map_err(refused)?;
         if is(&stat, FileType::Symlink) {
             // What it leads to is not touched.
             take(&place.directory, &place.name, &aside).map_err(refused)?;

@@ -9,7 +9,7 @@
 //!
 //! - `path`: from text to a root and a path relative to it.
 //! - `resolve`: from there to an open handle.
-//! - `read`, `write`, `directory`: what is done with it. `folder`: walking on from it.
+//! - `read`, `write`, `directory`: what is done with it. `folder`: walking on from it. `temporary`: names for a moment.
 //! - `memory`: what the agent has read. [`text`]: encodings and line endings, kept.
 //!
 //! ```
@@ -35,6 +35,7 @@ mod path;
 mod read;
 mod resolve;
 mod stamp;
+pub(crate) mod temporary;
 pub mod text;
 mod workspace;
 mod write;

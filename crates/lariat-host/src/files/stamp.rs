@@ -74,6 +74,10 @@ impl FileId {
     pub(super) fn of(stat: &Stat) -> Self {
         Self { device: stat.st_dev.into(), inode: stat.st_ino.into() }
     }
+
+    pub(super) const fn inode(self) -> u64 {
+        self.inode
+    }
 }
 
 pub(super) fn size(stat: &Stat) -> u64 {

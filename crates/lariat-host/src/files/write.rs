@@ -1,20 +1,21 @@
 //! Writing: a whole file at once, or nothing.
 //!
-//! Owns the order of steps: a temporary file in the same directory, its content and rights, the disk, then one rename.
-//! An existing file is exchanged with the new one and looked at afterwards, where nobody else can reach it any more: when
-//! it is not the expected one, both are exchanged back.
+//! Owns the order of steps: a file without a name in the same directory, its content and rights, the disk, then one link
+//! or rename. An existing file is exchanged with the new one and looked at afterwards, where nobody else can reach it any
+//! more: when it is not the expected one, both are exchanged back.
 //!
 //! Invariants: a reader sees the old content or the new; nothing that somebody else wrote is lost; hard links are broken,
-//! never written through; no temporary file outlives the call.
+//! never written through; no temporary file outlives the call. A file that takes another's place has a name of its own for
+//! as long as a few system calls take, on file systems without nameless files for longer; see `temporary`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, renameat,
-    renameat_with, statat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, linkat,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -24,6 +25,7 @@ use super::memory::Known;
 use super::read::{CONTENT, system};
 use super::resolve::{Link, Missing, Place, is, open_name};
 use super::stamp::{FileId, Stamp, size};
+use super::temporary;
 use super::workspace::{Sync, Workspace};
 
 /// What must be there for a write to happen.
@@ -145,11 +147,13 @@ const MOST_ATTRIBUTE: usize = 64 * 1024;
 /// Bytes that are hashed at once.
 const CHUNK: u64 = 64 * 1024;
 
-/// A file without its final name. Dropping it removes the name it has.
+/// A file without its final name. Dropping it removes the name it has, if it has one.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: Option<OsString>,
     file: File,
+    /// Held while it has a name.
+    lock: Option<OwnedFd>,
 }
 
 impl<'a> Temporary<'a> {
@@ -157,10 +161,40 @@ impl<'a> Temporary<'a> {
     /// place is nobody else's until it has that one's rights.
     fn create(place: &'a Place, old: Option<&Stat>) -> Result<Self, Errno> {
         let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
-        let name = random_name()?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let handle = open_name(&place.directory, &name, flags, mode)?;
-        Ok(Self { directory: &place.directory, name: Some(name), file: File::from(handle) })
+        let directory = &place.directory;
+        let nameless = OFlags::RDWR | OFlags::TMPFILE;
+        match open_name(directory, OsStr::new("."), nameless, mode) {
+            Ok(handle) => Ok(Self { directory, name: None, file: File::from(handle), lock: None }),
+            // Not every file system has files without a name.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
+                let (lock, name) = (temporary::hold(directory), temporary::draft()?);
+                let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+                let handle = open_name(directory, &name, flags, mode)?;
+                Ok(Self { directory, name: Some(name), file: File::from(handle), lock })
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Gives it a name under which it can take the place of something of this content.
+    fn rename(&mut self, replaced: Option<blake3::Hash>) -> Result<OsString, Errno> {
+        let name = temporary::exchanged(&fstat(&self.file)?, replaced)?;
+        match &self.name {
+            Some(draft) => renameat(self.directory, draft, self.directory, &name)?,
+            None => {
+                self.lock = temporary::hold(self.directory);
+                self.link(&name)?;
+            }
+        }
+        self.name = Some(name.clone());
+        Ok(name)
+    }
+
+    /// Gives it its first name, which nothing has.
+    fn link(&self, name: &OsStr) -> Result<(), Errno> {
+        // The way to a file without a name that needs no privilege.
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        linkat(CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 
     /// Owner, group, mode, and extended attributes as far as this process may set them.
@@ -196,35 +230,37 @@ impl<'a> Temporary<'a> {
     }
 
     fn put_in_place(&mut self, path: &str, place: &Place, change: &Change) -> Result<(), FileError> {
-        let name = self.name.clone().unwrap_or_default();
-        let directory = self.directory;
+        let refused = |errno| FileError::of(path, errno);
         let changed = || FileError::Changed(path.to_owned());
-        let rename = |flags| renameat_with(directory, &name, directory, &place.name, flags);
-        let plain = || renameat(directory, &name, directory, &place.name);
-        let answer = match change {
-            Change::Replace => plain(),
-            Change::Add => match rename(RenameFlags::NOREPLACE) {
-                Err(Errno::INVAL | Errno::NOSYS) if !exists(place) => plain(),
+        let directory = self.directory;
+        let rename = |name: &OsStr, flags| renameat_with(directory, name, directory, &place.name, flags);
+        let plain = |name: &OsStr| renameat(directory, name, directory, &place.name);
+        let answer = match (change, &self.name) {
+            (Change::Add, None) => self.link(&place.name),
+            (Change::Add, Some(draft)) => match rename(draft, RenameFlags::NOREPLACE) {
+                Err(Errno::INVAL | Errno::NOSYS) if !exists(place) => plain(draft),
                 Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
                 answer => answer,
             },
-            Change::Exchange(known) => match rename(RenameFlags::EXCHANGE) {
-                Ok(()) => return self.finish_exchange(path, place, known),
-                Err(Errno::INVAL | Errno::NOSYS) => {
-                    let stat = statat(directory, &place.name, AtFlags::SYMLINK_NOFOLLOW);
-                    match stat {
-                        Ok(stat) if known.stamp == Stamp::of(&stat) => plain(),
-                        _ => return Err(changed()),
+            (Change::Replace, _) => self.rename(None).and_then(|name| plain(&name)),
+            (Change::Exchange(known), _) => {
+                let name = self.rename(known.hash).map_err(refused)?;
+                match rename(&name, RenameFlags::EXCHANGE) {
+                    Ok(()) => return self.finish_exchange(path, place, known),
+                    Err(Errno::INVAL | Errno::NOSYS) => {
+                        let stat = statat(directory, &place.name, AtFlags::SYMLINK_NOFOLLOW);
+                        match stat {
+                            Ok(stat) if known.stamp == Stamp::of(&stat) => plain(&name),
+                            _ => return Err(changed()),
+                        }
                     }
+                    Err(Errno::NOENT) => return Err(changed()),
+                    answer => answer,
                 }
-                Err(Errno::NOENT) => return Err(changed()),
-                answer => answer,
-            },
+            }
         };
-        match answer {
-            Ok(()) => self.name = None,
-            Err(errno) => return Err(FileError::of(path, errno)),
-        }
+        answer.map_err(refused)?;
+        self.name = None;
         Ok(())
     }
 
@@ -278,7 +314,7 @@ fn exists(place: &Place) -> bool {
 }
 
 /// State and hash of a file of a directory.
-fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3::Hash)> {
+pub(super) fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3::Hash)> {
     let mut file = File::from(open_name(directory, name, CONTENT, Mode::empty())?);
     let stat = fstat(&file)?;
     if !is(&stat, FileType::RegularFile) {
@@ -292,11 +328,4 @@ fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3:
             length => drop(hasher.update(chunk.get(..length).unwrap_or_default())),
         }
     }
-}
-
-/// A name that nobody else uses.
-pub(super) fn random_name() -> Result<OsString, Errno> {
-    let mut bytes = [0_u8; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(format!(".lariat-{:016x}", u64::from_ne_bytes(bytes)).into())
 }

@@ -15,14 +15,13 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::entry::{RelativePath, Seen};
+use super::entry::{Entry, RelativePath, Seen};
+use crate::files::temporary;
 
 const PLAIN: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
 /// Attempts at a path while others rename.
 const ATTEMPTS: usize = 64;
-/// How our temporary files are called. A look at the workspace leaves them out.
-const TEMPORARY: &str = ".lariat-";
 
 /// The root of a workspace.
 #[derive(Clone, Debug)]
@@ -80,14 +79,20 @@ impl Reach {
         &self,
         path: &RelativePath,
         new: &New<'_>,
-        expected: Option<&Seen>,
+        expected: Option<&Entry>,
     ) -> Result<(), Missed> {
         let (parent, name) = path.split();
         let folder = self.folder(parent)?;
-        let temporary = create(&folder, new)?;
-        let placed = place(&folder, &temporary, name, expected);
+        let _lock = temporary::hold(&folder);
+        let draft = create(&folder, new)?;
+        let placed = match expected {
+            None => {
+                renameat_with(&folder, &draft, &folder, name, RenameFlags::NOREPLACE).map_err(Missed::from)
+            }
+            Some(expected) => replace(&folder, &draft, name, expected),
+        };
         if placed.is_err() {
-            let _ = unlinkat(&folder, &temporary, AtFlags::empty());
+            temporary::discard(&folder, &draft);
         }
         placed
     }
@@ -125,20 +130,34 @@ impl Reach {
     }
 }
 
-/// Gives a new file its name; what had it goes, if it is the expected one.
-fn place(folder: &OwnedFd, temporary: &OsStr, name: &OsStr, expected: Option<&Seen>) -> Result<(), Missed> {
-    let Some(expected) = expected else {
-        return Ok(renameat_with(folder, temporary, folder, name, RenameFlags::NOREPLACE)?);
-    };
+/// Puts what was made in the place of something; that goes, if it is the expected one.
+fn replace(folder: &OwnedFd, draft: &OsStr, name: &OsStr, expected: &Entry) -> Result<(), Missed> {
     let is_expected = |name: &OsStr| {
         statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
             FileType::from_raw_mode(stat.st_mode) != FileType::Directory
-                && expected.same_content(&Seen::of(&stat))
+                && expected.seen.same_content(&Seen::of(&stat))
         })
     };
     if !is_expected(name) {
         return Err(Missed::Changed);
     }
+    let content = expected.content().and_then(|hash| blake3::Hash::from_hex(hash).ok());
+    let made = statat(folder, draft, AtFlags::SYMLINK_NOFOLLOW)?;
+    let temporary = temporary::exchanged(&made, content)?;
+    renameat_with(folder, draft, folder, &temporary, RenameFlags::empty())?;
+    let placed = exchange(folder, &temporary, name, is_expected);
+    if placed.is_err() {
+        temporary::discard(folder, &temporary);
+    }
+    placed
+}
+
+fn exchange(
+    folder: &OwnedFd,
+    temporary: &OsStr,
+    name: &OsStr,
+    is_expected: impl Fn(&OsStr) -> bool,
+) -> Result<(), Missed> {
     match renameat_with(folder, temporary, folder, name, RenameFlags::EXCHANGE) {
         Ok(()) => {}
         // Not every file system exchanges.
@@ -155,9 +174,7 @@ fn place(folder: &OwnedFd, temporary: &OsStr, name: &OsStr, expected: Option<&Se
 }
 
 fn create(folder: &OwnedFd, new: &New<'_>) -> Result<OsString, Errno> {
-    let mut bytes = [0_u8; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    let name = OsString::from(format!("{TEMPORARY}{:016x}", u64::from_ne_bytes(bytes)));
+    let name = temporary::draft()?;
     match new {
         New::Link(target) => rustix::fs::symlinkat(*target, folder, &name)?,
         New::File(bytes, mode) => {
@@ -186,10 +203,4 @@ pub(super) fn open(at: impl AsFd, path: &OsStr, flags: OFlags) -> Result<OwnedFd
         }
     }
     Err(Errno::AGAIN)
-}
-
-/// Whether a name is one of those that a write gives a file for a moment.
-pub(super) fn is_temporary(name: &[u8]) -> bool {
-    name.strip_prefix(TEMPORARY.as_bytes())
-        .is_some_and(|rest| rest.len() == 16 && rest.iter().all(u8::is_ascii_hexdigit))
 }

@@ -77,7 +77,6 @@ fn come(
     modes: &mut BTreeMap<RelativePath, u32>,
 ) -> Result<(), Missed> {
     let replaced = step.now.as_ref().filter(|now| !goes_first(now, Some(then)));
-    let expected = replaced.map(|now| &now.seen);
     match &then.look {
         Look::Folder => {
             if replaced.is_none() {
@@ -86,13 +85,13 @@ fn come(
             modes.insert(step.path.clone(), then.mode);
             Ok(())
         }
-        Look::Link(target) => reach.put(&step.path, &New::Link(target.as_path().as_os_str()), expected),
+        Look::Link(target) => reach.put(&step.path, &New::Link(target.as_path().as_os_str()), replaced),
         Look::File(_) if replaced.is_some_and(|now| now.look == then.look) => {
             reach.set_mode(&step.path, then.mode)
         }
         Look::File(Some(hash)) => {
             let content = store.read(hash).ok_or(Missed::Refused(Errno::IO))?;
-            reach.put(&step.path, &New::File(&content, then.mode), expected)
+            reach.put(&step.path, &New::File(&content, then.mode), replaced)
         }
         Look::File(None) | Look::Closed => Err(Missed::Refused(Errno::INVAL)),
     }

@@ -1,9 +1,10 @@
 //! A look at the workspace: what is there, against what is remembered.
 //!
 //! Owns what is looked at: everything beneath the root but `.git`, directories that git ignores, pipes, sockets and
-//! devices. A file whose stamp vouches for it is not read. Directories are read from handles, through no link.
+//! devices. A file whose stamp vouches for it is not read. Directories are read from handles, through no link. What a
+//! killed write left is swept on the way.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -17,8 +18,9 @@ use super::Flaw;
 use super::entry::{Entry, Look, RelativePath, Seen};
 use super::error::UndoError;
 use super::history::{History, Manifest};
-use super::reach::{Reach, is_temporary, open};
+use super::reach::{Reach, open};
 use super::rules::Rules;
+use crate::files::temporary;
 
 /// Levels of directories that are entered.
 const MOST_LEVELS: usize = 256;
@@ -165,12 +167,17 @@ impl Walk<'_> {
         level: usize,
     ) -> Result<(), Errno> {
         let readable = open(folder, OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut names = Vec::new();
+        let (mut names, mut left): (Vec<Vec<u8>>, Vec<OsString>) = (Vec::new(), Vec::new());
         for entry in Dir::new(readable)? {
             let name = entry?.file_name().to_bytes().to_vec();
-            if !matches!(name.as_slice(), b"." | b".." | b".git") && !is_temporary(&name) {
+            if temporary::is_temporary(OsStr::from_bytes(&name)) {
+                left.push(OsStr::from_bytes(&name).to_owned());
+            } else if !matches!(name.as_slice(), b"." | b".." | b".git") {
                 names.push(name);
             }
+        }
+        if !left.is_empty() {
+            temporary::sweep(folder, &left);
         }
         let rules = if names.iter().any(|name| name == b".gitignore") {
             rules.with(folder, ".gitignore", &RelativePath::new(path.clone()))
@@ -212,7 +219,7 @@ impl Walk<'_> {
             let Ok(folder) = self.reach.folder(here.as_bytes()) else { return };
             rules = rules.with(&folder, ".gitignore", &here);
             here = here.join(name);
-            if *name == ".git" || is_temporary(name.as_bytes()) {
+            if *name == ".git" || temporary::is_temporary(name) {
                 return;
             }
             match statat(&folder, *name, AtFlags::SYMLINK_NOFOLLOW) {

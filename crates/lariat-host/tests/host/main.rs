@@ -4,5 +4,6 @@
 
 mod folder;
 mod git;
+mod killed;
 mod processes;
 mod sandbox;

@@ -87,6 +87,12 @@ pub const KEYS: &[Key] = &[
     own("providers.*.key_env", Kind::Text, "", "The variable that holds its key."),
     own("providers.*.models", Kind::Texts, "", "The models it has, where it does not list them."),
     own("providers.*.context", Kind::Count, "", "Tokens that the windows of its models have."),
+    own(
+        "auth.store",
+        Kind::Word(&["auto", "keyring", "file"]),
+        "auto",
+        "Where `lariat auth login` stores keys: in the system's keyring, in a file, or in the file where there is no keyring.",
+    ),
     own("store.path", Kind::Text, "", "The database of the sessions."),
     own("trace.file", Kind::Text, "", "A file that every event is written to, one JSON line each."),
     own(

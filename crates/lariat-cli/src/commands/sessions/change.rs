@@ -1,20 +1,48 @@
 //! `lariat sessions fork`, `rewind` and `delete`.
 
 use lariat_core::archive::SessionSummary;
+use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::store::StoreError;
 use lariat_runtime::fresh_session;
 use lariat_service::LocalService;
+use serde::Serialize;
 
 use super::super::Ended;
-use super::super::undo::stores;
+use super::super::undo::{Call, call, stores};
 use super::super::{ask, print};
 use super::said;
 use crate::args::sessions::{DeleteArgs, ForkArgs, RewindArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::world::World;
+
+/// A session that shares the first events of another.
+#[derive(Serialize)]
+struct Forked {
+    session_id: SessionId,
+    from: SessionId,
+    events: u64,
+}
+
+#[derive(Serialize)]
+struct Deleted {
+    session_id: SessionId,
+    deleted: bool,
+}
+
+/// What left a conversation, or would have.
+#[derive(Serialize)]
+struct Rewound {
+    session_id: SessionId,
+    rewound: bool,
+    /// The message that the conversation goes on from; none at its beginning.
+    tip: Option<MessageId>,
+    left: Vec<MessageId>,
+    /// Changes of files that can be taken back besides; none when that is not known.
+    undo: Option<Vec<Call>>,
+}
 
 /// Makes a session that shares the events of another.
 pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> Ended {
@@ -34,6 +62,9 @@ pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> Ended {
         }
         error => error.into(),
     })?;
+    if args.json {
+        return print::json(&Forked { session_id: to, from: from.session_id, events: at });
+    }
     print::line(to.as_str());
     print::note(&format!("`lariat run --resume {to} \"…\"` goes on with it"));
     Ok(Exit::Done)
@@ -44,11 +75,14 @@ pub(super) async fn delete(world: &World, service: &LocalService, args: &DeleteA
     let session = service.find(&args.id).await?;
     let name = print::beginning(session.name().unwrap_or("without a name"), 60);
     print::note(&format!("session {}: {name}, {} events", session.session_id, session.events));
-    if !ask::whether(world, "Delete it? Forks keep what they share.", args.yes)? {
-        return Ok(Exit::Done);
+    let deleted = ask::whether(world, "Delete it? Forks keep what they share.", args.yes)?;
+    if deleted {
+        service.archive().delete(&session.session_id).await?;
+        print::note("deleted");
     }
-    service.archive().delete(&session.session_id).await?;
-    print::note("deleted");
+    if args.json {
+        return print::json(&Deleted { session_id: session.session_id, deleted });
+    }
     Ok(Exit::Done)
 }
 
@@ -69,23 +103,29 @@ pub(super) async fn rewind(world: &World, service: &LocalService, args: &RewindA
     let messages: Vec<SharedMessage> = window.iter().cloned().collect();
     let kept = kept(&messages, args, &session)?;
     let (stay, leave) = messages.split_at_checked(kept).unwrap_or((&messages, &[]));
-    if leave.is_empty() {
+    let undo = changes(world, &session, leave);
+    let mut tip = messages.last().map(|message| message.id());
+    let rewound = !leave.is_empty() && {
+        print::note(&format!(
+            "{} of {} leave the conversation:\n",
+            leave.len(),
+            print::counted(messages.len(), "message", "messages")
+        ));
+        print::note(said::conversation(leave).trim_end());
+        print::note(&words(undo.as_deref()));
+        ask::whether(world, "Go back?", args.yes)?
+    };
+    if rewound {
+        tip = stay.last().map(|message| message.id());
+        service.rewind(&session.session_id, tip).await?;
+        print::note("done: the next prompt goes on from there. The journal keeps everything.");
+    } else if leave.is_empty() {
         print::note("nothing would leave the conversation");
-        return Ok(Exit::Done);
     }
-    print::note(&format!(
-        "{} of {} leave the conversation:\n",
-        leave.len(),
-        print::counted(messages.len(), "message", "messages")
-    ));
-    print::note(said::conversation(leave).trim_end());
-    print::note(&changes(world, &session, leave));
-    if !ask::whether(world, "Go back?", args.yes)? {
-        return Ok(Exit::Done);
+    if args.json {
+        let left = leave.iter().map(|message| message.id()).collect();
+        return print::json(&Rewound { session_id: session.session_id, rewound, tip, left, undo });
     }
-    let tip = stay.last().map(|message| message.id());
-    service.rewind(&session.session_id, tip).await?;
-    print::note("done: the next prompt goes on from there. The journal keeps everything.");
     Ok(Exit::Done)
 }
 
@@ -124,31 +164,28 @@ fn kept(messages: &[SharedMessage], args: &RewindArgs, session: &SessionSummary)
     }
 }
 
-/// Which changes of files could be taken back besides.
-fn changes(world: &World, session: &SessionSummary, leave: &[SharedMessage]) -> String {
+/// Which changes of files could be taken back besides; none when that is not known.
+fn changes(world: &World, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<Call>> {
     let calls: Vec<&str> = leave
         .iter()
         .filter_map(|message| message.as_assistant())
         .flat_map(|reply| reply.tool_calls().map(|call| call.id.as_str()))
         .collect();
-    let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return String::new() };
-    let Ok(stores) = stores(world, directory.as_ref()) else {
-        return "\nwhether files could be taken back is not known: another process uses what is remembered"
-            .to_owned();
-    };
-    let mut lines = Vec::new();
-    for undo in &stores {
-        for call in &calls {
-            let paths = undo.changes(call).unwrap_or_default();
-            let paths: Vec<String> =
-                paths.iter().map(|change| change.path.as_path().display().to_string()).collect();
-            if !paths.is_empty() {
-                lines.push(format!("  `lariat undo {call}`: {}", paths.join(", ")));
-            }
+    let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return Some(Vec::new()) };
+    let stores = stores(world, directory.as_ref()).ok()?;
+    let made = stores.iter().flat_map(|undo| calls.iter().map(|id| call(undo, id)));
+    Some(made.filter(|call| !call.paths.is_empty()).collect())
+}
+
+fn words(undo: Option<&[Call]>) -> String {
+    match undo {
+        None => "\nwhether files could be taken back is not known: another process uses what is remembered"
+            .to_owned(),
+        Some([]) => String::new(),
+        Some(calls) => {
+            let line = |call: &Call| format!("\n  `lariat undo {}`: {}", call.call, call.paths.join(", "));
+            let lines: String = calls.iter().map(line).collect();
+            format!("\nfiles stay as they are; these changes can be taken back:{lines}")
         }
     }
-    if lines.is_empty() {
-        return String::new();
-    }
-    format!("\nfiles stay as they are; these changes can be taken back:\n{}", lines.join("\n"))
 }

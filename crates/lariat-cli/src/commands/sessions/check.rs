@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::Ended;
 use super::super::print;
-use crate::args::sessions::{IdArgs, VerifyArgs};
+use crate::args::sessions::{RepairArgs, VerifyArgs};
 use crate::exit::Exit;
 
 /// What was found in a session.
@@ -16,6 +16,14 @@ struct Checked {
     session_id: SessionId,
     #[serde(flatten)]
     verdict: Verdict,
+}
+
+/// What was found in a session, and whether it was mended.
+#[derive(Serialize)]
+struct Repaired {
+    #[serde(flatten)]
+    found: Checked,
+    repaired: bool,
 }
 
 /// Checks sessions.
@@ -43,12 +51,16 @@ pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> Ended {
 }
 
 /// Makes a damaged session usable again.
-pub(super) async fn repair(service: &LocalService, args: &IdArgs) -> Ended {
+pub(super) async fn repair(service: &LocalService, args: &RepairArgs) -> Ended {
     let session_id = service.find(&args.id).await?.session_id;
     let verdict = service.archive().repair(&session_id).await?;
-    let was_sound = verdict.is_sound();
-    tell(&Checked { session_id, verdict });
-    print::note(if was_sound { "nothing was damaged" } else { "repaired; what was damaged is kept aside" });
+    let repaired = !verdict.is_sound();
+    let found = Checked { session_id, verdict };
+    if args.json {
+        return print::json(&Repaired { found, repaired });
+    }
+    tell(&found);
+    print::note(if repaired { "repaired; what was damaged is kept aside" } else { "nothing was damaged" });
     Ok(Exit::Done)
 }
 

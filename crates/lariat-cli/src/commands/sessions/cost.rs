@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::super::Ended;
 use super::super::print::{self, Column};
-use super::list::short;
+use super::list::{Active, name, short};
 use crate::args::sessions::CostArgs;
 use crate::exit::Exit;
 
@@ -93,7 +93,8 @@ async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
     if json {
         return print::json(&OfDays { days, total, sessions });
     }
-    let mut columns = vec![Column::text("SESSION"), Column::text("ACTIVE (UTC)")];
+    let active = Active::now();
+    let mut columns = vec![Column::whole("SESSION"), active.column()];
     columns.extend(FIGURES);
     columns.push(Column::text("NAME"));
     let row = |id: String, at: String, usage: &Usage, name: String| {
@@ -101,17 +102,9 @@ async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
     };
     let mut rows: Vec<Vec<String>> = sessions
         .iter()
-        .map(|session| {
-            let name = print::beginning(session.name().unwrap_or_default(), 50);
-            row(short(session), print::time(session.last_active_at), &session.usage, name)
-        })
+        .map(|session| row(short(session), active.of(session), &session.usage, name(session)))
         .collect();
-    rows.push(row(
-        "total".to_owned(),
-        print::counted(usize::try_from(days).unwrap_or(usize::MAX), "day", "days"),
-        &total,
-        String::new(),
-    ));
+    rows.push(row("total".to_owned(), print::counted(days, "day", "days"), &total, String::new()));
     print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }

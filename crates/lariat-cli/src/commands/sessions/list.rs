@@ -1,6 +1,9 @@
 //! `lariat sessions list`.
 
 use lariat_core::archive::{ListQuery, SessionSummary};
+use lariat_core::clock::Clock as _;
+use lariat_core::time::Timestamp;
+use lariat_runtime::system::SystemClock;
 use lariat_service::LocalService;
 
 use super::super::Ended;
@@ -13,15 +16,6 @@ use crate::world::World;
 const NAME: usize = 60;
 /// Letters of an id that a line shows: enough to name it by.
 const ID: usize = 8;
-
-const COLUMNS: &[Column] = &[
-    Column::text("SESSION"),
-    Column::text("ACTIVE (UTC)"),
-    Column::number("EVENTS"),
-    Column::number("TOKENS"),
-    Column::number("COST"),
-    Column::text("NAME"),
-];
 
 /// Lists sessions.
 pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) -> Ended {
@@ -45,21 +39,56 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
         });
         return Ok(Exit::Done);
     }
-    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-    print::out(&print::table(COLUMNS, &rows));
+    let active = Active::now();
+    let columns = [
+        Column::whole("SESSION"),
+        active.column(),
+        Column::number("EVENTS"),
+        Column::number("TOKENS"),
+        Column::number("COST"),
+        Column::text("NAME"),
+    ];
+    let rows: Vec<Vec<String>> = found.iter().map(|summary| row(summary, &active)).collect();
+    print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }
 
-fn row(summary: &SessionSummary) -> Vec<String> {
-    let tags: String = summary.tags.iter().map(|tag| format!(" #{tag}")).collect();
+fn row(summary: &SessionSummary, active: &Active) -> Vec<String> {
     vec![
         short(summary),
-        print::time(summary.last_active_at),
+        active.of(summary),
         summary.events.to_string(),
         print::count(summary.usage.total()),
         print::money(summary.usage.cost),
-        format!("{}{tags}", print::beginning(summary.name().unwrap_or_default(), NAME)),
+        name(summary),
     ]
+}
+
+/// When sessions were active: how long ago for a person, the time for a program.
+pub(super) struct Active {
+    /// None when a program reads it.
+    now: Option<Timestamp>,
+}
+
+impl Active {
+    pub(super) fn now() -> Self {
+        Self { now: print::look().is_terminal.then(|| SystemClock.now()) }
+    }
+
+    pub(super) const fn column(&self) -> Column {
+        Column::whole(if self.now.is_some() { "ACTIVE" } else { "ACTIVE (UTC)" })
+    }
+
+    pub(super) fn of(&self, summary: &SessionSummary) -> String {
+        let at = summary.last_active_at;
+        self.now.map_or_else(|| print::time(at), |now| print::ago(at, now))
+    }
+}
+
+/// What a session is called, and its tags.
+pub(super) fn name(summary: &SessionSummary) -> String {
+    let tags: String = summary.tags.iter().map(|tag| format!(" #{tag}")).collect();
+    format!("{}{tags}", print::beginning(summary.name().unwrap_or_default(), NAME))
 }
 
 /// The beginning of an id.

@@ -7,7 +7,8 @@ use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use lariat_service::{LocalService, ServiceError};
 use lariat_store::archive_file::{self, ArchiveFileError};
-use lariat_store::interchange::{Imported, InterchangeError, claude, codeloops, codex};
+use lariat_store::interchange::{Imported, InterchangeError, Note, claude, codeloops, codex};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::super::Ended;
@@ -19,6 +20,27 @@ use crate::problem::Problem;
 
 /// Lines that are looked at to tell a format.
 const LOOKED_AT: usize = 50;
+
+#[derive(Serialize)]
+struct Exported<'a> {
+    session_id: &'a SessionId,
+    file: String,
+    bytes: usize,
+}
+
+#[derive(Serialize)]
+struct BroughtIn<'a> {
+    session_id: &'a SessionId,
+    format: &'static str,
+    notes: Vec<Unused<'a>>,
+}
+
+/// Something in a file that was not used, or not as it stands there.
+#[derive(Serialize)]
+struct Unused<'a> {
+    line: usize,
+    text: &'a str,
+}
 
 /// Writes a session to a file.
 pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
@@ -44,7 +66,11 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
         Some(path) => {
             let written = files::create(path)?.write_all(&bytes);
             written.map_err(|error| files::problem(path, "written", &error))?;
-            print::note(&format!("{} bytes in {}", bytes.len(), path.display()));
+            if args.json {
+                let file = path.display().to_string();
+                return print::json(&Exported { session_id: &session_id, file, bytes: bytes.len() });
+            }
+            print::note(&format!("{} in {}", print::size(bytes.len() as u64), path.display()));
         }
         None => {
             let _ = std::io::stdout().write_all(&bytes);
@@ -59,13 +85,20 @@ pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Ended {
         ImportFormat::Auto => guess(&args.file)?,
         format => format,
     };
-    let (session_id, notes) = match format {
-        ImportFormat::Lariat | ImportFormat::Auto => (archive(service, &args.file).await?, Vec::new()),
-        ImportFormat::Claude => foreign(service, &args.file, claude::import).await?,
-        ImportFormat::Codex => foreign(service, &args.file, codex::import).await?,
-        ImportFormat::Codeloops => foreign(service, &args.file, codeloops::import).await?,
+    let (name, (session_id, notes)) = match format {
+        ImportFormat::Lariat | ImportFormat::Auto => {
+            ("lariat", (archive(service, &args.file).await?, Vec::new()))
+        }
+        ImportFormat::Claude => ("claude", foreign(service, &args.file, claude::import).await?),
+        ImportFormat::Codex => ("codex", foreign(service, &args.file, codex::import).await?),
+        ImportFormat::Codeloops => ("codeloops", foreign(service, &args.file, codeloops::import).await?),
     };
-    notes.iter().for_each(|note| print::note(note));
+    if args.json {
+        let notes = notes.iter().map(|note| Unused { line: note.line, text: &note.text }).collect();
+        return print::json(&BroughtIn { session_id: &session_id, format: name, notes });
+    }
+    let file = args.file.display();
+    notes.iter().for_each(|note| print::note(&format!("{file}:{}: {}", note.line, note.text)));
     print::line(session_id.as_str());
     print::note(&format!("`lariat run --resume {session_id} \"…\"` goes on with it"));
     Ok(Exit::Done)
@@ -81,7 +114,7 @@ async fn foreign(
     service: &LocalService,
     path: &Path,
     read: fn(&[u8]) -> Result<Imported, InterchangeError>,
-) -> Result<(SessionId, Vec<String>), Problem> {
+) -> Result<(SessionId, Vec<Note>), Problem> {
     let place = || path.display().to_string();
     let imported = read(&files::read(path)?).map_err(|error| {
         Problem::new(Exit::Failed, error.to_string())
@@ -96,9 +129,7 @@ async fn foreign(
         }
         error => Problem::from(error).at(place()),
     })?;
-    let notes = imported.notes.iter();
-    let notes = notes.map(|note| format!("{}:{}: {}", path.display(), note.line, note.text)).collect();
-    Ok((imported.session_id, notes))
+    Ok((imported.session_id, imported.notes))
 }
 
 /// What a file looks like: sessions of others are lines of JSON, each with a sign of its own.

@@ -64,4 +64,5 @@ impl Drop for Ground {
 }
 
 mod reaching;
+mod sweeping;
 mod writing;

@@ -20,6 +20,10 @@ impl Drop for Folder {
     }
 }
 
+fn key(text: &str) -> Stored {
+    Stored::Key(text.to_owned())
+}
+
 fn mode(path: &std::path::Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -28,13 +32,13 @@ fn mode(path: &std::path::Path) -> u32 {
 fn a_stored_key_is_found_again_and_only_the_person_can_read_it() {
     let folder = Folder::new("stored");
     let keys = KeyFile::new(folder.0.join("state/keys.json"));
-    keys.store("anthropic", "sk-1").unwrap();
-    keys.store("openai", "sk-2").unwrap();
-    assert_eq!(keys.load().unwrap().get("anthropic").map(String::as_str), Some("sk-1"));
+    keys.store("anthropic", key("sk-1")).unwrap();
+    keys.store("openai", key("sk-2")).unwrap();
+    assert!(keys.load().unwrap().get("anthropic") == Some(&key("sk-1")));
     assert_eq!(mode(keys.path()), 0o600);
     assert_eq!(mode(keys.path().parent().unwrap()), 0o700);
-    assert!(keys.forget("openai").unwrap());
-    assert!(!keys.forget("openai").unwrap());
+    keys.forget("openai").unwrap();
+    keys.forget("openai").unwrap();
     assert_eq!(keys.load().unwrap().len(), 1);
     let left = std::fs::read_dir(keys.path().parent().unwrap()).unwrap().count();
     assert_eq!(left, 1, "no unfinished file is left");
@@ -44,13 +48,13 @@ fn a_stored_key_is_found_again_and_only_the_person_can_read_it() {
 fn a_file_that_others_can_read_is_refused_and_not_overwritten() {
     let folder = Folder::new("shared");
     let keys = KeyFile::new(folder.0.join("keys.json"));
-    keys.store("anthropic", "sk-1").unwrap();
+    keys.store("anthropic", key("sk-1")).unwrap();
     for shared in [0o640, 0o604, 0o660] {
         std::fs::set_permissions(keys.path(), std::fs::Permissions::from_mode(shared)).unwrap();
         let problem = keys.load().unwrap_err();
         assert_eq!(problem.exit, Exit::Setup);
         assert!(problem.cause.contains(&format!("{shared:03o}")), "{problem}");
-        assert!(keys.store("openai", "sk-2").is_err());
+        assert!(keys.store("openai", key("sk-2")).is_err());
     }
 }
 
@@ -61,4 +65,29 @@ fn a_damaged_file_is_told_without_its_text() {
     files::write_private(keys.path(), "{\"anthropic\": \"sk-secret\"").unwrap();
     let told = keys.load().unwrap_err().to_string();
     assert!(told.contains("line 1") && !told.contains("sk-secret"), "{told}");
+}
+
+#[test]
+fn text_is_a_key_and_an_object_says_where_the_key_is() {
+    let folder = Folder::new("forms");
+    let keys = KeyFile::new(folder.0.join("keys.json"));
+    files::write_private(keys.path(), r#"{ "anthropic": "sk-1", "openai": { "in": "keyring" } }"#).unwrap();
+    let stored = keys.load().unwrap();
+    assert!(stored.get("anthropic") == Some(&key("sk-1")));
+    assert!(stored.get("openai") == Some(&Stored::IN_KEYRING));
+    keys.store("anthropic", Stored::IN_KEYRING).unwrap();
+    let written: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(keys.path()).unwrap()).unwrap();
+    let there = serde_json::json!({ "in": "keyring" });
+    assert_eq!(written, serde_json::json!({ "anthropic": there, "openai": there }));
+}
+
+#[test]
+fn a_place_that_nobody_knows_is_told_and_no_key_is_lost() {
+    let folder = Folder::new("unknown");
+    let keys = KeyFile::new(folder.0.join("keys.json"));
+    let text = r#"{ "anthropic": "sk-1", "openai": { "in": "vault" } }"#;
+    files::write_private(keys.path(), text).unwrap();
+    assert!(keys.load().is_err() && keys.store("groq", key("sk-2")).is_err());
+    assert_eq!(std::fs::read_to_string(keys.path()).unwrap(), text);
 }

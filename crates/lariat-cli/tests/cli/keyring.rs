@@ -1,0 +1,261 @@
+//! Keys in the system's keyring: what is stored is there and nowhere else, and a keyring that is not to be had stops nobody.
+
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+use lariat_host::process::{Exit, Supervisor};
+use lariat_testkit::server::{Script, Server, Turn, Wire};
+
+use crate::asking;
+use crate::desktop::{self, Bus, Keyring, Silence};
+use crate::kit::{CONFIG, Home, Ran, snap};
+
+const KEYS: &str = "home/.local/state/lariat/keys.json";
+const KEY: &str = "sk-of-the-keyring-1";
+
+/// A home on a desktop; who runs there is started by the test.
+fn home() -> Home {
+    let home = Home::offline().with("LARIAT_MODEL", "openai/gpt-5.5");
+    // Nobody outside is asked whether he can be reached.
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("{settings}[providers.openai]\nbase_url = \"http://127.0.0.1:1/v1\"\n"));
+    let address = desktop::address(&home);
+    home.with("DBUS_SESSION_BUS_ADDRESS", &address)
+}
+
+fn login(home: &Home) -> Ran {
+    home.run_with(&["auth", "login", "openai"], &format!("{KEY}\n"))
+}
+
+/// Runs commands one after another, and keeps what they say. None of them shows the key.
+fn told(home: &Home, text: &mut String, steps: &[&[&str]]) {
+    for args in steps {
+        let ran = home.run(args);
+        assert!(!format!("{ran}").contains(KEY), "{ran}");
+        text.push_str(&format!("$ lariat {}\n{ran}\n", args.join(" ")));
+    }
+}
+
+/// What the doctor says of the keyring.
+fn finding(home: &Home) -> String {
+    let findings: serde_json::Value = serde_json::from_str(&home.run(&["doctor", "--json"]).out).unwrap();
+    let finding = findings.as_array().unwrap().iter().find(|finding| finding["about"] == "keyring");
+    format!("$ lariat doctor --json\n{:#}\n\n", finding.unwrap())
+}
+
+/// Where the key of the service is, as `lariat auth status` says.
+fn place(home: &Home) -> serde_json::Value {
+    let statuses: serde_json::Value =
+        serde_json::from_slice(&home.bytes(&["auth", "status", "--json"])).unwrap();
+    let status = statuses.as_array().unwrap().iter().find(|status| status["provider"] == "openai");
+    status.unwrap()["from"].clone()
+}
+
+/// Whether the key is in any file of the home.
+fn is_in_a_file(folder: &std::path::Path) -> bool {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.into_iter().any(|path| match path.is_dir() {
+        true => is_in_a_file(&path),
+        false => String::from_utf8_lossy(&std::fs::read(path).unwrap()).contains(KEY),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_key_is_in_the_keyring_and_in_no_file_and_is_used_from_there() {
+    let home = home();
+    let server = Server::start(Script::queue(vec![Turn::new().text("Hello.")])).await.unwrap();
+    let address = server.base_url(Wire::OpenAiChat);
+    let service = format!("[providers.openai]\napi = \"openai-chat\"\nbase_url = \"{address}\"\n");
+    home.write(CONFIG, &format!("[sandbox]\nenabled = false\n{service}"));
+    let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
+
+    let ran = login(&home);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (Some(0), "stored for openai in the system's keyring\n"),
+        "{ran}"
+    );
+    let stored: serde_json::Value = serde_json::from_str(&home.read(KEYS)).unwrap();
+    assert_eq!(stored, serde_json::json!({ "openai": { "in": "keyring" } }));
+    assert_eq!(desktop::key(&home, "openai"), KEY);
+    let item = desktop::item(&home, "openai");
+    for line in ["label = Lariat: openai", "attribute.application = lariat", "attribute.provider = openai"] {
+        assert!(item.contains(line), "{item}");
+    }
+    assert_eq!(place(&home), "keyring");
+
+    let ran = home.run(&["run", "hello"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "Hello.\n", ""), "{ran}");
+    let request = server.requests().into_iter().next().unwrap();
+    assert_eq!(request.headers["authorization"], format!("Bearer {KEY}"));
+    assert!(!is_in_a_file(&home.path("home")));
+
+    // Another key replaces it: there are not two.
+    home.run_with(&["auth", "login", "openai"], "sk-of-the-keyring-2\n");
+    assert_eq!(desktop::key(&home, "openai"), "sk-of-the-keyring-2");
+    assert_eq!(desktop::item(&home, "openai").matches("label =").count(), 1);
+
+    let ran = home.run(&["auth", "logout", "openai"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(desktop::key(&home, "openai"), "");
+    assert_eq!(place(&home), serde_json::Value::Null);
+    assert_eq!(home.run(&["run", "hello"]).code, Some(3));
+}
+
+#[test]
+fn a_key_goes_to_the_file_where_there_is_no_keyring_and_that_is_told() {
+    let mut text = String::new();
+    let mut tried = |name: &str, home: &Home| {
+        let ran = login(home);
+        assert!(!format!("{ran}").contains(KEY), "{ran}");
+        text.push_str(&format!("{name}: {ran}\n"));
+        let is_stored = home.path(KEYS).exists() && home.read(KEYS).contains(KEY);
+        assert_eq!(is_stored, ran.code == Some(0), "{ran}");
+        assert_eq!(place(home) == "file", is_stored);
+    };
+    let home = home();
+    tried("no bus there", &home);
+    let _bus = Bus::start(&home);
+    tried("no keyring on the bus", &home);
+    let wanted = self::home().with("LARIAT_AUTH__STORE", "keyring");
+    let _other = Bus::start(&wanted);
+    tried("no keyring, and no file wanted", &wanted);
+    tried("no address of a bus", &Home::offline());
+    let _keyring = Keyring::start(&home);
+    desktop::lock(&home);
+    tried("a locked keyring", &home);
+    snap("keyring_fallback", &text);
+}
+
+#[test]
+fn a_key_goes_to_the_file_when_the_settings_say_so_and_leaves_the_keyring() {
+    let home = home();
+    let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
+    login(&home);
+    assert_eq!(desktop::key(&home, "openai"), KEY);
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("[auth]\nstore = \"file\"\n{settings}"));
+    let ran = login(&home);
+    assert!(ran.code == Some(0) && !ran.err.contains("keyring"), "{ran}");
+    assert_eq!((place(&home), desktop::key(&home, "openai")), ("file".into(), String::new()));
+    // And back: then it is not in the file any more.
+    home.write(CONFIG, &settings);
+    login(&home);
+    assert_eq!((place(&home), desktop::key(&home, "openai")), ("keyring".into(), KEY.to_owned()));
+    assert!(!is_in_a_file(&home.path("home")));
+}
+
+#[test]
+fn a_keyring_that_is_locked_or_gone_is_told_once_and_not_waited_for() {
+    let home = home();
+    let (bus, keyring) = (Bus::start(&home), Keyring::start(&home));
+    login(&home);
+    let mut text = String::new();
+    let steps: &[&[&str]] = &[&["run", "hello"], &["auth", "logout", "openai"]];
+    text.push_str(&finding(&home));
+    desktop::lock(&home);
+    text.push_str("--- it is locked\n\n");
+    told(&home, &mut text, steps);
+    text.push_str(&finding(&home));
+    keyring.kill();
+    text.push_str("--- it is gone\n\n");
+    told(&home, &mut text, steps);
+    text.push_str(&finding(&home));
+    drop(bus);
+    text.push_str("--- its bus is gone\n\n");
+    told(&home, &mut text, steps);
+    snap("keyring_gone", &text);
+    assert_eq!(place(&home), "keyring", "what could not be removed is not forgotten");
+}
+
+#[test]
+fn a_key_that_somebody_took_out_of_the_keyring_is_told() {
+    let home = home();
+    let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
+    home.write(KEYS, r#"{ "openai": { "in": "keyring" } }"#);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(home.path(KEYS), mode).unwrap();
+    let mut text = String::new();
+    told(&home, &mut text, &[&["run", "hello"], &["auth", "logout", "openai"]]);
+    snap("keyring_empty", &text);
+}
+
+/// A bus that takes connections and says nothing.
+fn mute(home: &Home) -> UnixListener {
+    home.write("desktop/x", "");
+    let listener = UnixListener::bind(home.path("desktop/bus")).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    listener
+}
+
+#[test]
+fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
+    let home = home();
+    let bus = mute(&home);
+    let asked = || bus.accept().is_ok();
+    assert_eq!(home.run(&["context", "show"]).code, Some(3), "there is no key");
+    assert!(!asked());
+    let stored = |text: &str| {
+        home.write(KEYS, text);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(home.path(KEYS), mode).unwrap();
+    };
+    stored(r#"{ "openai": "sk-in-the-file", "groq": { "in": "keyring" } }"#);
+    assert_eq!(home.run(&["context", "show"]).code, Some(0), "the key is in the file");
+    assert!(!asked());
+    stored(r#"{ "openai": { "in": "keyring" } }"#);
+    let status = home.run(&["auth", "status"]);
+    assert!(status.code == Some(0) && !asked(), "{status}");
+    let variable = self::home().with("OPENAI_API_KEY", "sk-in-a-variable");
+    let other = mute(&variable);
+    variable.write(KEYS, r#"{ "openai": { "in": "keyring" } }"#);
+    assert_eq!(variable.run(&["context", "show"]).code, Some(0), "a variable has a key");
+    assert!(other.accept().is_err());
+    // This is what would have been seen; and one that says nothing is not waited for.
+    let begun = Instant::now();
+    let ran = home.run(&["context", "show"]);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    assert!(ran.code == Some(3) && ran.err.matches("does not answer within 5 s").count() == 1, "{ran}");
+    assert!(asked());
+}
+
+#[tokio::test]
+async fn a_person_is_told_that_the_keyring_waits_and_goes_on_without_it() {
+    let home = home();
+    let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
+    desktop::lock(&home);
+    let supervisor = Supervisor::new();
+    let process = asking::start(&supervisor, &home, &["auth", "login", "openai"]).await;
+    asking::shows(&process, "key of openai: ").await;
+    process.write(format!("{KEY}\n").as_bytes()).await.unwrap();
+    let finished = process.wait().await;
+    let shown = finished.output.text();
+    assert_eq!(finished.exit, Exit::Code(0), "{shown}");
+    assert!(shown.contains("the keyring is locked: unlock it within 30 s"), "{shown}");
+    assert!(shown.contains("nobody unlocked it"), "{shown}");
+    assert_eq!(place(&home), "file");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_keyring_that_waits_for_its_password_can_be_left_with_an_interrupt() {
+    let home = home();
+    let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
+    let supervisor = Supervisor::new();
+    login(&home);
+    desktop::lock(&home);
+    let _silence = Silence::start(&home).await;
+    let ends = [
+        // A run goes on without the key; a command that does not listen for signals is ended.
+        (&["run", "hello"][..], Exit::Code(3)),
+        (&["auth", "logout", "openai"], Exit::Signal(2)),
+    ];
+    for (args, end) in ends {
+        let begun = Instant::now();
+        let process = asking::start(&supervisor, &home, args).await;
+        asking::shows(&process, "unlock it within 30 s").await;
+        process.write(b"\x03").await.unwrap();
+        let finished = process.wait().await;
+        assert_eq!(finished.exit, end, "{}", finished.output.text());
+        assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,145 @@
+//! A process that is killed at any system call with which it changes a file: the file is whole, old or new, and a look at the
+//! workspace leaves nothing else behind.
+//!
+//! The process is this program itself, under strace.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use lariat_host::files::{Expected, Known, Workspace};
+use lariat_host::undo::{Conflicts, Undo, UndoLimits};
+
+use crate::folder::Folder;
+
+const HOW: &str = "LARIAT_TEST_HOW";
+const WHERE: &str = "LARIAT_TEST_WHERE";
+const OLD: &str = "old and long enough to be told from the new\n";
+const NEW: &str = "new\n";
+/// The calls after which something is different on the disk.
+const CALLS: &[&str] = &["write", "fdatasync", "linkat", "renameat", "renameat2", "unlinkat", "fsync"];
+
+#[test]
+#[ignore = "it is the process that is killed"]
+fn the_writer() {
+    let folder = PathBuf::from(std::env::var_os(WHERE).unwrap());
+    let workspace = Workspace::open(folder.join("ws")).unwrap();
+    let write = |path: &str, expected: &Expected| {
+        workspace.write(path, NEW.as_bytes(), expected).unwrap();
+    };
+    match std::env::var(HOW).unwrap().as_str() {
+        "add" => write("new", &Expected::Absent),
+        "replace" => write("file", &Expected::Any),
+        "exchange" => {
+            let content = workspace.read("file", 1_000).unwrap();
+            write("file", &Expected::Unchanged(Known::of(content.stamp, &content.bytes)));
+        }
+        "undo" => {
+            let undo = undo(&folder, &workspace);
+            undo.rewind(&undo.preview("call").unwrap(), Conflicts::Keep).unwrap();
+        }
+        how => unreachable!("{how}"),
+    }
+}
+
+fn undo(folder: &Path, workspace: &Workspace) -> Undo {
+    Undo::open(workspace, folder.join("undo"), UndoLimits::default()).unwrap()
+}
+
+/// Runs the writer under strace.
+fn run(folder: &Path, how: &str, options: &[&str]) -> ExitStatus {
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq"]).args(options).arg("--").arg(std::env::current_exe().unwrap());
+    strace.args(["--exact", "killed::the_writer", "--ignored", "--test-threads=1", "--quiet"]);
+    let output = strace.env(HOW, how).env(WHERE, folder).output().unwrap();
+    output.status
+}
+
+/// A workspace with a file in it, and for `undo` a call that changed it.
+fn ground(how: &str) -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path().join("ws")).unwrap();
+    let file = folder.path().join("ws/file");
+    std::fs::write(&file, OLD).unwrap();
+    let workspace = Workspace::open(folder.path().join("ws")).unwrap();
+    let undo = undo(folder.path(), &workspace);
+    if how == "undo" {
+        undo.before("call").unwrap();
+        std::fs::write(&file, NEW).unwrap();
+        undo.after("call").unwrap();
+    }
+    folder
+}
+
+/// What must hold after a kill.
+fn assert_whole(folder: &Path, name: &str) {
+    let workspace = Workspace::open(folder.join("ws")).unwrap();
+    undo(folder, &workspace).before("look").unwrap();
+    let mut names: Vec<String> = std::fs::read_dir(folder.join("ws"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names == ["file"] || names == ["file", "new"], "{name}: {names:?}");
+    for name in names {
+        let content = std::fs::read_to_string(folder.join("ws").join(&name)).unwrap();
+        assert!(content == NEW || (content == OLD && name == "file"), "{name}: {content:?}");
+    }
+}
+
+/// Kills before every call in turn. Gives how often it was killed.
+fn kill_everywhere(how: &str, options: &[&str]) -> usize {
+    let mut kills = 0;
+    for call in CALLS {
+        for at in 1.. {
+            let folder = ground(how);
+            let (trace, inject) =
+                (format!("trace={call},openat2"), format!("inject={call}:signal=KILL:when={at}"));
+            let options = [&["-o", "/dev/null", "-e", &trace, "-e", &inject], options].concat();
+            let status = run(folder.path(), how, &options);
+            assert_whole(folder.path(), &format!("{how}, killed at {call} {at}"));
+            if status.success() {
+                break;
+            }
+            assert_eq!(status.signal(), Some(9), "{how}, {call} {at}: {status}");
+            kills += 1;
+        }
+    }
+    kills
+}
+
+#[test]
+fn a_new_file() {
+    assert!(kill_everywhere("add", &[]) >= 3);
+}
+
+#[test]
+fn a_file_that_is_replaced_unseen() {
+    assert!(kill_everywhere("replace", &[]) >= 4);
+}
+
+#[test]
+fn a_file_that_is_edited() {
+    assert!(kill_everywhere("exchange", &[]) >= 5);
+}
+
+#[test]
+fn a_file_that_is_restored() {
+    assert!(kill_everywhere("undo", &[]) >= 4);
+}
+
+/// The same on a file system that has no files without a name.
+#[test]
+fn a_file_that_has_a_name_from_the_beginning() {
+    for how in ["add", "replace", "exchange"] {
+        let folder = ground(how);
+        let log = folder.path().join("log");
+        let status = run(folder.path(), how, &["-e", "trace=openat2", "-o", log.to_str().unwrap()]);
+        assert!(status.success(), "{status}");
+        let log = std::fs::read_to_string(log).unwrap();
+        let opened: Vec<&str> = log.lines().filter(|line| line.contains("openat2(")).collect();
+        let at = 1 + opened.iter().position(|line| line.contains("O_TMPFILE")).unwrap();
+        let inject = format!("inject=openat2:error=EOPNOTSUPP:when={at}");
+        assert!(kill_everywhere(how, &["-e", &inject]) >= 4, "{how}");
+    }
+}
