@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// A program that brings its own C library (what is shipped does) brings an allocator: that library's own is slow.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     commands::start()

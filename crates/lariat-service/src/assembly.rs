@@ -133,7 +133,8 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
     }
     match walls::backend(parts.folders, environment).await {
         Ok(backend) => {
-            let policy = Policy::workspace(parts.place.path(), Some(&parts.folders.home));
+            let mut policy = Policy::workspace(parts.place.path(), Some(&parts.folders.home));
+            policy.hidden.push(parts.folders.keys());
             let network = if config.flag("sandbox.network") { Network::On } else { Network::Off };
             Commands::Confined(Sandbox::new(policy.with_network(network), backend))
         }
