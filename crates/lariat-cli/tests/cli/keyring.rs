@@ -188,12 +188,18 @@ fn mute(home: &Home) -> UnixListener {
     listener
 }
 
-#[test]
-fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
+    let server = Server::start(Script::answer(|_| Turn::new().text("Hello.").into())).await.unwrap();
+    let address = server.base_url(Wire::OpenAiChat);
+    let settings = format!(
+        "[sandbox]\nenabled = false\n[providers.openai]\napi = \"openai-chat\"\nbase_url = \"{address}\"\n"
+    );
     let home = home();
+    home.write(CONFIG, &settings);
     let bus = mute(&home);
     let asked = || bus.accept().is_ok();
-    assert_eq!(home.run(&["context", "show"]).code, Some(3), "there is no key");
+    assert_eq!(home.run(&["run", "hello"]).code, Some(3), "there is no key");
     assert!(!asked());
     let stored = |text: &str| {
         home.write(KEYS, text);
@@ -201,19 +207,20 @@ fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
         std::fs::set_permissions(home.path(KEYS), mode).unwrap();
     };
     stored(r#"{ "openai": "sk-in-the-file", "groq": { "in": "keyring" } }"#);
-    assert_eq!(home.run(&["context", "show"]).code, Some(0), "the key is in the file");
+    assert_eq!(home.run(&["run", "hello"]).code, Some(0), "the key is in the file");
     assert!(!asked());
     stored(r#"{ "openai": { "in": "keyring" } }"#);
     let status = home.run(&["auth", "status"]);
     assert!(status.code == Some(0) && !asked(), "{status}");
     let variable = self::home().with("OPENAI_API_KEY", "sk-in-a-variable");
+    variable.write(CONFIG, &settings);
     let other = mute(&variable);
     variable.write(KEYS, r#"{ "openai": { "in": "keyring" } }"#);
-    assert_eq!(variable.run(&["context", "show"]).code, Some(0), "a variable has a key");
+    assert_eq!(variable.run(&["run", "hello"]).code, Some(0), "a variable has a key");
     assert!(other.accept().is_err());
     // This is what would have been seen; and one that says nothing is not waited for.
     let begun = Instant::now();
-    let ran = home.run(&["context", "show"]);
+    let ran = home.run(&["run", "hello"]);
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
     assert!(ran.code == Some(3) && ran.err.matches("does not answer within 5 s").count() == 1, "{ran}");
     assert!(asked());

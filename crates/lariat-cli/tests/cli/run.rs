@@ -57,6 +57,31 @@ async fn nothing_to_do_is_said_with_what_to_do_instead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_confined_command_does_not_see_stored_keys() {
+    let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
+        None => {
+            let command = "cd ../state/lariat && cat beside keys.json";
+            Turn::new().call("toolu_1", "bash", &json!({ "command": command })).into()
+        }
+        Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
+    }))
+    .await;
+    let state = ground.path("state/lariat");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::write(state.join("keys.json"), r#"{"other":"sk-stored"}"#).unwrap();
+    std::fs::write(state.join("beside"), "can be read\n").unwrap();
+    let run = |walls: &str| {
+        let mut command = ground.command(&["run", "read it"]);
+        let output = command.env("LARIAT_SANDBOX__ENABLED", walls).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let confined = run("true");
+    assert!(confined.contains("can be read") && !confined.contains("sk-stored"), "{confined}");
+    let open = run("false");
+    assert!(open.contains("sk-stored"), "{open}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sessions_go_on_by_id_by_place_and_as_forks() {
     let ground = Ground::new(Script::answer(|request| {
         let count = request.body["messages"].as_array().map_or(0, Vec::len);
