@@ -86,7 +86,7 @@ fn make(
 /// The files that git knows, as they are now. What is the same stays untouched, so that it is not compiled again.
 fn copy_sources(workspace: &Workspace, copy: &Path) -> Result<()> {
     let files = CommandLine::of("git", "ls-files --cached --others --exclude-standard").capture(workspace)?;
-    for file in files.lines().filter(|file| !file.starts_with("docs/")) {
+    for file in files.lines() {
         let (from, to): (PathBuf, PathBuf) = (workspace.root().join(file), copy.join(file));
         let Ok(bytes) = std::fs::read(&from) else { continue };
         if std::fs::read(&to).is_ok_and(|known| known == bytes) {

@@ -58,6 +58,8 @@ const GOALS: &[Goal] = &[
 #[derive(Debug, Default, PartialEq)]
 struct Options {
     kit: Option<String>,
+    /// A program that is there already; without, the one that is shipped is built.
+    program: Option<String>,
     peers: Vec<String>,
     write: bool,
     skip_install: bool,
@@ -69,6 +71,7 @@ fn parse(words: &[String]) -> Result<Options> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--kit" => options.kit = Some(words.next().context("`--kit` needs a folder")?.clone()),
+            "--program" => options.program = Some(words.next().context("`--program` needs a path")?.clone()),
             "--write" => options.write = true,
             "--skip-install" => options.skip_install = true,
             flag if flag.starts_with('-') => bail!("`bench peers` does not know `{flag}`"),
@@ -85,7 +88,10 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     if !kit.join("bench.sh").exists() {
         bail!("no kit of peers at {}; name it with `--kit DIR`", kit.display());
     }
-    let program = crate::dist::program(workspace, workspace.root())?;
+    let program = match options.program {
+        Some(program) => program,
+        None => crate::dist::program(workspace, workspace.root())?,
+    };
     let home = home()?;
     if !options.skip_install {
         bash(&kit.join("install.sh"), "").run(workspace)?;
