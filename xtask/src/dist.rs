@@ -73,7 +73,8 @@ pub(crate) fn program(workspace: &Workspace, root: &Path) -> Result<String> {
     let rust: Vec<String> =
         places.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
     let c: Vec<String> = places.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}")).collect();
-    // The toolchain's own linker folds functions that are the same, and packs the table of what moves with the program.
+    // The toolchain's own linker folds functions that are the same, and packs the table of what moves with the program. It is told
+    // to strip by itself: the profile's wish leaves the names of symbols in.
     let sysroot = CommandLine::of("rustc", "--print sysroot").capture(workspace)?;
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let linker = format!("{}/lib/rustlib/{host}/bin/gcc-ld", sysroot.trim());

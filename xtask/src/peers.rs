@@ -1,8 +1,9 @@
 //! The program `lariat` beside other people's agents, on the same work in the same run.
 //!
-//! Owns the comparison: the kit of scripts (a scripted model, one script per peer, the measuring) is a folder outside of this
-//! project (`--kit DIR`, `../shared/peers` without); our own scripts in `benches/peers` join a copy of it. Prints a table, and with
-//! `--write` puts it into `docs/benchmarks.md`.
+//! Owns the comparison, and the goals of our own rows: one that is missed fails the bench. The kit of scripts (a scripted model, one
+//! script per peer, the measuring) is a folder outside of this project (`--kit DIR`, `../shared/peers` without); our own scripts in
+//! `benches/peers` join a copy of it. Measures what is shipped, or `--program PATH`. Prints a table, and with `--write` puts it into
+//! `docs/benchmarks.md`.
 //! Invariant: everything runs in a network of its own that has nothing but loopback.
 
 use std::path::{Path, PathBuf};
