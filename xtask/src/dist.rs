@@ -18,14 +18,14 @@ const SHELLS: [(&str, &str); 3] = [
 ];
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"];
 
-/// Builds what is shipped into `dist` below the target directory.
+/// Builds what is shipped into `shipped` below the target directory: `dist` there is cargo's own.
 pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let check = match words {
         [] => false,
         [word] if word == "--check" => true,
         _ => bail!("`dist` knows `--check` only"),
     };
-    let made = make(workspace, workspace.root(), &format!("{}/dist", workspace.target()))?;
+    let made = make(workspace, workspace.root(), &format!("{}/shipped", workspace.target()))?;
     for (path, sum) in &made {
         let size = std::fs::metadata(path)?.len() as f64 / 1e6;
         println!("{sum}  {}  {size:.1} MB", path.display());
@@ -46,7 +46,7 @@ fn again(workspace: &Workspace, made: &Made) -> Result<()> {
     CommandLine::of("git", "clone --quiet --no-hardlinks")
         .with_arguments([workspace.root().display().to_string(), path.clone()])
         .run(workspace)?;
-    let second = make(workspace, &elsewhere, &format!("{path}/target/dist"));
+    let second = make(workspace, &elsewhere, &format!("{path}/target/shipped"));
     let differing = second.map(|second| {
         let sums = |made: &Made| made.iter().map(|(_, sum)| sum.clone()).collect::<Vec<_>>();
         sums(&second) != sums(made)
@@ -72,7 +72,9 @@ pub(crate) fn program(workspace: &Workspace, root: &Path) -> Result<String> {
     let places = [(at.as_str(), "lariat"), (home.as_str(), "cargo")];
     let rust: Vec<String> =
         places.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
-    let c: Vec<String> = places.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}")).collect();
+    // Nothing of ours unwinds through C, so its tables for that stay out.
+    let c = places.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}"));
+    let c: Vec<String> = c.chain(["-fno-asynchronous-unwind-tables".to_owned()]).collect();
     // The toolchain's own linker folds functions that are the same, and packs the table of what moves with the program. It is told
     // to strip by itself: the profile's wish leaves the names of symbols in.
     let sysroot = CommandLine::of("rustc", "--print sysroot").capture(workspace)?;

@@ -24,14 +24,17 @@ fn gaps_are_compared_by_their_middle() {
 
 #[test]
 fn a_goal_that_is_missed_is_named() {
-    let mut measured = json!({ "lariat": { "one": { "wall": { "med": 0.0151 }, "rss": { "med": 19.0 } } } });
+    let mut measured = json!({
+        "lariat": { "one": { "wall": { "med": 0.0151 }, "rss": { "med": 19.0 } } },
+        "nothing": { "version": { "wall": { "med": 0.0036 } } },
+    });
     set(&mut measured, "lariat", "flat", 1.5);
-    set(&mut measured, "nobody", "flat", 9.0);
+    set(&mut measured, "bare", "flat", 3.6);
     let (text, missed) = against_goals(&measured);
     assert_eq!(missed, ["one turn, ms 15.10 (goal 15)"]);
-    assert!(text.contains("| one turn, ms | 15.10 | ≤ 15: missed |"), "{text}");
-    assert!(text.contains("| one turn, MB | 19.00 | ≤ 20 |"), "{text}");
-    assert!(text.contains("turn 10 | 1.50 | ≤ 1.5 |"), "{text}");
+    assert!(text.contains("| one turn, ms | 15.10 | 3.60 | ≤ 15: missed |"), "{text}");
+    assert!(text.contains("| one turn, MB | 19.00 | – | ≤ 20 |"), "{text}");
+    assert!(text.contains("turn 10 | 1.50 | 3.60 | ≤ 1.5 |"), "{text}");
     assert_eq!(text.lines().count(), 5, "{text}");
 }
 

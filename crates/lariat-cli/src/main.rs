@@ -23,5 +23,6 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
+    lariat_host::process::Keeper::serve_if_asked();
     commands::start()
 }

@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use lariat_host::process::Environment;
+use lariat_host::process::{Environment, Keeper};
 use lariat_model::http::ClientConfig;
 use lariat_service::config::Config;
 use lariat_service::models::Keys;
@@ -101,14 +101,14 @@ impl World {
         let path = place.config.text("store.path").map(PathBuf::from);
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
-        Ok(service.with_client(self.client()))
+        Ok(service.with_client(self.client()).with_keeper(Keeper::own()))
     }
 
     /// Sessions that are gone with the process.
     pub(crate) async fn ephemeral(&self) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
-        Ok(service.with_client(self.client()))
+        Ok(service.with_client(self.client()).with_keeper(Keeper::own()))
     }
 
     /// How services are reached: through the proxy that the usual variables name. This machine is never reached through one.

@@ -42,6 +42,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) learnings: Option<StoredLearnings>,
     pub(crate) registry: ProviderRegistry,
+    pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) is_new: bool,
     pub(crate) purpose: Purpose,
@@ -63,11 +64,11 @@ impl Session {
         let environment = environment.fold(parts.environment.clone(), |environment, value| {
             environment.with(&value.name, value.value.as_str().unwrap_or_default())
         });
-        let supervisor = Supervisor::new();
+        let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_confined = matches!(commands, Commands::Confined(_));
-        let gate = gate(&parts, &supervisor, &environment, is_confined)?;
-        let bench = bench(&parts, commands, &environment, &supervisor);
+        let gate = gate(&parts, supervisor, &environment, is_confined)?;
+        let bench = bench(&parts, commands, &environment, supervisor);
         let tools = default_tools(&bench);
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
 
@@ -87,7 +88,7 @@ impl Session {
         if let Some(form) = &form {
             builder = builder.output_schema(form.sent().clone());
         }
-        builder = told(builder.standard_context(), &parts, &bench, &supervisor, &environment);
+        builder = told(builder.standard_context(), &parts, &bench, supervisor, &environment);
         for name in config.texts("fallback_models") {
             builder = builder.fallback_model(models.find(&name)?);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
-use lariat_host::process::Environment;
+use lariat_host::process::{Environment, Keeper, Supervisor};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_runtime::fresh_session;
@@ -54,6 +54,7 @@ pub struct LocalService {
     keys: Arc<dyn Keys>,
     store: Arc<SqliteStore>,
     registry: ProviderRegistry,
+    keeper: Option<Keeper>,
 }
 
 /// Sessions that are looked through for the beginning of an id.
@@ -94,13 +95,20 @@ impl LocalService {
     }
 
     fn on(folders: Folders, store: Arc<SqliteStore>, environment: Environment, keys: Arc<dyn Keys>) -> Self {
-        Self { folders, environment, keys, store, registry: ProviderRegistry::default() }
+        Self { folders, environment, keys, store, registry: ProviderRegistry::default(), keeper: None }
     }
 
     /// Reaches model services through a client of this configuration: a proxy, certificates.
     #[must_use]
     pub fn with_client(mut self, config: ClientConfig) -> Self {
         self.registry = ProviderRegistry::on(Arc::new(HttpClient::new(config)));
+        self
+    }
+
+    /// Has commands of sessions started by a keeper: it makes each start cheaper for a program that holds much.
+    #[must_use]
+    pub fn with_keeper(mut self, keeper: Keeper) -> Self {
+        self.keeper = Some(keeper);
         self
     }
 
@@ -207,6 +215,7 @@ impl LocalService {
             store,
             learnings: Some(StoredLearnings(Arc::clone(&self.store))),
             registry: self.registry.clone(),
+            supervisor: self.keeper.clone().map_or_else(Supervisor::new, Supervisor::with_keeper),
             session_id,
             is_new,
             purpose,

@@ -1,7 +1,7 @@
 //! The lifeline: the socket between a supervisor and a warden.
 //!
-//! Owns the messages: what a warden tells (the command ended, a start failed and where, descriptors for us), and the
-//! one thing it is told (end it). Invariant: the owner's side is held by nobody else, so its end is our end.
+//! Owns the messages: what a warden tells (the command ended, a start failed and where, descriptors for us), what a
+//! keeper tells (it started the program, or could not), and the one thing a warden is told (end it). Invariant: the owner's side is held by nobody else, so its end is our end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,13 +20,20 @@ pub(super) struct Lifeline {
     socket: AsyncFd<OwnedFd>,
 }
 
-/// What a warden, or the child before it became the program, tells.
+/// What a warden, the child before it became the program, or a keeper tells.
 #[derive(Debug)]
 pub(super) enum Word {
-    /// The program ended with this wait status. Others that it started may live on for a moment.
-    Ended(i32),
+    /// The program ended.
+    Ended {
+        /// Its wait status.
+        status: i32,
+        /// Whether nothing of it is left but its warden. Others that it started may live on for a moment.
+        alone: bool,
+    },
     /// The start failed at this stage.
     Failed(u8),
+    /// A keeper started the program; an error of the kernel's when it could not.
+    Started(io::Result<()>),
     /// The listening socket of the proxy.
     Listener(OwnedFd),
     /// Where seccomp notifies.
@@ -67,15 +74,31 @@ fn receive(socket: &OwnedFd) -> io::Result<Word> {
         _ => None,
     });
     let word = match (bytes.get(..received.bytes), descriptor.take()) {
-        (Some([ENDED, status @ ..]), _) => {
-            let mut number = [0_u8; 4];
-            number.iter_mut().zip(status).for_each(|(to, from)| *to = *from);
-            Word::Ended(i32::from_le_bytes(number))
-        }
+        (Some([ENDED, status @ .., alone]), _) => Word::Ended { status: number(status), alone: *alone == 1 },
         (Some([FAILED, stage]), _) => Word::Failed(*stage),
+        (Some([STARTED, error @ ..]), _) => Word::Started(match number(error) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }),
         (Some([LISTENER]), Some(socket)) => Word::Listener(socket),
         (Some([NOTIFIER]), Some(notifier)) => Word::Notifier(notifier),
         _ => Word::Gone,
     };
     Ok(word)
+}
+
+fn number(bytes: &[u8]) -> i32 {
+    let mut number = [0_u8; 4];
+    number.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    i32::from_le_bytes(number)
+}
+
+/// What comes after it is zero, or the kernel's number of what went wrong.
+const STARTED: u8 = b'O';
+
+/// Tells, as a keeper, what came of an order.
+pub(super) fn tell_started(theirs: &OwnedFd, started: Result<(), &io::Error>) {
+    let error = started.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+    let [a, b, c, d] = error.to_le_bytes();
+    let _ = rustix::net::send(theirs, &[STARTED, a, b, c, d], SendFlags::NOSIGNAL);
 }

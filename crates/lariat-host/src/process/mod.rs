@@ -3,6 +3,7 @@
 //! - [`Launch`]: what to start, where, with which environment, for how long.
 //! - [`Supervisor`]: starts it, and owns everything that comes of it.
 //! - [`Process`]: one that runs or ran: its output, its input, its end.
+//! - [`Keeper`]: a small process that starts programs in place of a large one.
 //! - [`Captured`]: the start and the end of an output; the whole is in a file beside.
 //!
 //! Between us and every program sits a warden, a process that is told when we want an end and notices when we are gone.
@@ -10,13 +11,16 @@
 //! started is alive.
 
 mod capture;
+mod keeper;
 mod launch;
 mod lifeline;
+mod order;
 mod running;
 mod supervisor;
 mod terminal;
 
 pub use capture::{CaptureLimits, Captured};
+pub use keeper::Keeper;
 pub use launch::{Environment, Input, Launch, Output, Size};
 pub use running::{End, Exit, Finished, Process, ProcessId, Reading};
 pub use supervisor::{ProcessError, Summary, Supervisor};

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,13 +19,17 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::capture::Capture;
+use super::keeper::Keeper;
 use super::launch::{Input, Launch, Output};
 use super::lifeline::{Lifeline, Word};
+use super::order::{Beside, Descriptors, Order};
 use super::running::{End, Exit, Finished, Process, ProcessId, Shared, lock};
 use super::terminal;
-use crate::sandbox::Confinement;
-use crate::sys::child::{Plan, Stage};
+use crate::sandbox::Guard;
+use crate::sys::child::{Held, Stage};
 
+/// The program that is started first.
+const FIRST: ProcessId = ProcessId(1);
 /// Programs that ended and are still listed.
 const REMEMBERED: usize = 64;
 /// How long readers may go on after nothing of a program is left: somebody else holds its output open.
@@ -70,6 +73,7 @@ pub struct Supervisor {
 }
 
 struct List {
+    keeper: Option<Keeper>,
     next: AtomicU64,
     processes: Mutex<BTreeMap<ProcessId, Process>>,
 }
@@ -111,7 +115,17 @@ impl Default for Supervisor {
 impl Supervisor {
     /// One that has started nothing yet.
     pub fn new() -> Self {
-        Self { list: Arc::new(List { next: AtomicU64::new(1), processes: Mutex::default() }) }
+        Self::with(None)
+    }
+
+    /// The same; from the second program on, `keeper` starts them.
+    pub fn with_keeper(keeper: Keeper) -> Self {
+        Self::with(Some(keeper))
+    }
+
+    fn with(keeper: Option<Keeper>) -> Self {
+        let list = List { keeper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
+        Self { list: Arc::new(list) }
     }
 
     /// Runs a program to its end. A cancelled call, and one that nobody awaits any more, ends it.
@@ -157,9 +171,11 @@ impl Supervisor {
     /// [`ProcessError`] when it could not be started.
     pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
         let id = ProcessId(self.list.next.fetch_add(1, Ordering::Relaxed));
+        // Who starts one program only needs no keeper for it.
+        let keeper = self.list.keeper.as_ref().filter(|_| id != FIRST);
         let mut tries = 1;
         let process = loop {
-            match begin(id, launch.clone()).await {
+            match begin(id, launch.clone(), keeper).await {
                 // A wrapper looks at the machine's mounts, then works on them: one that went meanwhile is its failure.
                 Err(ProcessError::Sandbox(_)) if tries < SANDBOX_TRIES => tries += 1,
                 begun => break begun?,
@@ -273,7 +289,7 @@ fn without_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the host")]
-async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
+async fn begin(id: ProcessId, launch: Launch, keeper: Option<&Keeper>) -> Result<Process, ProcessError> {
     let program = launch.program.to_string_lossy().into_owned();
     let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };
     let started = Instant::now();
@@ -285,25 +301,10 @@ async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
         .map(|sandbox| sandbox.confine(&launch))
         .transpose()
         .map_err(ProcessError::Sandbox)?;
-    let mut command = command(&launch, confinement.as_ref());
-    let wrapped = confinement.as_ref().is_some_and(|confinement| confinement.wrapper.is_some());
-    let [input, output, errors] = streams.child;
-    command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(errors));
-    let (walls, mut guard) = match confinement {
-        Some(Confinement { walls, guard, .. }) => (Some(walls), Some(guard)),
-        None => (None, None),
-    };
-    let plan = Plan {
-        lifeline: theirs,
-        directory: std::ffi::CString::new(launch.directory.as_os_str().as_encoded_bytes())
-            .map_err(|error| failed(error.into()))?,
-        terminal: matches!(launch.output, Output::Terminal(_)),
-        limits: guard.as_ref().map(|guard| guard.limits.clone()).unwrap_or_default(),
-        groups: guard.as_mut().map(|guard| guard.groups.doors()).unwrap_or_default(),
-        kept: Vec::new(),
-        walls,
-    };
-    plan.attach(&mut command);
+    let (order, beside) = Order::new(&launch, confinement).map_err(failed)?;
+    let Beside { mut guard, wrapped } = beside;
+    let groups = guard.as_mut().map(|guard| guard.groups.doors()).unwrap_or_default();
+    let descriptors = Descriptors { standard: streams.child, held: Held { lifeline: theirs, groups } };
 
     let shared = Arc::new(Shared {
         id,
@@ -324,30 +325,30 @@ async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
         exit: watch::Sender::new(None),
     });
     let mut notices = Notices::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
-    let mut ended = None;
-    // The command holds our copies of the child's descriptors, so it must be gone when the start is over.
-    let start = move || {
-        let mut command = command;
-        command.spawn()
-    };
-    let child = if wrapped {
-        // A start waits for the child to come as far as its program. A wrapper's start is handed to us, and must be
-        // answered meanwhile.
-        let mut starting = tokio::task::spawn_blocking(start);
-        loop {
-            tokio::select! {
-                child = &mut starting => break child.unwrap_or_else(|error| Err(io::Error::other(error))),
-                word = shared.lifeline.hear(), if !notices.gone => notices.take(word, &mut ended),
+    let child = match keeper.map(|keeper| keeper.give(&order, &descriptors)) {
+        Some(Ok(())) => {
+            drop(descriptors);
+            heard_start(&shared, &mut notices).await.map(|()| None)
+        }
+        // Without a keeper the program is started from here.
+        Some(Err(_)) | None if wrapped => {
+            // A start waits for the child to come as far as its program. A wrapper's start is handed to us, and must
+            // be answered meanwhile.
+            let mut starting = tokio::task::spawn_blocking(move || order.carry_out(descriptors));
+            loop {
+                tokio::select! {
+                    child = &mut starting => break child.unwrap_or_else(|error| Err(io::Error::other(error))).map(Some),
+                    word = shared.lifeline.hear(), if !notices.gone => notices.take(word),
+                }
             }
         }
-    } else {
-        start()
+        Some(Err(_)) | None => order.carry_out(descriptors).map(Some),
     };
     let child = match child {
         Ok(child) => child,
         Err(source) => {
             while !notices.gone && notices.failed.is_none() {
-                notices.take(shared.lifeline.hear().await, &mut ended);
+                notices.take(shared.lifeline.hear().await);
             }
             let stage = notices.failed.map_or("starting", Stage::name);
             return Err(match (notices.failed, source.kind()) {
@@ -370,7 +371,7 @@ async fn begin(id: ProcessId, launch: Launch) -> Result<Process, ProcessError> {
     }
     let time = launch.time;
     let judge = guard.as_ref().map(|guard| Arc::clone(&guard.judge));
-    tokio::spawn(tend(Arc::clone(&shared), child, notices, ended, readers, time, guard));
+    tokio::spawn(tend(Arc::clone(&shared), child, notices, readers, time, guard));
     let process = Process { shared };
     match judge {
         Some(judge) if wrapped => behind_wrapper(process, &judge).await,
@@ -401,25 +402,19 @@ fn words(launch: &Launch) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the host, and the one place that starts programs")]
-fn command(launch: &Launch, confinement: Option<&Confinement>) -> std::process::Command {
-    let program = launch.environment.find(&launch.program);
-    let mut command = match confinement.and_then(|confinement| confinement.wrapper.as_ref()) {
-        Some(wrapper) => {
-            let mut command = std::process::Command::new(&wrapper.program);
-            command.args(&wrapper.arguments).arg(program);
-            command
+/// Waits until a keeper said what came of an order.
+async fn heard_start(shared: &Shared, notices: &mut Notices) -> io::Result<()> {
+    loop {
+        if let Some(started) = notices.started.take() {
+            return started;
         }
-        None => std::process::Command::new(program),
-    };
-    let wrapped = confinement.is_some_and(|confinement| confinement.wrapper.is_some());
-    let steers = |name: &std::ffi::OsStr| wrapped && crate::sandbox::steers_loader(name);
-    command.args(&launch.arguments).env_clear();
-    command.envs(launch.environment.iter().filter(|(name, _)| !steers(name)));
-    if let Some(confinement) = confinement {
-        command.envs(confinement.variables.iter().map(|(name, value)| (name, value)));
+        if notices.gone {
+            // One that ended had begun; its keeper did not come to say so.
+            let begun = notices.ended.is_some() && notices.failed.is_none();
+            return if begun { Ok(()) } else { Err(io::Error::other("the keeper is gone")) };
+        }
+        notices.take(shared.lifeline.hear().await);
     }
-    command
 }
 
 /// What a warden told so far, and the tasks that came of it.
@@ -427,18 +422,32 @@ struct Notices {
     shared: std::sync::Weak<Shared>,
     judge: Option<Arc<crate::sandbox::Judge>>,
     failed: Option<u8>,
+    started: Option<io::Result<()>>,
+    ended: Option<i32>,
+    /// Nothing of the program is left but its warden.
+    alone: bool,
     gone: bool,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Notices {
     fn new(shared: &Arc<Shared>, judge: Option<Arc<crate::sandbox::Judge>>) -> Self {
-        Self { shared: Arc::downgrade(shared), judge, failed: None, gone: false, tasks: Vec::new() }
+        Self {
+            shared: Arc::downgrade(shared),
+            judge,
+            failed: None,
+            started: None,
+            ended: None,
+            alone: false,
+            gone: false,
+            tasks: Vec::new(),
+        }
     }
 
-    fn take(&mut self, word: Word, ended: &mut Option<i32>) {
+    fn take(&mut self, word: Word) {
         match (word, &self.judge) {
-            (Word::Ended(status), _) => *ended = Some(status),
+            (Word::Ended { status, alone }, _) => (self.ended, self.alone) = (Some(status), alone),
+            (Word::Started(started), _) => self.started = Some(started),
             (Word::Failed(stage), _) => self.failed = Some(stage),
             (Word::Gone, _) => self.gone = true,
             (Word::Notifier(notifier), Some(judge)) => {
@@ -471,12 +480,11 @@ impl Notices {
 /// Waits for the end of everything, then says so. `guard` is what must stay in place until then.
 async fn tend(
     shared: Arc<Shared>,
-    mut child: std::process::Child,
+    child: Option<std::process::Child>,
     mut notices: Notices,
-    mut ended: Option<i32>,
-    readers: Vec<JoinHandle<()>>,
+    mut readers: Vec<JoinHandle<()>>,
     time: Option<Duration>,
-    guard: Option<crate::sandbox::Guard>,
+    guard: Option<Guard>,
 ) {
     let out_of_time = async {
         match time {
@@ -486,31 +494,37 @@ async fn tend(
     };
     tokio::pin!(out_of_time);
     let mut timed = false;
-    while !notices.gone {
+    while !notices.gone && !notices.alone {
         tokio::select! {
-            word = shared.lifeline.hear() => notices.take(word, &mut ended),
+            word = shared.lifeline.hear() => notices.take(word),
             () = &mut out_of_time, if !timed => {
                 timed = true;
                 shared.ask_to_end(End::TimedOut);
             }
         }
     }
-    // The warden closed its side as its last act, so this does not wait.
-    let _ = child.wait();
-    let tasks: Vec<_> = readers.iter().chain(&notices.tasks).map(JoinHandle::abort_handle).collect();
     let drained = async {
-        for reader in readers {
+        for reader in &mut readers {
             let _ = reader.await;
         }
     };
     let _ = tokio::time::timeout(DRAIN, drained).await;
-    for task in tasks {
+    for task in readers.iter().chain(&notices.tasks) {
         task.abort();
     }
-    drop(guard);
+    // Nobody may see what stood in for files while the program ran; its control groups stay until its warden left them.
+    let groups = guard.map(Guard::into_groups);
     *shared.input.lock().await = None;
-    let exit = ended.map_or(Exit::Unknown, Exit::of);
+    let exit = notices.ended.map_or(Exit::Unknown, Exit::of);
     shared.exit.send_replace(Some((exit, shared.started.elapsed())));
+    while !notices.gone {
+        notices.take(shared.lifeline.hear().await);
+    }
+    // The warden closed its side as its last act, so this does not wait. A keeper waits for its own.
+    if let Some(mut warden) = child {
+        let _ = warden.wait();
+    }
+    drop(groups);
 }
 
 #[derive(Clone, Copy)]

@@ -8,8 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::process::Resource;
-
 use super::filter::{self, Parts};
 use super::groups::Groups;
 use super::judge::Judge;
@@ -17,7 +15,7 @@ use super::placeholder::Placeholders;
 use super::policy::{LocalSockets, Network, Policy};
 use super::view;
 use crate::process::Launch;
-use crate::sys::child::{Identity, NetworkView, PROXY_PORT, Walls};
+use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Walls};
 
 /// Who makes the walls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +65,16 @@ pub(crate) struct Wrapper {
 /// What must stay as it is while a command runs.
 pub(crate) struct Guard {
     pub(crate) judge: Arc<Judge>,
-    pub(crate) limits: Vec<(Resource, u64)>,
+    pub(crate) limits: Vec<(Limit, u64)>,
     pub(crate) groups: Groups,
     _placeholders: Placeholders,
+}
+
+impl Guard {
+    /// What must stay for as long as a process is in it; everything else is taken down.
+    pub(crate) fn into_groups(self) -> Groups {
+        self.groups
+    }
 }
 
 impl Sandbox {
@@ -128,10 +133,10 @@ impl Sandbox {
         let filter = filter::program(parts);
         let links = links.iter().map(|link: &PathBuf| view::text(link)).collect::<io::Result<_>>()?;
         let walls = Walls { identity: Some(identity()), network, links, view, processes, rules, filter };
-        let limits = [(Resource::Data, policy.memory), (Resource::Nproc, policy.processes)];
+        let limits = [(Limit::Memory, policy.memory), (Limit::Processes, policy.processes)];
         let guard = Guard {
             judge: Arc::new(Judge::new(judged, starts)),
-            limits: limits.into_iter().filter_map(|(resource, most)| Some((resource, most?))).collect(),
+            limits: limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect(),
             // Joining a group takes longer than all the rest; where there is another way, that is taken.
             groups: Groups::make(policy.processes.filter(|_| counted.is_none() && is_root()), policy.memory),
             _placeholders: placeholders,

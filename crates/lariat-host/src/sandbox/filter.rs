@@ -5,10 +5,10 @@
 
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
-    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF, sock_filter,
+    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF,
 };
 
-use crate::sys::Filter;
+use crate::sys::{Filter, Instruction};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: u32 = 0xc000_003e;
@@ -245,19 +245,19 @@ pub(super) fn program(parts: Parts) -> Filter {
     program
 }
 
-fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter { code: code as u16, jt, jf, k }
+fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
+    Instruction { code: code as u16, jt, jf, k }
 }
 
-fn load(offset: u32) -> sock_filter {
+fn load(offset: u32) -> Instruction {
     instruction(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0)
 }
 
-fn jump(condition: u32, value: u32, yes: u8, no: u8) -> sock_filter {
+fn jump(condition: u32, value: u32, yes: u8, no: u8) -> Instruction {
     instruction(BPF_JMP | condition | BPF_K, value, yes, no)
 }
 
-fn give(action: u32) -> sock_filter {
+fn give(action: u32) -> Instruction {
     instruction(BPF_RET | BPF_K, action, 0, 0)
 }
 

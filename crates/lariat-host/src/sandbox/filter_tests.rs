@@ -1,7 +1,7 @@
 use super::*;
 
 /// What a program says to a call, by interpreting it as the kernel does.
-fn verdict(program: &[sock_filter], number: u32, arch: u32, arguments: [u64; 6]) -> u32 {
+fn verdict(program: &[Instruction], number: u32, arch: u32, arguments: [u64; 6]) -> u32 {
     let mut data = [0_u32; 16];
     (data[0], data[1]) = (number, arch);
     for (index, argument) in arguments.iter().enumerate() {

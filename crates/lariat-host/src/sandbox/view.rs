@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::policy::Policy;
-use crate::sys::child::Step;
+use crate::sys::child::{FileSystem, Step};
 
 /// The device files every program expects.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
@@ -33,7 +33,7 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
         .collect::<io::Result<_>>()?;
 
     view.steps.push(Step::ReadOnlyWithoutDevices(text(Path::new("/"))?));
-    view.fresh(c"tmpfs", "/dev", "mode=755,size=64k,nr_inodes=256")?;
+    view.fresh(FileSystem::Memory, "/dev", "mode=755,size=64k,nr_inodes=256")?;
     for (slot, path) in devices {
         view.steps.push(Step::File(text(&path)?));
         view.put(slot, &path)?;
@@ -41,8 +41,8 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
     for name in ["pts", "shm"] {
         view.steps.push(Step::Directory(text(&Path::new("/dev").join(name))?));
     }
-    view.fresh(c"devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")?;
-    view.fresh(c"tmpfs", "/dev/shm", "mode=1777")?;
+    view.fresh(FileSystem::Terminals, "/dev/pts", "newinstance,ptmxmode=0666,mode=620")?;
+    view.fresh(FileSystem::Memory, "/dev/shm", "mode=1777")?;
     for (name, target) in [
         ("ptmx", "pts/ptmx"),
         ("fd", "/proc/self/fd"),
@@ -52,7 +52,7 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
     ] {
         view.steps.push(Step::Link(text(&Path::new("/dev").join(name))?, text(Path::new(target))?));
     }
-    view.fresh(c"proc", "/proc", "")?;
+    view.fresh(FileSystem::Processes, "/proc", "")?;
     // Root's own files there, `core_pattern` among them, obey whoever has root's number.
     view.steps.push(Step::ReadOnly(text(Path::new("/proc"))?));
     if let Some(slot) = temporary {
@@ -72,7 +72,11 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
     let empty = EMPTY.iter().map(PathBuf::from).filter(|path| path.exists());
     for path in policy.hidden.iter().cloned().chain(empty) {
         if path.is_dir() {
-            view.steps.push(Step::Fresh(c"tmpfs", text(&path)?, text(Path::new("mode=000,size=4k"))?));
+            view.steps.push(Step::Fresh(
+                FileSystem::Memory,
+                text(&path)?,
+                text(Path::new("mode=000,size=4k"))?,
+            ));
             view.steps.push(Step::ReadOnly(text(&path)?));
         } else {
             let slot = view.take(Path::new("/dev/null"))?;
@@ -101,7 +105,7 @@ impl View {
         Ok(())
     }
 
-    fn fresh(&mut self, kind: &'static std::ffi::CStr, path: &str, options: &str) -> io::Result<()> {
+    fn fresh(&mut self, kind: FileSystem, path: &str, options: &str) -> io::Result<()> {
         self.steps.push(Step::Fresh(kind, text(Path::new(path))?, text(Path::new(options))?));
         Ok(())
     }

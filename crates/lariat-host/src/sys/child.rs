@@ -1,8 +1,9 @@
 //! What a child process does between `fork` and the start of its program, as data.
 //!
 //! Owns the order of the steps: descriptors, session, namespaces, the warden's fork, mounts, limits, capabilities,
-//! Landlock, seccomp. A [`Plan`] is made before `fork` and only read after it. The stage that failed is told over the
-//! lifeline, the error itself the way every failed start is told.
+//! Landlock, seccomp. A [`Plan`] is plain data, made before `fork` (in another process, where a keeper starts the
+//! program) and only read after it. The stage that failed is told over the lifeline, the error itself the way every
+//! failed start is told.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -14,6 +15,7 @@ use rustix::fs::{CWD, Mode};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use serde::{Deserialize, Serialize};
 
 use super::landlock;
 use super::raw::{self, Devices, Filter};
@@ -30,26 +32,47 @@ pub(crate) const LISTENER: u8 = b'L';
 pub(crate) const NOTIFIER: u8 = b'N';
 
 /// Everything a child needs to know; nothing is allocated after `fork`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
-    /// The child's end of the lifeline.
-    pub(crate) lifeline: OwnedFd,
     /// The working directory, as the program will see it.
     pub(crate) directory: CString,
     /// Whether standard input is a terminal that the program should control.
     pub(crate) terminal: bool,
     /// Limits of the process and those it starts.
-    pub(crate) limits: Vec<(Resource, u64)>,
-    /// Files to write a zero into: joins a control group.
-    pub(crate) groups: Vec<OwnedFd>,
-    /// Descriptors that the program gets besides the standard ones.
-    pub(crate) kept: Vec<RawFd>,
+    pub(crate) limits: Vec<(Limit, u64)>,
     /// The walls, where there are any.
     pub(crate) walls: Option<Walls>,
 }
 
-/// What confines a program.
+/// What a child holds besides its standard descriptors, until its program starts.
 #[derive(Debug)]
+pub(crate) struct Held {
+    /// The child's end of the lifeline.
+    pub(crate) lifeline: OwnedFd,
+    /// Files to write a zero into: joins a control group.
+    pub(crate) groups: Vec<OwnedFd>,
+}
+
+/// What can be limited of a process and those it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Limit {
+    /// Bytes of memory of one process.
+    Memory,
+    /// Processes of the user.
+    Processes,
+}
+
+impl Limit {
+    fn resource(self) -> Resource {
+        match self {
+            Self::Memory => Resource::Data,
+            Self::Processes => Resource::Nproc,
+        }
+    }
+}
+
+/// What confines a program.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Walls {
     /// A user namespace with these maps; none when the caller is privileged enough without.
     pub(crate) identity: Option<Identity>,
@@ -68,7 +91,7 @@ pub(crate) struct Walls {
 }
 
 /// What Landlock grants beneath a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Grant {
     /// Reading and executing.
     Read,
@@ -77,7 +100,7 @@ pub(crate) enum Grant {
 }
 
 /// Who the program is, as lines of the kernel's maps.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// For `uid_map`.
     pub(crate) users: Vec<u8>,
@@ -86,7 +109,7 @@ pub(crate) struct Identity {
 }
 
 /// What a program sees of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NetworkView {
     /// The machine's.
     Shared,
@@ -97,7 +120,7 @@ pub(crate) enum NetworkView {
 }
 
 /// One step of making a view of the file system. Slots hold trees that were taken and not put yet.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Step {
     /// Takes a tree as it is now, to put it somewhere later.
     Take(usize, CString),
@@ -108,13 +131,42 @@ pub(crate) enum Step {
     /// The same, and device files there stop working.
     ReadOnlyWithoutDevices(CString),
     /// Mounts a new file system.
-    Fresh(&'static CStr, CString, CString),
+    Fresh(FileSystem, CString, CString),
     /// Makes a directory; one that is there is fine.
     Directory(CString),
     /// Makes an empty file; one that is there is fine.
     File(CString),
     /// Makes a symbolic link: from, to.
     Link(CString, CString),
+}
+
+/// What a new mount can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FileSystem {
+    /// Files in memory.
+    Memory,
+    /// Terminals.
+    Terminals,
+    /// Processes.
+    Processes,
+}
+
+impl FileSystem {
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::Memory => c"tmpfs",
+            Self::Terminals => c"devpts",
+            Self::Processes => c"proc",
+        }
+    }
+
+    fn flags(self) -> MountFlags {
+        match self {
+            // A terminal's device files are devices.
+            Self::Terminals => MountFlags::NOSUID,
+            Self::Memory | Self::Processes => MountFlags::NOSUID | MountFlags::NODEV,
+        }
+    }
 }
 
 /// Where a start can fail.
@@ -164,37 +216,58 @@ impl Stage {
 
 impl Plan {
     /// Has the plan carried out when `command` starts.
-    pub(crate) fn attach(self, command: &mut Command) {
+    pub(crate) fn attach(self, held: Held, command: &mut Command) {
         // Room for every tree that is held at one time: pushing in the child must not allocate.
         let slots = self.walls.as_ref().and_then(|walls| walls.view.as_ref()).map_or(0, |steps| steps.len());
         let mut slots: Vec<Option<OwnedFd>> = std::iter::repeat_with(|| None).take(slots).collect();
         // SAFETY: the closure runs in the child and keeps to prepared data, system calls and `fork`.
-        unsafe { command.pre_exec(move || self.carry_out(&mut slots)) };
+        unsafe { command.pre_exec(move || self.carry_out(&held, &mut slots)) };
     }
 
-    fn carry_out(&self, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
-        self.at(Stage::Begin, self.begin())?;
+    fn carry_out(&self, held: &Held, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+        held.at(Stage::Begin, held.begin())?;
         let Some(walls) = &self.walls else {
-            self.at(Stage::Warden, self.leave_warden(Reach::Descendants))?;
-            self.at(Stage::Place, self.take_place())?;
-            return self.at(Stage::Limits, self.limit());
+            held.at(Stage::Warden, held.leave_warden(Reach::Descendants))?;
+            held.at(Stage::Place, self.take_place())?;
+            return held.at(Stage::Limits, self.limit());
         };
-        self.at(Stage::Namespaces, walls.separate())?;
-        self.at(Stage::Network, walls.connect(self.lifeline.as_raw_fd()))?;
+        held.at(Stage::Namespaces, walls.separate())?;
+        held.at(Stage::Network, walls.connect(held.lifeline.as_raw_fd()))?;
         // The outer warden listens to us; the inner one is the first process of the namespace.
-        self.at(Stage::Warden, self.leave_warden(Reach::Inner))?;
-        self.at(Stage::View, walls.enter(slots))?;
-        self.at(Stage::Warden, self.leave_warden(Reach::Namespace))?;
-        self.at(Stage::Place, self.take_place())?;
-        self.at(Stage::Limits, self.limit())?;
+        held.at(Stage::Warden, held.leave_warden(Reach::Inner))?;
+        held.at(Stage::View, walls.enter(slots))?;
+        held.at(Stage::Warden, held.leave_warden(Reach::Namespace))?;
+        held.at(Stage::Place, self.take_place())?;
+        held.at(Stage::Limits, self.limit())?;
         // Another program that makes the view needs its capabilities for that, and gives them up itself.
         if walls.view.is_some() {
-            self.at(Stage::Capabilities, give_up_capabilities())?;
+            held.at(Stage::Capabilities, give_up_capabilities())?;
         }
-        self.at(Stage::Landlock, walls.restrict())?;
-        self.at(Stage::Seccomp, walls.filter(self.lifeline.as_raw_fd()))
+        held.at(Stage::Landlock, walls.restrict())?;
+        held.at(Stage::Seccomp, walls.filter(held.lifeline.as_raw_fd()))
     }
 
+    fn take_place(&self) -> io::Result<()> {
+        rustix::process::setsid()?;
+        if self.terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        rustix::process::chdir(self.directory.as_c_str())?;
+        Ok(())
+    }
+
+    fn limit(&self) -> io::Result<()> {
+        for (limit, most) in &self.limits {
+            let known = rustix::process::getrlimit(limit.resource());
+            let most = known.maximum.map_or(*most, |maximum| maximum.min(*most));
+            let bound = Rlimit { current: Some(most), maximum: Some(most) };
+            rustix::process::setrlimit(limit.resource(), bound)?;
+        }
+        Ok(())
+    }
+}
+
+impl Held {
     fn at(&self, stage: Stage, result: io::Result<()>) -> io::Result<()> {
         if result.is_err() {
             raw::tell(self.lifeline.as_raw_fd(), &[FAILED, stage as u8]);
@@ -204,9 +277,6 @@ impl Plan {
 
     fn begin(&self) -> io::Result<()> {
         raw::close_others_on_exec()?;
-        for fd in &self.kept {
-            raw::keep_on_exec(*fd)?;
-        }
         for group in &self.groups {
             rustix::io::write(group, b"0")?;
         }
@@ -222,25 +292,6 @@ impl Plan {
             Some(child) => warden::guard(child, reach, self.lifeline.as_raw_fd()),
             None => Ok(()),
         }
-    }
-
-    fn take_place(&self) -> io::Result<()> {
-        rustix::process::setsid()?;
-        if self.terminal {
-            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
-        }
-        rustix::process::chdir(self.directory.as_c_str())?;
-        Ok(())
-    }
-
-    fn limit(&self) -> io::Result<()> {
-        for (resource, most) in &self.limits {
-            let mut limit = rustix::process::getrlimit(*resource);
-            let most = limit.maximum.map_or(*most, |maximum| maximum.min(*most));
-            limit = Rlimit { current: Some(most), maximum: Some(most) };
-            rustix::process::setrlimit(*resource, limit)?;
-        }
-        Ok(())
     }
 }
 
@@ -335,10 +386,8 @@ fn take_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
         Step::ReadOnly(path) => raw::restrict_mounts(path, Devices::Kept)?,
         Step::ReadOnlyWithoutDevices(path) => raw::restrict_mounts(path, Devices::Refused)?,
         Step::Fresh(kind, path, options) => {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV;
-            // A terminal's device files are devices.
-            let flags = if *kind == c"devpts" { MountFlags::NOSUID } else { flags };
-            rustix::mount::mount(*kind, path.as_c_str(), *kind, flags, Some(options.as_c_str()))?;
+            let name = kind.name();
+            rustix::mount::mount(name, path.as_c_str(), name, kind.flags(), Some(options.as_c_str()))?;
         }
         Step::Directory(path) => {
             existing(rustix::fs::mkdirat(CWD, path.as_c_str(), Mode::from_raw_mode(0o755)))?;

@@ -11,4 +11,4 @@ pub(crate) mod notify;
 mod raw;
 mod warden;
 
-pub(crate) use raw::{Filter, watch};
+pub(crate) use raw::{Filter, Instruction, watch};

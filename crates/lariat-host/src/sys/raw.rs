@@ -4,8 +4,22 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use serde::{Deserialize, Serialize};
+
 /// A seccomp program.
-pub(crate) type Filter = Vec<libc::sock_filter>;
+pub(crate) type Filter = Vec<Instruction>;
+
+/// One line of a seccomp program, laid out as the kernel's `sock_filter`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(C)]
+pub(crate) struct Instruction {
+    pub(crate) code: u16,
+    pub(crate) jt: u8,
+    pub(crate) jf: u8,
+    pub(crate) k: u32,
+}
+
+const _: () = assert!(size_of::<Instruction>() == size_of::<libc::sock_filter>());
 
 pub(super) fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -47,12 +61,6 @@ pub(super) fn close_others_on_exec() -> io::Result<()> {
     const CLOEXEC: libc::c_uint = 4;
     // SAFETY: takes numbers only.
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOEXEC) }).map(drop)
-}
-
-/// Keeps a descriptor open for the program that is started next.
-pub(super) fn keep_on_exec(fd: RawFd) -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }.into()).map(drop)
 }
 
 /// Blocks every signal and returns a descriptor that becomes readable when a child changed or an end was asked for.
@@ -132,9 +140,9 @@ pub(super) enum Devices {
 }
 
 /// Installs a seccomp program. Its notifications arrive at the descriptor that is returned.
-pub(super) fn install(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+pub(super) fn install(filter: &[Instruction]) -> io::Result<OwnedFd> {
     let program =
-        libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut() };
+        libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut().cast() };
     // SAFETY: the kernel only reads the program, which outlives the call.
     let fd = check(unsafe {
         libc::syscall(

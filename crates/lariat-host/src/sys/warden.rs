@@ -21,7 +21,8 @@ const AGAIN: u64 = 10;
 
 /// What ends a tree at once when the owner sends it.
 pub(crate) const END: u8 = b'T';
-/// What a warden says when the command itself ended: this byte and the wait status, little-endian.
+/// What a warden says when the command itself ended: this byte, the wait status, little-endian, and 1 when nothing of it is
+/// left.
 pub(crate) const ENDED: u8 = b'S';
 
 /// Whom a warden's signals reach.
@@ -51,12 +52,12 @@ pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd) -> ! {
         match reap(main) {
             Reaped::NothingLeft => raw::exit(0),
             Reaped::Main(status) => {
+                let alone = !children_left();
                 if reach != Reach::Inner {
-                    let mut words = [ENDED, 0, 0, 0, 0];
-                    words[1..].copy_from_slice(&status.to_le_bytes());
-                    raw::tell(lifeline, &words);
+                    let [a, b, c, d] = status.to_le_bytes();
+                    raw::tell(lifeline, &[ENDED, a, b, c, d, u8::from(alone)]);
                 }
-                if !children_left() {
+                if alone {
                     raw::exit(0);
                 }
                 if last_signal.is_none() {

@@ -4,6 +4,7 @@
 
 mod folder;
 mod git;
+mod keeper;
 mod killed;
 mod processes;
 mod sandbox;

@@ -6,13 +6,14 @@ use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{CaptureLimits, End, Exit, Finished, Input, Launch, Output, Size, Supervisor};
 
 use crate::folder::{Folder, environment};
+use crate::keeper::supervisors;
 
 fn shell(folder: &Folder, command: &str) -> Launch {
     Launch::shell(command, folder.path()).with_environment(environment())
 }
 
-async fn run(launch: Launch) -> Finished {
-    Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap()
+async fn run(supervisor: &Supervisor, launch: Launch) -> Finished {
+    supervisor.run(launch, &CancellationToken::new()).await.unwrap()
 }
 
 fn alive(marker: &str) -> Vec<String> {
@@ -26,179 +27,206 @@ fn alive(marker: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_command_gives_its_code_and_its_words_in_order() {
-    let folder = Folder::new();
-    let done = run(shell(&folder, "echo one; echo two >&2; echo three; exit 7")).await;
-    assert_eq!((done.exit, done.end), (Exit::Code(7), End::ByItself));
-    assert_eq!(done.output.text(), "one\ntwo\nthree\n");
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let done = run(&supervisor, shell(&folder, "echo one; echo two >&2; echo three; exit 7")).await;
+        assert_eq!((done.exit, done.end), (Exit::Code(7), End::ByItself));
+        assert_eq!(done.output.text(), "one\ntwo\nthree\n");
+    }
 }
 
 #[tokio::test]
 async fn errors_can_be_kept_apart() {
-    let folder = Folder::new();
-    let done = run(shell(&folder, "echo one; echo two >&2").with_output(Output::Separate)).await;
-    assert_eq!((done.output.text().as_str(), done.errors.text().as_str()), ("one\n", "two\n"));
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let done =
+            run(&supervisor, shell(&folder, "echo one; echo two >&2").with_output(Output::Separate)).await;
+        assert_eq!((done.output.text().as_str(), done.errors.text().as_str()), ("one\n", "two\n"));
+    }
 }
 
 #[tokio::test]
 async fn a_signal_is_told_from_a_code() {
-    let folder = Folder::new();
-    assert_eq!(run(shell(&folder, "kill -9 $$")).await.exit, Exit::Signal(9));
-    assert_eq!(run(shell(&folder, "exit 137")).await.exit, Exit::Code(137));
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        assert_eq!(run(&supervisor, shell(&folder, "kill -9 $$")).await.exit, Exit::Signal(9));
+        assert_eq!(run(&supervisor, shell(&folder, "exit 137")).await.exit, Exit::Code(137));
+    }
 }
 
 #[tokio::test]
 async fn a_program_reads_what_it_is_given() {
-    let folder = Folder::new();
-    let bytes = vec![b'x'; 300_000];
-    let done = run(shell(&folder, "wc -c").with_input(Input::Bytes(bytes))).await;
-    assert_eq!(done.output.text().trim(), "300000");
-    assert_eq!(run(shell(&folder, "cat")).await.output.text(), "");
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let bytes = vec![b'x'; 300_000];
+        let done = run(&supervisor, shell(&folder, "wc -c").with_input(Input::Bytes(bytes))).await;
+        assert_eq!(done.output.text().trim(), "300000");
+        assert_eq!(run(&supervisor, shell(&folder, "cat")).await.output.text(), "");
+    }
 }
 
 #[tokio::test]
 async fn a_missing_program_is_an_error_that_names_it() {
-    let folder = Folder::new();
-    let launch = Launch::new("no-such-program", folder.path()).with_environment(environment());
-    let error = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap_err();
-    assert!(error.to_string().contains("no-such-program"), "{error}");
-    let launch = Launch::new("true", folder.path().join("missing")).with_environment(environment());
-    let error = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap_err();
-    assert!(error.to_string().contains("working directory"), "{error}");
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let launch = Launch::new("no-such-program", folder.path()).with_environment(environment());
+        let error = supervisor.run(launch, &CancellationToken::new()).await.unwrap_err();
+        assert!(error.to_string().contains("no-such-program"), "{error}");
+        let launch = Launch::new("true", folder.path().join("missing")).with_environment(environment());
+        let error = supervisor.run(launch, &CancellationToken::new()).await.unwrap_err();
+        assert!(error.to_string().contains("working directory"), "{error}");
+    }
 }
 
 #[tokio::test]
 async fn nothing_but_the_standard_descriptors_is_inherited() {
-    let folder = Folder::new();
-    // A descriptor that an embedding program left open for its children.
-    let file = std::fs::File::open("/dev/null").unwrap();
-    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
-    let done = run(shell(&folder, "ls -1 /proc/self/fd")).await;
-    // The fourth is the listing's own.
-    assert_eq!(done.output.text().split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "3"]);
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        // A descriptor that an embedding program left open for its children.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        let done = run(&supervisor, shell(&folder, "ls -1 /proc/self/fd")).await;
+        // The fourth is the listing's own.
+        assert_eq!(done.output.text().split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "3"]);
+    }
 }
 
 #[tokio::test]
 async fn a_command_that_ignores_the_polite_signal_ends_at_its_time() {
-    let folder = Folder::new();
-    let started = Instant::now();
-    let command = "trap '' TERM INT HUP; echo up; while true; do sleep 0.7131; done";
-    let done = run(shell(&folder, command).with_time(Some(Duration::from_millis(300)))).await;
-    assert_eq!((done.exit, done.end), (Exit::Signal(9), End::TimedOut));
-    assert_eq!(done.output.text(), "up\n");
-    assert!(started.elapsed() < Duration::from_millis(2300), "{:?}", started.elapsed());
-    assert_eq!(alive("sleep\u{0}0.7131"), Vec::<String>::new());
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let started = Instant::now();
+        let command = "trap '' TERM INT HUP; echo up; while true; do sleep 0.7131; done";
+        let done =
+            run(&supervisor, shell(&folder, command).with_time(Some(Duration::from_millis(300)))).await;
+        assert_eq!((done.exit, done.end), (Exit::Signal(9), End::TimedOut));
+        assert_eq!(done.output.text(), "up\n");
+        assert!(started.elapsed() < Duration::from_millis(2300), "{:?}", started.elapsed());
+        assert_eq!(alive("sleep\u{0}0.7131"), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
 async fn a_daemon_does_not_get_away() {
-    let folder = Folder::new();
-    // Two forks, a session of its own, deaf to the polite signal, and holding the output open.
-    let daemon = "(setsid bash -c 'trap \"\" TERM HUP; exec -a daemon-7132 sleep 713' &); echo started";
-    let started = Instant::now();
-    let done = run(shell(&folder, daemon)).await;
-    assert_eq!((done.exit, done.end), (Exit::Code(0), End::ByItself));
-    assert_eq!(done.output.text(), "started\n");
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
-    assert_eq!(alive("daemon-7132"), Vec::<String>::new());
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        // Two forks, a session of its own, deaf to the polite signal, and holding the output open.
+        let daemon = "(setsid bash -c 'trap \"\" TERM HUP; exec -a daemon-7132 sleep 713' &); echo started";
+        let started = Instant::now();
+        let done = run(&supervisor, shell(&folder, daemon)).await;
+        assert_eq!((done.exit, done.end), (Exit::Code(0), End::ByItself));
+        assert_eq!(done.output.text(), "started\n");
+        assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+        assert_eq!(alive("daemon-7132"), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
 async fn a_cancelled_call_ends_its_command() {
-    let folder = Folder::new();
-    let cancel = CancellationToken::new();
-    let supervisor = Supervisor::new();
-    let launch = shell(&folder, "touch up; sleep 7133");
-    let up = folder.path().join("up");
-    let canceller = cancel.clone();
-    let (done, ()) = tokio::join!(supervisor.run(launch, &cancel), async move {
-        while !up.exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        canceller.cancel();
-    });
-    assert_eq!(done.unwrap().end, End::Cancelled);
-    assert_eq!(alive("sleep\u{0}7133"), Vec::<String>::new());
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let cancel = CancellationToken::new();
+        let launch = shell(&folder, "touch up; sleep 7133");
+        let up = folder.path().join("up");
+        let canceller = cancel.clone();
+        let (done, ()) = tokio::join!(supervisor.run(launch, &cancel), async move {
+            while !up.exists() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            canceller.cancel();
+        });
+        assert_eq!(done.unwrap().end, End::Cancelled);
+        assert_eq!(alive("sleep\u{0}7133"), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
 async fn a_run_that_nobody_awaits_any_more_ends_its_command() {
-    let folder = Folder::new();
-    let supervisor = Supervisor::new();
-    let (launch, cancel) = (shell(&folder, "sleep 7134"), CancellationToken::new());
-    let run = tokio::time::timeout(Duration::from_millis(100), supervisor.run(launch, &cancel));
-    assert!(run.await.is_err());
-    supervisor.stop_all().await;
-    assert_eq!(alive("sleep\u{0}7134"), Vec::<String>::new());
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let (launch, cancel) = (shell(&folder, "sleep 7134"), CancellationToken::new());
+        let run = tokio::time::timeout(Duration::from_millis(100), supervisor.run(launch, &cancel));
+        assert!(run.await.is_err());
+        supervisor.stop_all().await;
+        assert_eq!(alive("sleep\u{0}7134"), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
 async fn everything_ends_with_its_supervisor() {
-    let folder = Folder::new();
-    let supervisor = Supervisor::new();
-    let process = supervisor.start(shell(&folder, "sleep 7135 & sleep 7135")).await.unwrap();
-    assert_eq!(supervisor.list().len(), 1);
-    drop(supervisor);
-    let done = tokio::time::timeout(Duration::from_secs(2), process.wait()).await.unwrap();
-    assert_eq!(done.end, End::Stopped);
-    assert_eq!(alive("sleep\u{0}7135"), Vec::<String>::new());
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let process = supervisor.start(shell(&folder, "sleep 7135 & sleep 7135")).await.unwrap();
+        assert_eq!(supervisor.list().len(), 1);
+        drop(supervisor);
+        let done = tokio::time::timeout(Duration::from_secs(2), process.wait()).await.unwrap();
+        assert_eq!(done.end, End::Stopped);
+        assert_eq!(alive("sleep\u{0}7135"), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
 async fn a_background_command_is_polled_written_to_and_stopped() {
-    let folder = Folder::new();
-    let supervisor = Supervisor::new();
-    let launch = shell(&folder, "while read -r line; do echo \"got $line\"; done; echo closed; sleep 7136")
-        .with_input(Input::Written)
-        .with_time(None);
-    let process = supervisor.start(launch).await.unwrap();
-    process.write(b"one\n").await.unwrap();
-    let mut mark = 0;
-    let mut seen = String::new();
-    while !seen.contains("got one") {
-        let reading = process.read(mark);
-        mark = reading.mark;
-        seen.push_str(&String::from_utf8_lossy(&reading.bytes));
-        tokio::time::sleep(Duration::from_millis(2)).await;
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let launch =
+            shell(&folder, "while read -r line; do echo \"got $line\"; done; echo closed; sleep 7136")
+                .with_input(Input::Written)
+                .with_time(None);
+        let process = supervisor.start(launch).await.unwrap();
+        process.write(b"one\n").await.unwrap();
+        let mut mark = 0;
+        let mut seen = String::new();
+        while !seen.contains("got one") {
+            let reading = process.read(mark);
+            mark = reading.mark;
+            seen.push_str(&String::from_utf8_lossy(&reading.bytes));
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        process.close_input().await;
+        while !String::from_utf8_lossy(&process.read(0).bytes).contains("closed") {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert_eq!(process.exit(), None);
+        let done = process.stop().await;
+        assert_eq!((done.end, done.output.text().as_str()), (End::Stopped, "got one\nclosed\n"));
+        assert_eq!(alive("sleep\u{0}7136"), Vec::<String>::new());
+        supervisor.forget(process.id());
+        assert!(supervisor.list().is_empty());
     }
-    process.close_input().await;
-    while !String::from_utf8_lossy(&process.read(0).bytes).contains("closed") {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    assert_eq!(process.exit(), None);
-    let done = process.stop().await;
-    assert_eq!((done.end, done.output.text().as_str()), (End::Stopped, "got one\nclosed\n"));
-    assert_eq!(alive("sleep\u{0}7136"), Vec::<String>::new());
-    supervisor.forget(process.id());
-    assert!(supervisor.list().is_empty());
 }
 
 #[tokio::test]
 async fn a_terminal_is_a_terminal() {
-    let folder = Folder::new();
-    let supervisor = Supervisor::new();
-    let size = Size { rows: 30, columns: 100 };
-    let launch = shell(&folder, "tty -s && stty size; read -r line; echo \"<$line>\"")
-        .with_output(Output::Terminal(size))
-        .with_time(Some(Duration::from_secs(10)));
-    let process = supervisor.start(launch).await.unwrap();
-    process.write(b"typed\n").await.unwrap();
-    let done = process.wait().await;
-    let text = done.output.text();
-    assert!(text.contains("30 100") && text.contains("<typed>"), "{text:?}");
-    assert_eq!(done.exit, Exit::Code(0));
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let size = Size { rows: 30, columns: 100 };
+        let launch = shell(&folder, "tty -s && stty size; read -r line; echo \"<$line>\"")
+            .with_output(Output::Terminal(size))
+            .with_time(Some(Duration::from_secs(10)));
+        let process = supervisor.start(launch).await.unwrap();
+        process.write(b"typed\n").await.unwrap();
+        let done = process.wait().await;
+        let text = done.output.text();
+        assert!(text.contains("30 100") && text.contains("<typed>"), "{text:?}");
+        assert_eq!(done.exit, Exit::Code(0));
+    }
 }
 
 #[tokio::test]
 async fn endless_output_costs_bounded_memory() {
-    let folder = Folder::new();
-    let spill = folder.path().join("spill");
-    let limits =
-        CaptureLimits { spill: Some(spill.clone()), spill_limit: 1024 * 1024, head: 1000, tail: 1000 };
-    let launch = shell(&folder, "yes 7137").with_capture(limits).with_time(Some(Duration::from_millis(400)));
-    let done = run(launch).await;
-    assert_eq!(done.end, End::TimedOut);
-    assert_eq!((done.output.head.len(), done.output.tail.len()), (1000, 1000));
-    assert!(done.output.total > 1024 * 1024);
-    assert_eq!(done.output.spilled, 1024 * 1024);
-    assert_eq!(std::fs::metadata(spill).unwrap().len(), 1024 * 1024);
+    for supervisor in supervisors().await {
+        let folder = Folder::new();
+        let spill = folder.path().join("spill");
+        let limits =
+            CaptureLimits { spill: Some(spill.clone()), spill_limit: 1024 * 1024, head: 1000, tail: 1000 };
+        let launch =
+            shell(&folder, "yes 7137").with_capture(limits).with_time(Some(Duration::from_millis(400)));
+        let done = run(&supervisor, launch).await;
+        assert_eq!(done.end, End::TimedOut);
+        assert_eq!((done.output.head.len(), done.output.tail.len()), (1000, 1000));
+        assert!(done.output.total > 1024 * 1024);
+        assert_eq!(done.output.spilled, 1024 * 1024);
+        assert_eq!(std::fs::metadata(spill).unwrap().len(), 1024 * 1024);
+    }
 }

@@ -5,6 +5,7 @@ use lariat_host::process::{Exit, Finished, Launch, Supervisor};
 use lariat_host::sandbox::{Backend, Policy, Rule, Sandbox, probe};
 
 use crate::folder::{Folder, environment};
+use crate::keeper::supervisors;
 
 async fn backends() -> Vec<Backend> {
     let folder = Folder::new();
@@ -13,23 +14,37 @@ async fn backends() -> Vec<Backend> {
     found.backends
 }
 
-async fn run(folder: &Folder, backend: &Backend, policy: Policy, command: &str) -> Finished {
+/// Every backend, with programs that are started from here and by a keeper.
+async fn ways() -> Vec<(Backend, Supervisor)> {
+    let mut ways = Vec::new();
+    for backend in backends().await {
+        ways.extend(supervisors().await.map(|supervisor| (backend.clone(), supervisor)));
+    }
+    ways
+}
+
+async fn run(
+    folder: &Folder,
+    (backend, supervisor): (&Backend, &Supervisor),
+    policy: Policy,
+    command: &str,
+) -> Finished {
     let launch = Launch::shell(command, folder.path())
         .with_environment(environment())
         .with_sandbox(Sandbox::new(policy, backend.clone()));
-    Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap()
+    supervisor.run(launch, &CancellationToken::new()).await.unwrap()
 }
 
 #[tokio::test]
 async fn the_workspace_is_writable_and_nothing_else_is() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let (folder, outside) = (Folder::new(), Folder::new());
         let policy = Policy::workspace(folder.path(), None);
         let command = format!(
             "echo a > inside && cat inside; echo b > {}/x; echo code $?; echo c > .git; echo code $?",
             outside.path().display()
         );
-        let done = run(&folder, &backend, policy, &command).await;
+        let done = run(&folder, (&backend, &supervisor), policy, &command).await;
         let text = done.output.text();
         assert!(text.starts_with("a\n") && text.matches("code 1").count() == 2, "{}: {text}", backend.name());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -48,10 +63,10 @@ async fn the_workspace_is_writable_and_nothing_else_is() {
 
 #[tokio::test]
 async fn a_refused_system_call_is_told() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let folder = Folder::new();
         let policy = Policy::workspace(folder.path(), None);
-        let done = run(&folder, &backend, policy, "unshare -U true; exit 3").await;
+        let done = run(&folder, (&backend, &supervisor), policy, "unshare -U true; exit 3").await;
         assert_eq!(done.exit, Exit::Code(3));
         assert_eq!(
             done.denials.first().map(|denial| denial.to_string()).as_deref(),
@@ -65,7 +80,7 @@ async fn a_refused_system_call_is_told() {
 
 #[tokio::test]
 async fn a_fork_bomb_hits_its_bound_and_is_gone() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let folder = Folder::new();
         let mut policy = Policy::workspace(folder.path(), None);
         policy.processes = Some(301);
@@ -76,7 +91,6 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
             .with_time(Some(std::time::Duration::from_secs(3)))
             .with_sandbox(Sandbox::new(policy, backend.clone()));
         let started = std::time::Instant::now();
-        let supervisor = Supervisor::new();
         let process = supervisor.start(launch).await.unwrap();
         let mut most = 0;
         while process.exit().is_none() {
@@ -94,7 +108,7 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
 
 #[tokio::test]
 async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         for there in [true, false] {
             let folder = Folder::new();
             std::os::unix::fs::symlink("real", folder.path().join(".claude")).unwrap();
@@ -103,7 +117,7 @@ async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
             }
             let policy = Policy::workspace(folder.path(), None);
             let command = "rm .claude; ln -sfn other .claude; mkdir real; echo bad > real/x; mv real other; ls -a .claude/; true";
-            let done = run(&folder, &backend, policy, command).await;
+            let done = run(&folder, (&backend, &supervisor), policy, command).await;
             let link = std::fs::read_link(folder.path().join(".claude"));
             let told = format!("{}, there {there}: {}", backend.name(), done.output.text());
             assert_eq!(link.ok().as_deref(), Some(std::path::Path::new("real")), "{told}");
@@ -115,14 +129,14 @@ async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
 
 #[tokio::test]
 async fn a_variable_for_the_loader_reaches_the_command_only() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let folder = Folder::new();
         let sandbox = Sandbox::new(Policy::workspace(folder.path(), None), backend.clone());
         // A library that is not there is complained about by each program that was told to load it.
         let launch = Launch::shell("echo $LD_PRELOAD", folder.path())
             .with_environment(environment().with("LD_PRELOAD", "/nowhere/evil.so"))
             .with_sandbox(sandbox);
-        let done = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap();
+        let done = supervisor.run(launch, &CancellationToken::new()).await.unwrap();
         let text = done.output.text();
         assert_eq!(text.matches("cannot be preloaded").count(), 1, "{}: {text}", backend.name());
         assert!(text.ends_with("\n/nowhere/evil.so\n"), "{}: {text}", backend.name());
@@ -131,30 +145,36 @@ async fn a_variable_for_the_loader_reaches_the_command_only() {
 
 #[tokio::test]
 async fn a_denial_names_where_a_link_leads_and_a_link_itself_is_free_to_go() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let (folder, outside) = (Folder::new(), Folder::new());
         let target = outside.path().display();
         let policy = Policy::workspace(folder.path(), None);
-        let done = run(&folder, &backend, policy, &format!("ln -s {target} link; echo a > link/x")).await;
+        let done =
+            run(&folder, (&backend, &supervisor), policy, &format!("ln -s {target} link; echo a > link/x"))
+                .await;
         let what = format!("writing {target}/x through {}/link/x", folder.path().display());
         let told: Vec<_> =
             done.denials.iter().map(|denial| (denial.what.clone(), denial.rule.clone())).collect();
         assert_eq!(told, [(what, Rule::NotWritable)], "{}", backend.name());
         let policy = Policy::workspace(folder.path(), None);
-        let done = run(&folder, &backend, policy, "rm link && echo gone").await;
+        let done = run(&folder, (&backend, &supervisor), policy, "rm link && echo gone").await;
         assert_eq!((done.output.text().as_str(), done.denials.len()), ("gone\n", 0), "{:?}", done.denials);
     }
 }
 
 #[tokio::test]
 async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let (folder, named) = (Folder::new(), Folder::new());
         let link = named.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();
-        let done =
-            run(&folder, &backend, Policy::workspace(&link, None), "echo a > x; cat x; echo b > .mcp.json")
-                .await;
+        let done = run(
+            &folder,
+            (&backend, &supervisor),
+            Policy::workspace(&link, None),
+            "echo a > x; cat x; echo b > .mcp.json",
+        )
+        .await;
         assert!(done.output.text().starts_with("a\n"), "{}: {}", backend.name(), done.output.text());
         let rules: Vec<_> = done.denials.iter().map(|denial| denial.rule.clone()).collect();
         assert_eq!(rules, [Rule::Protected(folder.path().join(".mcp.json"))], "{}", backend.name());
@@ -163,18 +183,23 @@ async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
 
 #[tokio::test]
 async fn asking_for_the_name_of_a_user_is_no_denial() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let folder = Folder::new();
         let policy = Policy::workspace(folder.path(), None);
-        let done =
-            run(&folder, &backend, policy, "unset SHELL HOME; bash -c 'ls -l > list; whoami'; ls -ln").await;
+        let done = run(
+            &folder,
+            (&backend, &supervisor),
+            policy,
+            "unset SHELL HOME; bash -c 'ls -l > list; whoami'; ls -ln",
+        )
+        .await;
         assert_eq!(done.denials, [], "{}: {}", backend.name(), done.output.text());
     }
 }
 
 #[tokio::test]
 async fn a_local_socket_is_refused_by_its_path_and_never_connects() {
-    for backend in backends().await {
+    for (backend, supervisor) in ways().await {
         let (folder, outside) = (Folder::new(), Folder::new());
         let path = outside.path().join("s");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -204,7 +229,9 @@ except BrokenPipeError: print("nobody")
             path.display()
         );
         std::fs::write(folder.path().join("try.py"), script).unwrap();
-        let done = run(&folder, &backend, Policy::workspace(folder.path(), None), "python3 try.py").await;
+        let done =
+            run(&folder, (&backend, &supervisor), Policy::workspace(folder.path(), None), "python3 try.py")
+                .await;
         assert_eq!(done.output.text(), "nobody\n", "{}", backend.name());
         assert!(listener.accept().is_err(), "{}: somebody came", backend.name());
         let what = format!("connecting to the local socket {}", path.display());

@@ -1,7 +1,7 @@
 //! The long proofs of the host: hostile programs in the sandbox, and programs that do not want to end. Called by
 //! `cargo xtask sandbox` and `cargo xtask processes`.
 //!
-//! Owns the command line. What is run as another user, and what is killed, is this program too.
+//! Owns the command line. What is run as another user, what is killed, and what starts programs, is this program too.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
@@ -21,6 +21,7 @@ usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    hostile progr
        host corpus …, host supervise …                              one of them, as another process";
 
 fn main() -> ExitCode {
+    lariat_host::process::Keeper::serve_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = match words.split_first() {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{Environment, Launch, Supervisor};
+use lariat_host::process::{Environment, Keeper, Launch, Supervisor};
 use lariat_testkit::Seeded;
 
 use super::sandbox::carriers;
@@ -86,7 +86,7 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
     let mut random = Seeded::new(seed);
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
-    let supervisor = Supervisor::new();
+    let supervisors = [Supervisor::new(), kept().await?];
     // Who ends programs badly gets none that makes more of itself.
     let programs: Vec<_> = PROGRAMS.iter().filter(|program| plant.is_none() || !program.multiplies).collect();
     let mut before = 0;
@@ -104,11 +104,12 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
         let marker = format!("lariat-run-{}-{number}", std::process::id());
         let what =
             format!("run {number}: `{}`, ended by {ending:?} after {} ms", program.name, after.as_millis());
+        let supervisor = random.pick(&supervisors).ok_or("no supervisor")?;
         let start = Instant::now();
         let result = match (ending, plant) {
             (Ending::Kill, _) => kill(program, &marker, after, plant).await,
             (_, Some(plant)) => planted::run(plant, program, ending, &marker, after),
-            (_, None) => one(&supervisor, program, ending, &marker, after).await,
+            (_, None) => one(supervisor, program, ending, &marker, after).await,
         };
         if let Err(error) = result {
             report.wrong.push(format!("{what}: {error}"));
@@ -218,8 +219,19 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
         return planted::run(plant, program, Ending::Time, marker, hour).map(|()| true);
     }
     let launch = launch(program, marker).with_time(Some(hour));
-    let running = async { Supervisor::new().run(launch, &CancellationToken::new()).await };
-    runtime()?.block_on(running).map(|_| true).map_err(words_of)
+    let running = async {
+        // By chance one that starts programs itself, or one that has them started.
+        let supervisor = if std::process::id() % 2 == 0 { Supervisor::new() } else { kept().await? };
+        supervisor.run(launch, &CancellationToken::new()).await.map(|_| true).map_err(words_of)
+    };
+    runtime()?.block_on(running)
+}
+
+/// One whose programs a keeper starts. The first would not need it.
+async fn kept() -> Result<Supervisor, String> {
+    let supervisor = Supervisor::with_keeper(Keeper::own());
+    let first = Launch::new("true", "/").with_environment(Environment::inherited(std::env::vars_os()));
+    supervisor.run(first, &CancellationToken::new()).await.map(|_| supervisor).map_err(words_of)
 }
 
 /// One program that prints a great deal: all of it is read, little of it is kept.

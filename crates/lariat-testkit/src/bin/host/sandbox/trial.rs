@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{Environment, Finished, Launch, Output, Size, Supervisor};
+use lariat_host::process::{Environment, Finished, Keeper, Launch, Output, Size, Supervisor};
 use lariat_host::sandbox::{Backend, Destination, LocalSockets, Network, Policy, Rule, Sandbox};
 
 use super::case::{Case, Language};
@@ -71,7 +71,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(backend: Backend, plant: Option<Plant>) -> Self {
-        Self { backend, plant, supervisor: Supervisor::new() }
+        Self { backend, plant, supervisor: Supervisor::with_keeper(Keeper::own()) }
     }
 
     pub(super) async fn judge(&self, scene: &mut Scene, case: &Case) -> Result<Verdict, String> {

@@ -1,0 +1,114 @@
+//! Programs that a keeper starts are the same as those that we start ourselves, and do without it afterwards.
+//!
+//! The keeper is this program itself.
+
+use std::time::Duration;
+
+use lariat_core::cancel::CancellationToken;
+use lariat_host::process::{End, Exit, Keeper, Launch, Supervisor};
+
+use crate::folder::{Folder, environment};
+
+#[test]
+#[ignore = "it is the keeper"]
+fn the_keeper() {
+    Keeper::serve()
+}
+
+fn keeper() -> Keeper {
+    let program = std::env::current_exe().unwrap();
+    Keeper::new(program, ["--exact", "keeper::the_keeper", "--ignored", "--nocapture", "--test-threads=1"])
+}
+
+/// One that starts programs by itself, and one that has them started.
+pub(crate) async fn supervisors() -> [Supervisor; 2] {
+    [Supervisor::new(), kept(keeper()).await]
+}
+
+/// The first program would not need a keeper.
+async fn kept(keeper: Keeper) -> Supervisor {
+    let supervisor = Supervisor::with_keeper(keeper);
+    let first = Launch::new("true", "/").with_environment(environment());
+    supervisor.run(first, &CancellationToken::new()).await.unwrap();
+    supervisor
+}
+
+async fn says(supervisor: &Supervisor, command: &str) -> String {
+    let launch = Launch::shell(command, "/").with_environment(environment());
+    let done = supervisor.run(launch, &CancellationToken::new()).await.unwrap();
+    done.output.text().trim().to_owned()
+}
+
+/// The process that started the warden of a command.
+const GRANDPARENT: &str = "ps -o ppid= -p $PPID | tr -d ' '";
+
+#[tokio::test]
+async fn the_first_program_is_ours_and_all_others_the_keepers() {
+    let supervisor = Supervisor::with_keeper(keeper());
+    let own = std::process::id().to_string();
+    assert_eq!(says(&supervisor, GRANDPARENT).await.trim(), own);
+    let keeper = says(&supervisor, GRANDPARENT).await;
+    assert_ne!(keeper.trim(), own);
+    assert_eq!(says(&supervisor, GRANDPARENT).await, keeper, "one keeper for all");
+    assert_eq!(says(&supervisor, &format!("ps -o ppid= -p {keeper} | tr -d ' \n'")).await, own);
+}
+
+#[tokio::test]
+async fn a_keeper_has_none_of_our_variables_and_is_in_nobodys_way() {
+    let supervisor = kept(keeper()).await;
+    let keeper = says(&supervisor, GRANDPARENT).await;
+    let place = std::path::Path::new("/proc").join(keeper.trim());
+    assert_eq!(std::fs::read(place.join("environ")).unwrap(), b"");
+    assert_eq!(std::fs::read_link(place.join("cwd")).unwrap(), std::path::Path::new("/"));
+    let group = says(&supervisor, &format!("ps -o pgid= -p {} | tr -d ' \n'", keeper.trim())).await;
+    assert_eq!(group, keeper.trim(), "keys of the terminal are not for it");
+}
+
+#[tokio::test]
+async fn a_keeper_that_is_killed_is_replaced_and_its_programs_go_on() {
+    let folder = Folder::new();
+    let supervisor = kept(keeper()).await;
+    let command = "until [ -e go ]; do sleep 0.01; done; echo done";
+    let launch = Launch::shell(command, folder.path()).with_environment(environment());
+    let process = supervisor.start(launch).await.unwrap();
+    let keeper = says(&supervisor, GRANDPARENT).await;
+    assert_eq!(says(&supervisor, &format!("kill -9 {keeper}; echo killed")).await, "killed");
+    let another = says(&supervisor, GRANDPARENT).await;
+    assert_ne!(another, keeper);
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    let done = tokio::time::timeout(Duration::from_secs(5), process.wait()).await.unwrap();
+    assert_eq!((done.exit, done.end, done.output.text().as_str()), (Exit::Code(0), End::ByItself, "done\n"));
+}
+
+#[tokio::test]
+async fn a_keeper_that_cannot_be_started_is_done_without() {
+    let supervisor = kept(Keeper::new("/nowhere/keeper", [] as [&str; 0])).await;
+    assert_eq!(says(&supervisor, GRANDPARENT).await.trim(), std::process::id().to_string());
+}
+
+#[tokio::test]
+async fn a_keeper_that_ends_at_once_is_an_error_and_not_a_hang() {
+    let supervisor = kept(Keeper::new("/bin/true", [] as [&str; 0])).await;
+    let launch = Launch::shell("echo done", "/").with_environment(environment());
+    let cancel = CancellationToken::new();
+    let started = tokio::time::timeout(Duration::from_secs(5), supervisor.run(launch, &cancel));
+    let started = started.await.unwrap();
+    // What it was given may have been lost with it, or never taken.
+    assert!(started.is_err_and(|error| error.to_string().contains("keeper")));
+}
+
+#[tokio::test]
+async fn a_keeper_ends_with_its_owner() {
+    let supervisor = kept(keeper()).await;
+    let keeper = says(&supervisor, GRANDPARENT).await;
+    drop(supervisor);
+    let status = std::path::Path::new("/proc").join(keeper.trim()).join("status");
+    let is_over = || std::fs::read_to_string(&status).map_or(true, |text| text.contains("State:\tZ"));
+    for _ in 0..500 {
+        if is_over() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(is_over(), "the keeper lives on");
+}
