@@ -80,7 +80,14 @@ pub(crate) fn program(workspace: &Workspace, root: &Path) -> Result<String> {
     let sysroot = CommandLine::of("rustc", "--print sysroot").capture(workspace)?;
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let linker = format!("{}/lib/rustlib/{host}/bin/gcc-ld", sysroot.trim());
-    let link = [&format!("-B{linker}"), "-fuse-ld=lld", "-Wl,--icf=all", "-Wl,-z,pack-relative-relocs", "-s"];
+    let link = [
+        &format!("-B{linker}"),
+        "-fuse-ld=lld",
+        "-Wl,-O2",
+        "-Wl,--icf=all",
+        "-Wl,-z,pack-relative-relocs",
+        "-s",
+    ];
     let flags = rust.into_iter().chain(link.iter().map(|word| format!("-Clink-arg={word}")));
     let target = format!("{at}/target");
     CommandLine::cargo(&format!("build --locked --profile {PROFILE} -p lariat-cli --target {triple}"))

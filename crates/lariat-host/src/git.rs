@@ -6,7 +6,8 @@
 //! that we wrote and links to the repository's objects, references and index. Drivers that the work tree's attributes
 //! name do not exist there, so they do nothing.
 //!
-//! Owns that directory. Invariant: no program but git itself is started, and nothing is written to the repository.
+//! Owns that directory, which is there while git is asked. Invariant: no program but git itself is started, and nothing is
+//! written to the repository.
 //!
 //! Writing (commits, branches, work trees) is not offered here.
 
@@ -90,8 +91,7 @@ pub enum GitError {
 #[derive(Debug)]
 pub struct Git {
     work_tree: PathBuf,
-    head: PathBuf,
-    view: PathBuf,
+    scratch: PathBuf,
     environment: Environment,
     supervisor: Supervisor,
 }
@@ -107,20 +107,15 @@ impl Git {
         environment: &Environment,
         supervisor: &Supervisor,
     ) -> Result<Self, GitError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let work_tree = work_tree.canonicalize()?;
         let directories = Directories::find(&work_tree)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let view = scratch.join(format!("git-{}-{number}", std::process::id()));
-        let git = Self {
+        extensions(&small_file(&directories.common.join("config"))?)?;
+        Ok(Self {
             work_tree,
-            head: directories.own.join("HEAD"),
-            view,
+            scratch: scratch.to_owned(),
             environment: harmless(environment),
             supervisor: supervisor.clone(),
-        };
-        git.make_view(&directories)?;
-        Ok(git)
+        })
     }
 
     /// The branch that is checked out; `None` when none is.
@@ -186,9 +181,7 @@ impl Git {
     async fn read<T: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = T>) -> Result<String, GitError> {
         let words: Vec<OsString> = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-        let head = self.view.join("HEAD");
-        let _ = rustix::fs::unlink(&head);
-        write(&head, &small_file(&self.head)?)?;
+        let view = View::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
         let limits = CaptureLimits { head: KEPT / 2, tail: KEPT / 2, ..CaptureLimits::default() };
         let launch = Launch::new("git", &self.work_tree)
             .with_arguments([
@@ -199,53 +192,65 @@ impl Git {
             ])
             .with_arguments(words)
             .with_environment(
-                self.environment.clone().with("GIT_DIR", &self.view).with("GIT_WORK_TREE", &self.work_tree),
+                self.environment.clone().with("GIT_DIR", &view.0).with("GIT_WORK_TREE", &self.work_tree),
             )
             .with_output(Output::Separate)
             .with_capture(limits)
             .with_time(Some(TIME));
-        let finished = self.supervisor.run(launch, &CancellationToken::new()).await?;
+        let finished = self.supervisor.run(launch, &CancellationToken::new()).await;
+        // Nobody waits for it to be gone.
+        drop(tokio::task::spawn_blocking(move || drop(view)));
+        let finished = finished?;
         match finished.exit {
             Exit::Code(0) => Ok(finished.output.text()),
             _ => Err(GitError::Failed { command, message: finished.errors.text().trim().to_owned() }),
         }
     }
+}
 
-    fn make_view(&self, directories: &Directories) -> Result<(), GitError> {
+/// What git is shown of a repository; gone when it is dropped.
+struct View(PathBuf);
+
+impl View {
+    fn make(scratch: &Path, directories: &Directories) -> Result<Self, GitError> {
         use rustix::fs::{Mode, symlink};
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let extensions = extensions(&small_file(&directories.common.join("config"))?)?;
-        rustix::fs::mkdir(&self.view, Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let view = Self(scratch.join(format!("git-{}-{number}", std::process::id())));
+        rustix::fs::mkdir(&view.0, Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
         let version = u8::from(!extensions.is_empty());
         let format = format!("[core]\n\trepositoryFormatVersion = {version}\n{extensions}");
-        write(&self.view.join("config"), &format!("{CONFIGURATION}{format}"))?;
+        write(&view.0.join("config"), &format!("{CONFIGURATION}{format}"))?;
+        write(&view.0.join("HEAD"), &small_file(&directories.own.join("HEAD"))?)?;
         let own = OWN.iter().map(|name| (name, &directories.own));
         let shared = SHARED.iter().map(|name| (name, &directories.common));
         for (name, place) in own.chain(shared) {
             let target = place.join(name);
             if target.symlink_metadata().is_ok() {
-                symlink(&target, self.view.join(name)).map_err(io::Error::from)?;
+                symlink(&target, view.0.join(name)).map_err(io::Error::from)?;
             }
         }
         // An empty repository may have neither yet; git asks for them.
         for name in ["objects", "refs"] {
-            let _ = rustix::fs::mkdir(self.view.join(name), Mode::from_raw_mode(0o700));
+            let _ = rustix::fs::mkdir(view.0.join(name), Mode::from_raw_mode(0o700));
         }
         // What people do not want listed is text, nothing more.
         if let Ok(exclude) = small_file(&directories.common.join("info/exclude")) {
-            rustix::fs::mkdir(self.view.join("info"), Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
-            write(&self.view.join("info/exclude"), &exclude)?;
+            rustix::fs::mkdir(view.0.join("info"), Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
+            write(&view.0.join("info/exclude"), &exclude)?;
         }
-        Ok(())
+        Ok(view)
     }
 }
 
-impl Drop for Git {
+impl Drop for View {
     fn drop(&mut self) {
         for name in OWN.iter().chain(SHARED).chain(&["HEAD", "config", "info/exclude"]) {
-            let _ = rustix::fs::unlink(self.view.join(name));
+            let _ = rustix::fs::unlink(self.0.join(name));
         }
         for name in ["info", "objects", "refs", ""] {
-            let _ = rustix::fs::rmdir(self.view.join(name));
+            let _ = rustix::fs::rmdir(self.0.join(name));
         }
     }
 }

@@ -44,7 +44,6 @@ pub(crate) struct Parts<'a> {
     pub(crate) registry: ProviderRegistry,
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
-    pub(crate) is_new: bool,
     pub(crate) purpose: Purpose,
     pub(crate) driving: Driving,
 }
@@ -104,12 +103,9 @@ impl Session {
         if let Some(day) = daily(&parts)? {
             builder = builder.daily_budget(day);
         }
-        let agent = traces.observing(builder).build()?;
-        if parts.is_new {
-            let mut description = Description::default();
-            description.cwd = Some(place.path().display().to_string());
-            agent.describe(description).await?;
-        }
+        let mut description = Description::default();
+        description.cwd = Some(place.path().display().to_string());
+        let agent = traces.observing(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, notices })
     }
 }

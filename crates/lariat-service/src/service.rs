@@ -196,14 +196,14 @@ impl LocalService {
         purpose: Purpose,
         driving: Driving,
     ) -> Result<Session, ServiceError> {
-        let (session_id, is_new) = match which {
-            Which::New => (fresh_session(), true),
-            Which::Resume(id) => (self.find(id).await?.session_id, false),
-            Which::Continue => (self.newest(place.path()).await?.session_id, false),
+        let session_id = match which {
+            Which::New => fresh_session(),
+            Which::Resume(id) => self.find(id).await?.session_id,
+            Which::Continue => self.newest(place.path()).await?.session_id,
             Which::Fork(id) => {
                 let (from, to) = (self.find(id).await?, fresh_session());
                 self.store.fork(&from.session_id, from.events, &to).await?;
-                (to, false)
+                to
             }
         };
         let store = Arc::clone(&self.store) as Arc<dyn SessionStore>;
@@ -217,7 +217,6 @@ impl LocalService {
             registry: self.registry.clone(),
             supervisor: self.keeper.clone().map_or_else(Supervisor::new, Supervisor::with_keeper),
             session_id,
-            is_new,
             purpose,
             driving,
         })

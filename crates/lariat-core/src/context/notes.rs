@@ -17,11 +17,21 @@ use crate::transcript::Window;
 pub trait ContextSource: Send + Sync {
     /// What is new or has changed since it was told. Asked once per turn, so it should be quick: a run waits for it.
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>>;
+
+    /// Whether asking reaches nobody who could notice: files are read, clocks looked at, nothing is changed or sent. What
+    /// the conversation holds need not be durable before such a source is asked.
+    fn only_looks(&self) -> bool {
+        false
+    }
 }
 
 impl<S: ContextSource + ?Sized> ContextSource for Arc<S> {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         (**self).notes(query)
+    }
+
+    fn only_looks(&self) -> bool {
+        (**self).only_looks()
     }
 }
 

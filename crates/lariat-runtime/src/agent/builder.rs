@@ -9,7 +9,7 @@ use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 use lariat_core::context::{CompactionStrategy, ContextSource, TokenCounter};
-use lariat_core::event::{AgentEvent, TurnTrigger};
+use lariat_core::event::{AgentEvent, Description, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
 use lariat_core::model::{
@@ -64,6 +64,7 @@ pub struct AgentBuilder {
     agent_id: Option<AgentId>,
     session_id: Option<SessionId>,
     config_id: Option<String>,
+    description: Option<Arc<Description>>,
     callback: Option<Callback>,
     observers: Vec<Arc<dyn Observer>>,
     broadcast: Option<usize>,
@@ -99,6 +100,7 @@ impl Default for AgentBuilder {
             agent_id: None,
             session_id: None,
             config_id: None,
+            description: None,
             callback: None,
             observers: Vec::new(),
             broadcast: None,
@@ -280,6 +282,13 @@ impl AgentBuilder {
     /// a real tokenizer behind its feature `tokenizer`. Either is corrected by what the service reports.
     pub fn token_counter(mut self, counter: impl TokenCounter + 'static) -> Self {
         self.run.counter = Arc::new(counter);
+        self
+    }
+
+    /// What a session of the agent is about, when it is a new one: where it works, its title, its tags. Journaled with its
+    /// first run; [`Agent::describe`] says more of it later.
+    pub fn description(mut self, description: Description) -> Self {
+        self.description = Some(Arc::new(description));
         self
     }
 
@@ -465,7 +474,10 @@ impl AgentBuilder {
             tool_grace: self.tool_grace,
         };
         Ok(Agent::assemble(Parts {
-            config: AgentLoopConfig::new(ports, self.run, self.config_id),
+            config: AgentLoopConfig {
+                description: self.description,
+                ..AgentLoopConfig::new(ports, self.run, self.config_id)
+            },
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             journal: self.journal,
             agent_id: self.agent_id,

@@ -12,8 +12,8 @@ use futures_util::future::{Either, select};
 use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
-    AgentEvent, ContinuationKind, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart,
-    QueueKind, SpawnRef,
+    AgentEvent, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot,
+    LoopStart, QueueKind, SpawnRef,
 };
 use lariat_core::hooks::{Moment, MomentKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
@@ -39,6 +39,8 @@ pub struct AgentLoopConfig {
     pub run: Arc<RunConfig>,
     /// The `{config}` segment of loop ids.
     pub config_id: Arc<str>,
+    /// What a session is about: journaled with the first loop of one that is new.
+    pub description: Option<Arc<Description>>,
 }
 
 impl AgentLoopConfig {
@@ -46,7 +48,7 @@ impl AgentLoopConfig {
     pub fn new(ports: Ports, run: RunConfig, config_id: Option<String>) -> Self {
         let run = Arc::new(ports.run_config(run));
         let config_id = config_id.unwrap_or_else(|| derive_config_segment(&ports)).into();
-        Self { ports: Arc::new(ports), run, config_id }
+        Self { ports: Arc::new(ports), run, config_id, description: None }
     }
 
     fn snapshot(&self) -> Arc<LoopConfigSnapshot> {
@@ -111,6 +113,8 @@ pub struct AgentContext {
     greeting: Greeting,
     /// The session's own system prompt, once it is known.
     prompt: PromptSlot,
+    /// Events of the session that are written with the first of the loop that begins.
+    first: Vec<EventRecord>,
 }
 
 /// How far the beginning of the session was told to its hooks.
@@ -146,6 +150,7 @@ impl AgentContext {
             stale: true,
             greeting: Greeting::default(),
             prompt: PromptSlot::default(),
+            first: Vec::new(),
         }
     }
 
@@ -335,9 +340,14 @@ impl AgentContext {
         }
         Run::check(&self.transcript, &prompts)?;
         self.stale = true;
+        self.first.clear();
+        if let Some(description) = config.description.as_ref().filter(|_| self.journal.next_seq() == 0) {
+            let described = AgentEvent::SessionDescribed(Box::new(Description::clone(description)));
+            self.record_first(config, described);
+        }
         self.record_imports(config).await?;
         // In a box: every run would carry the room for it otherwise.
-        Box::pin(self.assemble_prompt(config, &prompts)).await?;
+        Box::pin(self.assemble_prompt(config, &prompts)).await;
         let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
         let mut start = LoopStart::new(self.agent_id.clone(), self.session_id().clone(), loop_id);
         let newest = self.last_loop_id.as_ref().filter(|_| kind.is_some());
@@ -380,29 +390,42 @@ impl AgentContext {
         Ok(())
     }
 
-    /// Journals an event that belongs to no loop.
+    /// Journals an event that belongs to no loop, and what waits before it.
     pub(super) async fn record(
         &mut self,
         config: &AgentLoopConfig,
         event: AgentEvent,
     ) -> Result<EventId, StoreError> {
-        let mut minter = Minter::default();
-        let stamp = config.ports.stamp();
-        minter.stamp(stamp);
-        let record = EventRecord {
-            v: FORMAT_VERSION,
-            seq: 0,
-            id: EventId::new(minter.uuid()),
-            timestamp: stamp.now,
-            loop_id: None,
-            event,
-        };
-        Arc::make_mut(&mut self.memory).apply(&record);
+        let record = self.remembered(config, event);
         let (never, id) = (CancellationToken::new(), record.id);
-        for event in self.journal.append(vec![record], &never).await? {
+        let mut records = self.take_first();
+        records.push(record);
+        for event in self.journal.append(records, &never).await? {
             self.journal.hub().publish(event);
         }
         Ok(id)
+    }
+
+    /// Has an event that belongs to no loop written with the first of the loop that begins: one write less. A loop that
+    /// fails before leaves the context stale, and whoever begins the next looks at the journal again.
+    fn record_first(&mut self, config: &AgentLoopConfig, event: AgentEvent) {
+        let record = self.remembered(config, event);
+        self.first.push(record);
+    }
+
+    fn remembered(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> EventRecord {
+        let mut minter = Minter::default();
+        let stamp = config.ports.stamp();
+        minter.stamp(stamp);
+        let (id, timestamp) = (EventId::new(minter.uuid()), stamp.now);
+        let record = EventRecord { v: FORMAT_VERSION, seq: 0, id, timestamp, loop_id: None, event };
+        Arc::make_mut(&mut self.memory).apply(&record);
+        record
+    }
+
+    /// What is to be written first.
+    pub(super) fn take_first(&mut self) -> Vec<EventRecord> {
+        std::mem::take(&mut self.first)
     }
 
     /// Keeps what hooks said for the next prompt.

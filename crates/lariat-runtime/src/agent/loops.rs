@@ -137,7 +137,7 @@ async fn drive(
         handle.extend_budget(scope, more);
     }
     started(handle.clone());
-    let driver = driver.with_prompt(context.prompt().clone());
+    let driver = driver.with_prompt(context.prompt().clone()).after(context.take_first());
     let clock = &config.ports.clock;
     let began = clock.now();
     let driver = driver.opened(context.greet(&config.ports, &cancel).await, changes);

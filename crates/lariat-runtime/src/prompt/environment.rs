@@ -39,4 +39,8 @@ impl ContextSource for Environment {
         let note = self.teller.tell("environment", &self.text(query.now), &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
+
+    fn only_looks(&self) -> bool {
+        true
+    }
 }

@@ -35,6 +35,10 @@ impl ContextSource for FailureEvidence {
         let note = self.teller.tell(SECTION, &text, &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
+
+    fn only_looks(&self) -> bool {
+        true
+    }
 }
 
 /// One line, the same for two failures and for ten: how often says little, and would be told each time.

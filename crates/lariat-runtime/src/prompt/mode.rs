@@ -35,4 +35,8 @@ impl ContextSource for ModeNotes {
         let note = self.teller.tell("mode", text, &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
+
+    fn only_looks(&self) -> bool {
+        true
+    }
 }

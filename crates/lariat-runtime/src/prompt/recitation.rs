@@ -33,6 +33,10 @@ impl ContextSource for Recitation {
         let notes = [self.goals(&query, &recent), self.tasks(&query, &recent)];
         Box::pin(std::future::ready(notes.into_iter().flatten().collect()))
     }
+
+    fn only_looks(&self) -> bool {
+        true
+    }
 }
 
 impl Recitation {

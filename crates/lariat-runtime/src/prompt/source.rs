@@ -28,14 +28,14 @@ pub struct SectionQuery {
     /// What was said first; empty when nothing was.
     pub prompt: String,
     /// The tools of the agent.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Arc<[ToolDefinition]>,
     /// What the system prompt says already, when a process goes on with a session.
     pub sent: Vec<PromptSection>,
 }
 
 impl SectionQuery {
     /// A query.
-    pub const fn new(prompt: String, tools: Vec<ToolDefinition>) -> Self {
+    pub const fn new(prompt: String, tools: Arc<[ToolDefinition]>) -> Self {
         Self { prompt, tools, sent: Vec::new() }
     }
 

@@ -110,6 +110,10 @@ impl ContextSource for Notes {
             notes
         })
     }
+
+    fn only_looks(&self) -> bool {
+        self.0.iter().all(|source| source.only_looks())
+    }
 }
 
 #[cfg(test)]

@@ -29,3 +29,4 @@ mod store_faults;
 mod traces;
 #[cfg(feature = "typed")]
 mod typed;
+mod writes;

@@ -9,7 +9,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
 use lariat_core::context::{Compacted, CompactionQuery, CompactionStrategy};
-use lariat_core::event::{AgentEvent, CompactionEdit, RunOutcome};
+use lariat_core::event::{AgentEvent, CompactionEdit, Description, RunOutcome};
 use lariat_core::hooks::{FilterResult, HookAnswer, Hooks, InputFilter, MomentKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::AgentMessage;
@@ -21,6 +21,7 @@ use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
 use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner, Way};
 use lariat_guard::{NoLinks, Places, Trust};
+use lariat_runtime::prompt::{Place, Section};
 use lariat_runtime::{Agent, Gate};
 use lariat_testkit::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
 use serde_json::{Value, json};
@@ -224,7 +225,10 @@ async fn a_session_says_how_it_begins() {
     let world = World::new((0..8).map(|_| Reply::text("done")));
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("SessionEnd", "ok")]));
     let agent = |session: &str| {
+        let memory = Section::new("memory", Place::SemiStatic, "Use tabs.");
         let agent = world.agent().shared_policy(gate.clone()).session_id(SessionId::from(session));
+        // What is journaled before the first loop does not make a session an old one.
+        let agent = agent.description(Description::default()).section(memory);
         agent.build().unwrap()
     };
     let first = agent("s");

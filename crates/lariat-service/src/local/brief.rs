@@ -149,4 +149,8 @@ impl ContextSource for GitNotes {
             self.teller.tell("git", &text, &query.told).into_iter().collect()
         })
     }
+
+    fn only_looks(&self) -> bool {
+        true
+    }
 }

@@ -7,7 +7,7 @@ use lariat_core::event::AgentEvent;
 use lariat_core::message::AgentMessage;
 use lariat_core::model::{Place, PromptSection, SystemPrompt};
 use lariat_core::run::RunConfig;
-use lariat_core::store::StoreError;
+use lariat_core::tool::Access;
 
 use super::{AgentContext, AgentLoopConfig};
 use crate::agent::AgentError;
@@ -20,24 +20,25 @@ impl AgentContext {
         &self.prompt
     }
 
-    /// Puts the system prompt of a new session together and journals it. One that is journaled stays as it is.
-    pub(super) async fn assemble_prompt(
-        &mut self,
-        config: &AgentLoopConfig,
-        prompts: &[AgentMessage],
-    ) -> Result<(), StoreError> {
-        if self.memory.prompt().is_none() && self.prompt.get().is_none() {
-            let words =
-                prompts.iter().filter_map(AgentMessage::as_user).map(|user| joined_text(&user.content));
-            let query = query(config, words.collect::<Vec<_>>().join("\n"));
-            let Some(sections) = sections(config, query).await else {
-                return Ok(());
-            };
-            self.record(config, AgentEvent::PromptAssembled { sections: sections.clone().into() }).await?;
-            self.set_prompt(config, sections.clone().into(), sections);
+    /// Puts the system prompt of a new session together, to be journaled with its first loop. One that is journaled stays
+    /// as it is, and one that could not be journaled is the same the next time.
+    pub(super) async fn assemble_prompt(&mut self, config: &AgentLoopConfig, prompts: &[AgentMessage]) {
+        if self.memory.prompt().is_some() {
+            return self.know_prompt(config).await;
         }
-        self.know_prompt(config).await;
-        Ok(())
+        let known = self.prompt.get().map(|prompt| prompt.sections().to_vec());
+        let sections = match known {
+            Some(sections) => sections,
+            None => {
+                let words =
+                    prompts.iter().filter_map(AgentMessage::as_user).map(|user| joined_text(&user.content));
+                let query = query(config, words.collect::<Vec<_>>().join("\n"));
+                let Some(sections) = sections(config, query).await else { return };
+                self.set_prompt(config, sections.clone().into(), sections.clone());
+                sections
+            }
+        };
+        self.record_first(config, AgentEvent::PromptAssembled { sections: sections.into() });
     }
 
     /// Takes the system prompt of a session that goes on from its journal, and looks what it would be now.
@@ -94,5 +95,5 @@ async fn sections(config: &AgentLoopConfig, query: SectionQuery) -> Option<Vec<P
 }
 
 fn query(config: &AgentLoopConfig, prompt: String) -> SectionQuery {
-    SectionQuery::new(prompt, config.ports.tools.definitions().to_vec())
+    SectionQuery::new(prompt, Arc::clone(config.ports.tools.offered(Access::Full)))
 }

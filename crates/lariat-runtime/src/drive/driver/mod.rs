@@ -193,6 +193,12 @@ impl Driver {
         self
     }
 
+    /// Writes these first, with the first of its own.
+    pub(crate) fn after(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
+        self.batch = records;
+        self
+    }
+
     /// Sends the session's own system prompt, once it is known.
     pub(crate) fn with_prompt(mut self: Box<Self>, prompt: PromptSlot) -> Box<Self> {
         self.prompt = Some(prompt);
@@ -300,12 +306,13 @@ impl Driver {
     }
 
     /// Whether everything recorded before an effect must be durable first. A hook that reaches nobody is no effect, and a
-    /// policy that only judges is none either.
+    /// policy that only judges or a source that only looks is none either.
     fn needs_barrier(&self, effect: &Effect) -> bool {
         let unheard = self.ports.hooks.interest() == HookInterest::None;
         let inert = match effect {
             Effect::Hook(_) => unheard,
             Effect::Authorize { .. } => unheard && self.only_judges(),
+            Effect::Consult { .. } => self.only_looks(),
             _ => false,
         };
         let skipped = planted(Planted::DispatchBeforeAppend) && matches!(effect, Effect::RunTool { .. });
@@ -315,6 +322,11 @@ impl Driver {
     /// One that panics may have reached somebody.
     fn only_judges(&self) -> bool {
         std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.only_judges())).unwrap_or(false)
+    }
+
+    fn only_looks(&self) -> bool {
+        let looks = || self.ports.notes.as_ref().is_none_or(|source| source.only_looks());
+        std::panic::catch_unwind(AssertUnwindSafe(looks)).unwrap_or(false)
     }
 
     fn act(&mut self, effect: Effect) {

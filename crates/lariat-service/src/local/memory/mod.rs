@@ -267,4 +267,8 @@ impl ContextSource for MemoryFiles {
         let notes = self.touched(&query).iter().filter_map(tell).collect();
         Box::pin(std::future::ready(notes))
     }
+
+    fn only_looks(&self) -> bool {
+        true
+    }
 }

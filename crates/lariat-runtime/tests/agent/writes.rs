@@ -1,0 +1,104 @@
+//! How often a run writes: each write waits for a disk, so nothing is written alone that can go with something else.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::event::Description;
+use lariat_runtime::drive::JournalConfig;
+use lariat_runtime::prompt::{Place, Section};
+use lariat_runtime::{Agent, AgentBuilder, AgentError};
+use lariat_testkit::{Act, Fault, FaultyStore, Reply};
+
+use super::kit::{World, call, kinds};
+
+/// Has one thing to say, at the beginning.
+struct Facts {
+    looks: bool,
+}
+
+impl ContextSource for Facts {
+    fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
+        let first = query.turn_index == 0;
+        Box::pin(std::future::ready(first.then(|| Note::new("facts", "It rains.")).into_iter().collect()))
+    }
+
+    fn only_looks(&self) -> bool {
+        self.looks
+    }
+}
+
+/// What every write held.
+type Writes = Arc<Mutex<Vec<String>>>;
+
+fn watched(world: &World, fault: impl Fn(u64) -> Fault + Send + 'static) -> (Arc<FaultyStore>, Writes) {
+    let writes = Writes::default();
+    let seen = Arc::clone(&writes);
+    let store = FaultyStore::new(world.clock.clone()).with_plan(move |append| {
+        seen.lock().unwrap().push(kinds(append.events).join(" "));
+        fault(append.index)
+    });
+    (Arc::new(store), writes)
+}
+
+fn agent(world: &World, store: &Arc<FaultyStore>, looks: bool) -> AgentBuilder {
+    let mut description = Description::default();
+    description.cwd = Some("/work".to_owned());
+    let builder = world.agent().session_id("s").store(store.clone()).description(description);
+    let builder = builder.section(Section::new("memory", Place::SemiStatic, "Use tabs."));
+    builder.context_source(Facts { looks }).tool(world.tool("write", || Act::text("ok")))
+}
+
+async fn written(looks: bool) -> Vec<String> {
+    let world = World::new([call("c1", "write"), call("c2", "write"), Reply::text("done")]);
+    let (store, writes) = watched(&world, |_| Fault::None);
+    agent(&world, &store, looks).build().unwrap().run("go").await.unwrap();
+    let writes = writes.lock().unwrap().clone();
+    writes
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_begins_with_one_write_and_a_turn_takes_two() {
+    assert_eq!(
+        written(true).await,
+        [
+            "SessionDescribed PromptAssembled AgentStart TurnStart MessageEnd MessageEnd",
+            "MessageEnd ToolExecutionStart",
+            "ToolExecutionEnd MessageEnd TurnEnd TurnStart",
+            "MessageEnd ToolExecutionStart",
+            "ToolExecutionEnd MessageEnd TurnEnd TurnStart",
+            "MessageEnd TurnEnd AgentEnd",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_reach_somebody_is_asked_after_what_came_before_is_written() {
+    let written = written(false).await;
+    assert_eq!(written[0], "SessionDescribed PromptAssembled AgentStart TurnStart MessageEnd");
+    assert_eq!(written[1], "MessageEnd");
+}
+
+async fn run(agent: &Agent) -> Result<(), AgentError> {
+    agent.run("go").await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_first_write_held_is_in_the_next() {
+    for fault in [Fault::Refuse, Fault::Torn { written: 1 }, Fault::Torn { written: 2 }] {
+        let world = World::new([Reply::text("done")]);
+        let planned = fault.clone();
+        let (store, _) = watched(&world, move |index| if index == 0 { planned.clone() } else { Fault::None });
+        let impatient = JournalConfig { patience: Duration::ZERO, ..JournalConfig::default() };
+        let agent = agent(&world, &store, true).journal(impatient).build().unwrap();
+        run(&agent).await.unwrap_err();
+        run(&agent).await.unwrap();
+        let journal = kinds(&store.survivors(&"s".into()));
+        let expected = ["SessionDescribed", "PromptAssembled", "AgentStart"];
+        assert_eq!(journal[..3], expected, "{fault:?}: {journal:?}");
+        for kind in expected {
+            assert_eq!(journal.iter().filter(|other| *other == kind).count(), 1, "{fault:?}: {journal:?}");
+        }
+    }
+}
