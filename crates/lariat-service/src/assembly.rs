@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::local::{
-    ConfiguredKind, GitNotes, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
+    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
     skills_section,
 };
 use crate::models::{Keys, Models, Purpose};
@@ -49,7 +49,8 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Session {
-    pub(crate) async fn assemble(parts: Parts<'_>) -> Result<Self, ServiceError> {
+    pub(crate) async fn assemble(mut parts: Parts<'_>) -> Result<Self, ServiceError> {
+        let asked = parts.driving.git.take();
         let Parts { place, driving, .. } = &parts;
         let config = &place.config;
         let models = Models::new(config, parts.keys).with_purpose(parts.purpose);
@@ -59,10 +60,7 @@ impl Session {
         let mut notices = notices(place);
         let traces = Traces::of(config, &mut notices);
 
-        let environment = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable);
-        let environment = environment.fold(parts.environment.clone(), |environment, value| {
-            environment.with(&value.name, value.value.as_str().unwrap_or_default())
-        });
+        let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_confined = matches!(commands, Commands::Confined(_));
@@ -87,7 +85,10 @@ impl Session {
         if let Some(form) = &form {
             builder = builder.output_schema(form.sent().clone());
         }
-        builder = told(builder.standard_context(), &parts, &bench, supervisor, &environment);
+        builder = told(builder.standard_context(), &parts, &bench);
+        if let Some(git) = asked.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
+            builder = builder.context_source(git);
+        }
         for name in config.texts("fallback_models") {
             builder = builder.fallback_model(models.find(&name)?);
         }
@@ -191,13 +192,7 @@ fn bench(
 }
 
 /// What the model is told besides the conversation.
-fn told(
-    builder: AgentBuilder,
-    parts: &Parts<'_>,
-    bench: &Workbench,
-    supervisor: &Supervisor,
-    environment: &Environment,
-) -> AgentBuilder {
+fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench) -> AgentBuilder {
     let (place, config) = (parts.place, &parts.place.config);
     let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
     let facts = prompt::Environment::new()
@@ -218,11 +213,6 @@ fn told(
     }
     if let Some(tokens) = config.count("context.map").filter(|tokens| *tokens > 0) {
         builder = builder.sections(MapSection::new(bench, tokens));
-    }
-    let scratch = parts.folders.scratch();
-    let _ = walls::make(&scratch);
-    if let Ok(git) = lariat_host::git::Git::open(place.path(), &scratch, environment, supervisor) {
-        builder = builder.context_source(GitNotes::new(git).asking_now());
     }
     builder
 }

@@ -1,18 +1,21 @@
 //! A directory, as the person who works in it has set it up.
 //!
 //! Owns the way from a directory to what counts in it: its files of settings, trust, permissions, and every setting with its
-//! origin. Invariant: nothing is started and nobody is reached.
+//! origin. Invariant: nobody is reached, and nothing is started but git, when that is asked for.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lariat_guard::trust::TrustBook;
 use lariat_guard::{Effect, Format, Layer, Level, Origin};
 use lariat_host::files::Workspace;
+use lariat_host::git::Git;
+use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Said};
-use crate::local::{ConfiguredKind, Opened, Opening};
-use crate::{Folders, ServiceError};
+use crate::local::{ConfiguredKind, GitNotes, Opened, Opening};
+use crate::{Folders, ServiceError, walls};
 
 /// What is asked for when somebody comes to a directory.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +85,24 @@ impl Place {
         opened.layers.extend(rules(visit));
         let config = Config::merge(said(visit, &opened));
         Ok(Self { workspace, opened, config })
+    }
+
+    /// Asks git what the repository is like, if the place is one. It answers beside what is done next, so whoever asks first
+    /// of all waits least. Needs a runtime.
+    pub fn ask_git(&self, folders: &Folders, environment: &Environment) -> Option<Arc<GitNotes>> {
+        let scratch = folders.scratch();
+        let _ = walls::make(&scratch);
+        let environment = self.environment(environment);
+        let git = Git::open(self.path(), &scratch, &environment, &Supervisor::new()).ok()?;
+        Some(Arc::new(GitNotes::new(git).asking_now()))
+    }
+
+    /// What programs inherit here: what they inherit anywhere, and the variables that settings name.
+    pub(crate) fn environment(&self, inherited: &Environment) -> Environment {
+        let named = self.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable);
+        named.fold(inherited.clone(), |environment, value| {
+            environment.with(&value.name, value.value.as_str().unwrap_or_default())
+        })
     }
 
     /// Its path.

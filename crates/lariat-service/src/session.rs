@@ -16,6 +16,7 @@ use lariat_tools::Asker;
 use serde_json::Value;
 
 use crate::ServiceError;
+use crate::local::GitNotes;
 use crate::traces::Traces;
 
 /// How a session is driven, besides what the settings say.
@@ -28,6 +29,8 @@ pub struct Driving {
     pub schema: Option<Value>,
     /// Words that come before our own system prompt.
     pub system_prompt: Option<String>,
+    /// What git says of the place, if it was asked before ([`Place::ask_git`](crate::Place::ask_git)). For one session.
+    pub git: Option<Arc<GitNotes>>,
 }
 
 /// A session that is driven in this process.

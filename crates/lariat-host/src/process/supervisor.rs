@@ -331,7 +331,7 @@ async fn begin(id: ProcessId, launch: Launch, keeper: Option<&Keeper>) -> Result
             heard_start(&shared, &mut notices).await.map(|()| None)
         }
         // Without a keeper the program is started from here.
-        Some(Err(_)) | None if wrapped => {
+        Some(Err(_)) | None => {
             // A start waits for the child to come as far as its program. A wrapper's start is handed to us, and must
             // be answered meanwhile.
             let mut starting = tokio::task::spawn_blocking(move || order.carry_out(descriptors));
@@ -342,7 +342,6 @@ async fn begin(id: ProcessId, launch: Launch, keeper: Option<&Keeper>) -> Result
                 }
             }
         }
-        Some(Err(_)) | None => order.carry_out(descriptors).map(Some),
     };
     let child = match child {
         Ok(child) => child,

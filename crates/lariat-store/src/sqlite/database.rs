@@ -167,6 +167,18 @@ impl Readers {
         self.idle().clear();
     }
 
+    /// Opens one beside whatever comes next: opening takes longer than most questions.
+    pub(super) fn prepare(self: &Arc<Self>) {
+        let readers = Arc::clone(self);
+        drop(tokio::task::spawn_blocking(move || {
+            let (generation, connection) = readers.connection().ok()?;
+            // The first question reads what tables there are.
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).ok()?;
+            readers.keep(generation, connection);
+            Some(())
+        }));
+    }
+
     /// Reads at one point in time, on a thread that may block.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,

@@ -83,6 +83,7 @@ impl SqliteStore {
         let (theirs, told) = (readers.clone(), Arc::clone(&watchers));
         let opening = tokio::task::spawn_blocking(move || Writer::start(home, options, theirs, told));
         let writer = opening.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
+        readers.iter().for_each(Readers::prepare);
         Ok(Self { writer, readers, watchers, durability: options.durability })
     }
 

@@ -46,6 +46,8 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
             .next("say what to do: `lariat run \"find out why the tests fail\"`"));
     }
     let place = world.place(&visit(world, &task))?;
+    // One that answers programs asks for each of its sessions.
+    let git = if task.held { None } else { place.ask_git(&world.folders, &world.environment()) };
     let service = if task.ephemeral { world.ephemeral().await? } else { world.service(&place).await? };
     let which = which(&service, &place, &task).await?;
     let attended = world.is_attended() && !task.held;
@@ -54,6 +56,7 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     driving.asker = asker;
     driving.schema = schema(&task)?;
     driving.system_prompt.clone_from(&task.system_prompt);
+    driving.git = git;
     let session = service.drive(&place, &which, driving.clone()).await?;
     for notice in &session.notices {
         tell("note", notice);
