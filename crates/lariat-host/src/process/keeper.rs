@@ -17,11 +17,13 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::lifeline;
 use super::order::{Descriptors, Order};
@@ -30,6 +32,8 @@ use crate::sys::child::Held;
 
 /// What a keeper is called, to itself and in lists of processes.
 const NAME: &str = "lariat-keeper";
+/// How long a keeper may take to end.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Descriptors of one order: its text, the standard ones, the lifeline, and control groups.
 const DESCRIPTORS: usize = 16;
 
@@ -93,7 +97,7 @@ impl Keeper {
                     *line = Some(open);
                     return Ok(());
                 }
-                Err(_) => open.close(),
+                Err(_) => drop(open),
             }
         }
         let open = Line::open(self)?;
@@ -106,7 +110,8 @@ impl Keeper {
 /// A keeper that runs.
 #[derive(Debug)]
 struct Line {
-    socket: OwnedFd,
+    /// Until it is closed, which a keeper takes for the end.
+    socket: Option<OwnedFd>,
     child: Child,
 }
 
@@ -125,7 +130,7 @@ impl Line {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self { socket: ours, child })
+        Ok(Self { socket: Some(ours), child })
     }
 
     fn send(&self, text: &std::fs::File, descriptors: &Descriptors) -> io::Result<()> {
@@ -140,14 +145,22 @@ impl Line {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        rustix::net::sendmsg(&self.socket, &[io::IoSlice::new(b"O")], &mut control, flags)?;
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        rustix::net::sendmsg(socket, &[io::IoSlice::new(b"O")], &mut control, flags)?;
         Ok(())
     }
+}
 
-    /// Ends a keeper that does not listen any more.
-    fn close(mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Drop for Line {
+    /// A keeper ends when its line does. One that cannot, because it waits for a file system, is not waited for.
+    fn drop(&mut self) {
+        self.socket = None;
+        if let Ok(process) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&PATIENCE));
+        }
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = self.child.kill();
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::sys::child::{END, ENDED, FAILED, LISTENER, NOTIFIER};
+use crate::sys::child::{END, ENDED, FAILED, LISTENER, NOTIFIER, READY};
 
 /// Our side.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) enum Word {
     },
     /// The start failed at this stage.
     Failed(u8),
+    /// The program itself is started next.
+    Ready,
     /// A keeper started the program; an error of the kernel's when it could not.
     Started(io::Result<()>),
     /// The listening socket of the proxy.
@@ -75,6 +77,7 @@ fn receive(socket: &OwnedFd) -> io::Result<Word> {
     });
     let word = match (bytes.get(..received.bytes), descriptor.take()) {
         (Some([ENDED, status @ .., alone]), _) => Word::Ended { status: number(status), alone: *alone == 1 },
+        (Some([READY]), None) => Word::Ready,
         (Some([FAILED, stage]), _) => Word::Failed(*stage),
         (Some([STARTED, error @ ..]), _) => Word::Started(match number(error) {
             0 => Ok(()),

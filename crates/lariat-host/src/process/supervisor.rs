@@ -172,13 +172,16 @@ impl Supervisor {
     pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
         let id = ProcessId(self.list.next.fetch_add(1, Ordering::Relaxed));
         // Who starts one program only needs no keeper for it.
-        let keeper = self.list.keeper.as_ref().filter(|_| id != FIRST);
+        let mut keeper = self.list.keeper.as_ref().filter(|_| id != FIRST);
         let mut tries = 1;
         let process = loop {
             match begin(id, launch.clone(), keeper).await {
                 // A wrapper looks at the machine's mounts, then works on them: one that went meanwhile is its failure.
                 Err(ProcessError::Sandbox(_)) if tries < SANDBOX_TRIES => tries += 1,
-                begun => break begun?,
+                begun => match begun? {
+                    Some(process) => break process,
+                    None => keeper = None,
+                },
             }
         };
         let mut processes = lock(&self.list.processes);
@@ -288,8 +291,13 @@ fn without_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Starts a program; `None` when a keeper went with the order, before the program began.
 #[expect(clippy::disallowed_methods, reason = "this is the host")]
-async fn begin(id: ProcessId, launch: Launch, keeper: Option<&Keeper>) -> Result<Process, ProcessError> {
+async fn begin(
+    id: ProcessId,
+    launch: Launch,
+    keeper: Option<&Keeper>,
+) -> Result<Option<Process>, ProcessError> {
     let program = launch.program.to_string_lossy().into_owned();
     let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };
     let started = Instant::now();
@@ -328,7 +336,11 @@ async fn begin(id: ProcessId, launch: Launch, keeper: Option<&Keeper>) -> Result
     let child = match keeper.map(|keeper| keeper.give(&order, &descriptors)) {
         Some(Ok(())) => {
             drop(descriptors);
-            heard_start(&shared, &mut notices).await.map(|()| None)
+            match heard_start(&shared, &mut notices).await {
+                Ok(Heard::Started) => Ok(None),
+                Ok(Heard::Lost) => return Ok(None),
+                Err(error) => Err(error),
+            }
         }
         // Without a keeper the program is started from here.
         Some(Err(_)) | None => {
@@ -373,8 +385,8 @@ async fn begin(id: ProcessId, launch: Launch, keeper: Option<&Keeper>) -> Result
     tokio::spawn(tend(Arc::clone(&shared), child, notices, readers, time, guard));
     let process = Process { shared };
     match judge {
-        Some(judge) if wrapped => behind_wrapper(process, &judge).await,
-        _ => Ok(process),
+        Some(judge) if wrapped => behind_wrapper(process, &judge).await.map(Some),
+        _ => Ok(Some(process)),
     }
 }
 
@@ -401,16 +413,27 @@ fn words(launch: &Launch) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
+/// What became of an order that a keeper was given.
+enum Heard {
+    /// The program began.
+    Started,
+    /// The keeper is gone, and the program did not begin.
+    Lost,
+}
+
 /// Waits until a keeper said what came of an order.
-async fn heard_start(shared: &Shared, notices: &mut Notices) -> io::Result<()> {
+async fn heard_start(shared: &Shared, notices: &mut Notices) -> io::Result<Heard> {
     loop {
         if let Some(started) = notices.started.take() {
-            return started;
+            return started.map(|()| Heard::Started);
         }
         if notices.gone {
-            // One that ended had begun; its keeper did not come to say so.
-            let begun = notices.ended.is_some() && notices.failed.is_none();
-            return if begun { Ok(()) } else { Err(io::Error::other("the keeper is gone")) };
+            return match (notices.ready, notices.ended.is_some() && notices.failed.is_none()) {
+                (false, _) => Ok(Heard::Lost),
+                // One that ended had begun; its keeper did not come to say so.
+                (true, true) => Ok(Heard::Started),
+                (true, false) => Err(io::Error::other("the keeper is gone")),
+            };
         }
         notices.take(shared.lifeline.hear().await);
     }
@@ -421,6 +444,8 @@ struct Notices {
     shared: std::sync::Weak<Shared>,
     judge: Option<Arc<crate::sandbox::Judge>>,
     failed: Option<u8>,
+    /// The program may have begun.
+    ready: bool,
     started: Option<io::Result<()>>,
     ended: Option<i32>,
     /// Nothing of the program is left but its warden.
@@ -435,6 +460,7 @@ impl Notices {
             shared: Arc::downgrade(shared),
             judge,
             failed: None,
+            ready: false,
             started: None,
             ended: None,
             alone: false,
@@ -447,6 +473,7 @@ impl Notices {
         match (word, &self.judge) {
             (Word::Ended { status, alone }, _) => (self.ended, self.alone) = (Some(status), alone),
             (Word::Started(started), _) => self.started = Some(started),
+            (Word::Ready, _) => self.ready = true,
             (Word::Failed(stage), _) => self.failed = Some(stage),
             (Word::Gone, _) => self.gone = true,
             (Word::Notifier(notifier), Some(judge)) => {

@@ -24,6 +24,8 @@ use super::warden::{self, Reach};
 pub(crate) use super::raw::PROXY_PORT;
 pub(crate) use super::warden::{END, ENDED};
 
+/// All is prepared: the program itself is started next. Who does not hear it knows that nothing was.
+pub(crate) const READY: u8 = b'R';
 /// Precedes the stage at which a start failed.
 pub(crate) const FAILED: u8 = b'F';
 /// Accompanies the listening socket of the proxy.
@@ -229,7 +231,9 @@ impl Plan {
         let Some(walls) = &self.walls else {
             held.at(Stage::Warden, held.leave_warden(Reach::Descendants))?;
             held.at(Stage::Place, self.take_place())?;
-            return held.at(Stage::Limits, self.limit());
+            held.at(Stage::Limits, self.limit())?;
+            raw::tell(held.lifeline.as_raw_fd(), &[READY]);
+            return Ok(());
         };
         held.at(Stage::Namespaces, walls.separate())?;
         held.at(Stage::Network, walls.connect(held.lifeline.as_raw_fd()))?;
@@ -244,6 +248,8 @@ impl Plan {
             held.at(Stage::Capabilities, give_up_capabilities())?;
         }
         held.at(Stage::Landlock, walls.restrict())?;
+        // Before the last step: after it, not even this may be sent without being asked about.
+        raw::tell(held.lifeline.as_raw_fd(), &[READY]);
         held.at(Stage::Seccomp, walls.filter(held.lifeline.as_raw_fd()))
     }
 
