@@ -61,10 +61,6 @@ impl Keeper {
     }
 
     /// Does a keeper's work and ends, if this process was started as one; else returns.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a process learns what it was started as from its arguments"
-    )]
     pub fn serve_if_asked() {
         if std::env::args_os().next().is_some_and(|name| name == NAME) {
             Self::serve()
@@ -76,10 +72,6 @@ impl Keeper {
         // No directory is in use because of it.
         let _ = rustix::process::chdir("/");
         attend(&Arc::default());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "others may still carry out an order, whose owner is gone"
-        )]
         std::process::exit(0)
     }
 
@@ -92,12 +84,11 @@ impl Keeper {
         text.write_all(&serde_json::to_vec(order)?)?;
         let mut line = lock(&self.line);
         if let Some(open) = line.take() {
-            match open.send(&text, descriptors) {
-                Ok(()) => {
-                    *line = Some(open);
-                    return Ok(());
-                }
-                Err(_) => drop(open),
+            let sent = open.send(&text, descriptors);
+            // One that has more orders than it can take is as good as before.
+            if sent.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::WouldBlock, |()| true) {
+                *line = Some(open);
+                return sent;
             }
         }
         let open = Line::open(self)?;
@@ -218,7 +209,6 @@ fn attend(house: &Arc<House>) {
             let _ = std::thread::Builder::new().spawn(move || {
                 attend(&house);
                 // Nobody can give an order any more.
-                #[expect(clippy::disallowed_methods, reason = "the keeper is over")]
                 std::process::exit(0)
             });
         }

@@ -54,8 +54,7 @@ async fn written(looks: bool) -> Vec<String> {
     let world = World::new([call("c1", "write"), call("c2", "write"), Reply::text("done")]);
     let (store, writes) = watched(&world, |_| Fault::None);
     agent(&world, &store, looks).build().unwrap().run("go").await.unwrap();
-    let writes = writes.lock().unwrap().clone();
-    writes
+    std::mem::take(&mut *writes.lock().unwrap())
 }
 
 #[tokio::test(start_paused = true)]

@@ -221,7 +221,8 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
     let launch = launch(program, marker).with_time(Some(hour));
     let running = async {
         // By chance one that starts programs itself, or one that has them started.
-        let supervisor = if std::process::id() % 2 == 0 { Supervisor::new() } else { kept().await? };
+        let supervisor =
+            if std::process::id().is_multiple_of(2) { Supervisor::new() } else { kept().await? };
         supervisor.run(launch, &CancellationToken::new()).await.map(|_| true).map_err(words_of)
     };
     runtime()?.block_on(running)
