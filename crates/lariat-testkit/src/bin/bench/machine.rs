@@ -38,7 +38,7 @@ pub(crate) fn measure(size: Size) -> bool {
     let idle_kb = idle_kb(size);
     let samples = if size == Size::Full { 2_000 } else { 400 };
     let lengths = [10, 1_000, 100_000];
-    let costs: Vec<f64> = lengths.iter().map(|length| step_ns(*length, samples)).collect();
+    let costs = step_ns(&lengths, samples);
     for (length, cost) in lengths.iter().zip(&costs) {
         figure(&format!("one step at {length} messages (median)"), format!("{cost:.0} ns"));
     }
@@ -52,14 +52,20 @@ pub(crate) fn measure(size: Size) -> bool {
 
 // The machine alone
 
-fn step_ns(length: usize, samples: usize) -> f64 {
-    let transcript = conversation(length);
+/// The median of each length, taken in turns: a machine that becomes slower meanwhile does so for all.
+fn step_ns(lengths: &[usize], samples: usize) -> Vec<f64> {
+    let transcripts: Vec<Transcript> = lengths.iter().map(|length| conversation(*length)).collect();
     let mut config = RunConfig::default();
     config.tools.insert("tool".to_owned(), ToolTraits { effects: ToolEffects::NONE, parallel_safe: true });
     config.repetition = None;
     let config = Arc::new(config);
-    let runs = samples.div_ceil(SAMPLES_PER_RUN);
-    median((0..runs).flat_map(|_| run_samples(&config, transcript.clone())).collect())
+    let mut taken: Vec<Vec<f64>> = lengths.iter().map(|_| Vec::new()).collect();
+    for _ in 0..samples.div_ceil(SAMPLES_PER_RUN) {
+        for (transcript, taken) in transcripts.iter().zip(&mut taken) {
+            taken.extend(run_samples(&config, transcript.clone()));
+        }
+    }
+    taken.into_iter().map(median).collect()
 }
 
 /// Nanoseconds per step, a sample each, of one run on a conversation.
