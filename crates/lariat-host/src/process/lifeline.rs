@@ -1,7 +1,8 @@
 //! The lifeline: the socket between a supervisor and a warden.
 //!
 //! Owns the messages: what a warden tells (the command ended, a start failed and where, descriptors for us), what a
-//! keeper tells (it started the program, or could not), and the one thing a warden is told (end it). Invariant: the owner's side is held by nobody else, so its end is our end.
+//! keeper tells (it started the program, or could not), and the one thing a warden is told (end it). Invariant: the
+//! owner's side is held by nobody else, so its end is our end.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -66,7 +66,8 @@ impl Order {
         Ok((Self { program, arguments, variables, plan }, beside))
     }
 
-    /// Starts the program, as a grandchild of this process; the child is its warden. Returns when the program itself has begun, or will not.
+    /// Starts the program, as a grandchild of this process; the child is its warden. Returns when the program itself has
+    /// begun, or will not.
     ///
     /// # Errors
     /// What the kernel refused. The stage was told over the lifeline.
