@@ -20,6 +20,7 @@ mod help;
 mod keyring;
 mod kit;
 mod managing;
+mod regression;
 mod repair;
 mod run;
 mod sessions;

@@ -1,0 +1,1 @@
+//! Bugs in what the commands besides `run` print, and their errors.

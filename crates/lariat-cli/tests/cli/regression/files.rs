@@ -1,0 +1,1 @@
+//! Bugs in file tools, patches and git.

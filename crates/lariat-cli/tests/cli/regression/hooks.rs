@@ -1,0 +1,1 @@
+//! Bugs in hooks and imported sessions.

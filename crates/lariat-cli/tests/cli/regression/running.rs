@@ -1,0 +1,1 @@
+//! Bugs in a run on a terminal and in a pipe.

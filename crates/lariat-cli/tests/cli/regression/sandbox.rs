@@ -1,0 +1,1 @@
+//! Bugs in the sandbox, seen from outside of the program.

@@ -1,0 +1,1 @@
+//! Bugs in rules, caps, flags, settings and trust.
