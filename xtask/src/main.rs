@@ -8,6 +8,7 @@
     reason = "a developer's tool: it reads the repository, starts cargo and measures wall time"
 )]
 
+mod attacks;
 mod bench;
 mod build;
 mod catalogue;
@@ -86,6 +87,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Corrupt(arguments) => return corrupt::corrupt(&arguments)?.pass_through(&workspace),
         Command::Escape(arguments) => return proof::alone("escape", &arguments).pass_through(&workspace),
         Command::Undo(arguments) => return proof::alone("undo", &arguments).pass_through(&workspace),
+        Command::Attacks(arguments) => return attacks::run(&workspace, &arguments),
         Command::Mistakes(names) => mistakes::run(&workspace, &names)?,
         Command::ShellDiff(arguments) => return proof::shell(&arguments).pass_through(&workspace),
         Command::Injections(arguments) => {

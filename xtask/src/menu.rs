@@ -90,6 +90,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "open hostile repositories untrusted, then trust and change them; `--count N`, `--seed N`, `--planted`",
     ),
     (
+        "attacks [--program PATH] [NAME]...",
+        "attack the built program from outside, with a control for each attack: every one must be held off",
+    ),
+    (
         "mistakes [NAME]",
         "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
     ),
@@ -136,6 +140,7 @@ pub(crate) enum Command {
     ShellDiff(Vec<String>),
     Injections(Vec<String>),
     HostileRepos(Vec<String>),
+    Attacks(Vec<String>),
     /// Those whose names begin so.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
@@ -190,6 +195,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
         "injections" => Command::Injections(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
+        "attacks" => Command::Attacks(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
         "long-run" => Command::LongRun(rest.to_vec()),
         "tokens" => Command::Tokens(rest.to_vec()),

@@ -9,7 +9,7 @@ use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers};
+use crate::{attacks, bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers};
 
 /// The machine's own tests must catch its planted mistakes, too.
 const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
@@ -101,6 +101,7 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Re
     }
     let built = |&(name, line): &(&'static str, &str)| Step::command(name, build::program(workspace, line));
     steps.extend(PROOFS.iter().map(built));
+    steps.push(Step::command("attacks", attacks::built(workspace)));
     steps.push(Step::check("sdk", sdk::prove));
     steps.push(Step::check("servers", servers::prove));
     for (name, line) in BENCHES {

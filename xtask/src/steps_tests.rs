@@ -16,8 +16,8 @@ fn proofs_come_last_and_only_when_wanted() {
     let all = lines(Proofs::Run);
     let quick = lines(Proofs::Skip);
     assert_eq!(all[..quick.len()], quick[..]);
-    // Beside the proofs: two kinds of other people's programs, and two builds.
-    assert_eq!(all.len() - quick.len(), PROOFS.len() + BENCHES.len() + PLANTED.len() + 4);
+    // Beside the proofs: the attacks, two kinds of other people's programs, and two builds.
+    assert_eq!(all.len() - quick.len(), PROOFS.len() + BENCHES.len() + PLANTED.len() + 5);
 }
 
 #[test]

@@ -1,0 +1,99 @@
+"""Attacks on the kernel sandbox, and on what it leaves behind."""
+import os
+import shutil
+import stat
+import subprocess
+import time
+
+from kit import Scene, attack, expect
+
+
+@attack
+def nothing_in_the_tree(kit):
+    """The sandbox leaves nothing in the user's tree, neither while a command runs nor after a kill."""
+    scene = Scene(kit)
+    name = scene.script([("bash", {"command": "touch began; sleep 30"})])
+    process = subprocess.Popen(
+        [kit.program, "run", "--mode", "auto", f"SCRIPT={name} go"], cwd=scene.work, env=scene.environment(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while not scene.has("began") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    during = set(os.listdir(scene.work))
+    process.kill()
+    process.wait()
+    time.sleep(1)
+    expect("began" in during, "a command runs in auto mode")
+    return during == {"began"} and set(os.listdir(scene.work)) == {"began"}
+
+
+@attack
+def protected_names_cannot_be_made(kit):
+    """A sandboxed command cannot create what configures us, git or other tools."""
+    scene = Scene(kit)
+    names = (".git", ".claude", ".lariat", ".vscode", ".husky", ".githooks", ".hg", ".jj", ".zed", ".cursor", ".codex")
+    files = (".mcp.json", "lariat.toml", "mise.toml", "lefthook.yaml", ".gitmodules", ".envrc")
+    ways = [f"mkdir {name}" for name in names] + [f"echo x > {name}" for name in files]
+    ways += ["mkdir t && mv t .git", "echo y > u && mv u lariat.toml", "ln -s /tmp .claude", "echo z > v && ln v .mcp.json"]
+    text, _ = scene.bash("; ".join(f"({way}) 2>/dev/null" for way in ways) + "; touch made; ls -a", "--mode", "auto")
+    expect(scene.has("made"), "a sandboxed command makes other files")
+    return not any(scene.has(name) for name in names + files)
+
+
+@attack
+def services_on_loopback(kit):
+    """With the network on, services of this machine are not reached without asking."""
+    scene = Scene(kit)
+    expect(shutil.which("curl"), "curl is installed")
+    post = f"curl -s -m 3 -X POST -H 'content-type: application/json' -d '{{\"messages\":[]}}' {kit.url}/chat/completions; echo rc=$?"
+    text, _ = scene.bash(post, "--mode", "auto", env={"LARIAT_SANDBOX__NETWORK": "true"})
+    return "DONE" not in text
+
+
+@attack
+def home_as_workspace(kit):
+    """A run in the home does not hand over start-up files and our own settings."""
+    scene = Scene(kit)
+    paths = (".bashrc", ".ssh/authorized_keys", ".config/lariat/config.toml", ".config/autostart/x.desktop")
+    loop = f"for p in {' '.join(paths)}; do mkdir -p ~/$(dirname $p); (echo PWN >> ~/$p) 2>/dev/null; done"
+    scene.bash(loop, "--mode", "auto", cwd=scene.home,
+               env={"LARIAT_UNDO__ENABLED": "false", "XDG_STATE_HOME": os.path.join(scene.root, "state")})
+    return not any(os.path.exists(scene.person(p)) and "PWN" in open(scene.person(p)).read() for p in paths)
+
+
+@attack
+def secrets_of_other_programs(kit):
+    """What other programs keep in the home is not readable in the sandbox, nor are our own journals."""
+    scene = Scene(kit)
+    paths = [
+        ".ssh/id_ed25519", ".aws/credentials", ".claude/.credentials.json", ".codex/auth.json", ".pgpass", ".vault-token", ".netrc",
+        ".config/gh/hosts.yml", ".docker/config.json", ".kube/config", ".mozilla/firefox/p/logins.json", ".bash_history",
+        ".password-store/x.gpg", ".gnupg/private-keys-v1.d/k", ".config/google-chrome/Default/Cookies",
+    ]
+    for path in paths:
+        scene.write(scene.person(path), "CANARY-HOME\n", 0o600)
+    scene.run([])
+    journal = "~/.local/state/lariat/sessions.db"
+    text, _ = scene.bash(f"for f in {' '.join('~/' + p for p in paths)}; do echo $f $(cat $f 2>&1); done; head -c 20 {journal}", "--mode", "auto")
+    expect(text, "a command runs in auto mode")
+    return "CANARY" not in text and "SQLite format" not in text
+
+
+@attack
+def memory_has_a_bound(kit):
+    """A sandboxed command cannot take all of the machine's memory."""
+    scene = Scene(kit)
+    expect("small" in scene.bash("python3 -c \"bytearray(1 << 24); print('small')\"", "--mode", "auto")[0], "a small program runs")
+    text, _ = scene.bash("python3 -c \"x = bytearray(12 << 30); print('TAKEN')\"", "--mode", "auto", timeout=120)
+    return "TAKEN" not in text
+
+
+@attack
+def set_user_id_bits(kit):
+    """A sandboxed command cannot leave a set-user-id program behind."""
+    scene = Scene(kit)
+    scene.bash("cp /bin/true t && chmod 4755 t; cp /bin/true u && chmod 2755 u; touch made", "--mode", "auto")
+    expect(scene.has("made"), "a sandboxed command makes other files")
+    paths = [os.path.join(scene.work, name) for name in ("t", "u") if scene.has(name)]
+    return not any(os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID) for path in paths)
