@@ -183,7 +183,9 @@ pub async fn import(
                 if let Some(import) = mark.take() {
                     target.push(marking(import, &event)).await?;
                 }
-                target.push(if marked { without_learning(event) } else { EventRecord::clone(&event) }).await?;
+                target
+                    .push(if marked { without_learning(event) } else { EventRecord::clone(&event) })
+                    .await?;
             }
         }
     }
@@ -210,7 +212,8 @@ fn marking(import: Import, first: &EventRecord) -> EventRecord {
 fn without_learning(event: Event) -> EventRecord {
     let mut record = EventRecord::clone(&event);
     if matches!(record.event, AgentEvent::Learned(_) | AgentEvent::Unlearned { .. }) {
-        record.event = AgentEvent::EventLost { note: "a learning of another machine was left out".to_owned() };
+        record.event =
+            AgentEvent::EventLost { note: "a learning of another machine was left out".to_owned() };
     }
     record
 }
