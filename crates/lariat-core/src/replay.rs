@@ -128,6 +128,8 @@ const fn is_the_machines(event: &AgentEvent) -> bool {
             event,
             AgentEvent::Checkpoint { .. }
                 | AgentEvent::SessionDescribed(_)
+                | AgentEvent::SessionImported(_)
+                | AgentEvent::SessionTakenOver { .. }
                 | AgentEvent::Rewound { .. }
                 | AgentEvent::CompactionUndone { .. }
                 | AgentEvent::Learned(_)

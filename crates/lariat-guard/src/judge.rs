@@ -236,7 +236,7 @@ impl Guard {
 
 /// The rules of one effect that fit, with the parts they fit.
 fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
-    let whole = rulebook.of_call(effect, query.tool, query.arguments);
+    let whole = rulebook.of_call(effect, query.tool, query.effects, query.arguments);
     let text = || {
         // Where the parts are not known for sure, the text counts.
         let is_open = call.is_typed || !call.script.doubts.is_empty();

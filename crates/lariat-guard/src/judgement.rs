@@ -109,6 +109,14 @@ impl Judgement {
         Self { verdict, danger, because }
     }
 
+    /// The reasons alone, for whoever says before them what was decided.
+    pub fn why(&self) -> String {
+        match self.because.as_slice() {
+            [only] => format!("{only}."),
+            several => several.iter().map(|reason| format!("\n- {reason}.")).collect(),
+        }
+    }
+
     /// Why it was asked, allowed or denied, one reason to a line.
     pub fn explain(&self) -> String {
         let head = match self.verdict {

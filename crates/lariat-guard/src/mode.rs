@@ -89,6 +89,16 @@ impl Mode {
         }
     }
 
+    /// Its name in Claude Code's spelling, which hook scripts know.
+    pub const fn claude_name(self) -> &'static str {
+        match self {
+            Self::AcceptEdits => "acceptEdits",
+            Self::DontAsk => "dontAsk",
+            Self::Bypass => "bypassPermissions",
+            Self::Default | Self::Plan | Self::Auto => self.name(),
+        }
+    }
+
     pub(crate) fn stance(self, danger: DangerLevel, confinement: Confinement) -> Stance {
         let column = match (danger, confinement) {
             (DangerLevel::Safe, _) => 0,

@@ -123,7 +123,7 @@ impl Part {
                 self.critical = Some(format!("`{}` is a device", touch.target.named.display()));
             }
             if self.protected.is_none() {
-                self.protected = protected(&touch.target);
+                self.protected = protected(&touch.target).or_else(|| ground.places.script(&touch.target));
             }
         }
         if self.critical.is_some() {

@@ -39,13 +39,27 @@ pub struct Places {
     pub project: PathBuf,
     /// The person's home.
     pub home: PathBuf,
+    /// Files that hooks run. They are protected like what others execute.
+    pub scripts: Vec<PathBuf>,
 }
 
 impl Places {
     /// A session that works at the root of its project.
     pub fn new(directory: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        Self { project: directory.clone(), directory, home: home.into() }
+        Self { project: directory.clone(), directory, home: home.into(), scripts: Vec::new() }
+    }
+
+    /// Adds files that hooks run.
+    pub fn with_scripts(mut self, scripts: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.scripts.extend(scripts.into_iter().map(|script| plain(&script)));
+        self
+    }
+
+    /// The script of a hook that a file is, by its name.
+    pub(crate) fn script(&self, target: &Target) -> Option<String> {
+        let is_it = |script: &&PathBuf| target.forms().any(|form| form == script.as_path());
+        self.scripts.iter().find(is_it).map(|script| script.display().to_string())
     }
 
     /// Sets the root of the project.

@@ -6,9 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lariat_core::tool::ToolEffects;
+
 use crate::origin::Origin;
 use crate::shell_rule::CommandPattern;
-use crate::tool_name::{About, MCP, PRIMARY, Paths, about, alias_of};
+use crate::tool_name::{About, MCP, PRIMARY, Paths, about, alias_of, by_effects};
 use crate::wildcard::Wildcard;
 
 /// Which list a rule stands in.
@@ -78,6 +80,16 @@ pub(crate) enum Tools {
 }
 
 impl Tools {
+    /// Whether a tool is among them, or can do what they do: for rules that deny or ask.
+    pub(crate) fn reach(&self, tool: &str, effects: ToolEffects) -> bool {
+        let stands = |alias: &'static str| match self {
+            Self::Named(names) => alias_of(alias).is_some_and(|alias| alias.tools == *names),
+            Self::Fitting(name) => name.matches(alias),
+            Self::One(_) | Self::Server(_) => false,
+        };
+        self.contain(tool) || by_effects(tool, effects).any(stands)
+    }
+
     /// Whether a tool is among them.
     pub(crate) fn contain(&self, tool: &str) -> bool {
         match self {

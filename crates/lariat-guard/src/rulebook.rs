@@ -2,6 +2,7 @@
 //!
 //! Owns which rules are looked at for which part. Path patterns are compiled once, with the places of the session.
 
+use lariat_core::tool::ToolEffects;
 use serde_json::Value;
 
 use crate::ground::Ground;
@@ -120,10 +121,16 @@ impl Rulebook {
     }
 
     /// A rule for every call of a tool, or for its parameters.
-    pub(crate) fn of_call(&self, effect: Effect, tool: &str, arguments: &Value) -> Option<&Rule> {
+    pub(crate) fn of_call(
+        &self,
+        effect: Effect,
+        tool: &str,
+        effects: ToolEffects,
+        arguments: &Value,
+    ) -> Option<&Rule> {
         let list = self.list(effect);
         let whole = self.rules_of(&list.calls).find(|rule| {
-            let speaks = rule.tools.contain(tool)
+            let speaks = rule.tools.reach(tool, effects)
                 || (effect == Effect::Deny && class(rule) == Some(About::Read) && is_writer(tool));
             speaks && fits_parameter(&rule.specifier, arguments)
         });

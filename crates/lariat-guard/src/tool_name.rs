@@ -1,7 +1,10 @@
 //! Which of our tools a name in a rule means, and what a tool's call is about.
 //!
-//! Owns two tables: the names that Claude Code's settings use, and the field of each tool that its specifiers speak of. A
-//! name that is in neither is a tool's own name: tools of an embedding program and of MCP servers are not known here.
+//! Owns the names that Claude Code's settings use, the field of each tool that its specifiers speak of, and the names that
+//! a tool answers to by what it can do. A tool that no table lists (an embedding program's, or a new one of ours) answers
+//! to every name that its effects stand for where a rule or a hook restricts; an allow rule never reaches it that way.
+
+use lariat_core::tool::ToolEffects;
 
 /// What the specifier of a rule for a tool speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,4 +123,56 @@ pub(crate) fn aliases_of(tool: &str) -> impl Iterator<Item = &'static str> {
 /// What a call of a tool is about.
 pub(crate) fn about(tool: &str) -> About {
     OWN.iter().find(|(name, _)| *name == tool).map_or(About::Nothing, |(_, about)| *about)
+}
+
+/// The names that each effect of a tool stands for.
+const BY_EFFECT: &[(ToolEffects, &[&str])] = &[
+    (ToolEffects::EXECUTES, &["Bash"]),
+    (ToolEffects::WRITES, &["Edit", "Write", "MultiEdit", "NotebookEdit"]),
+    (ToolEffects::NETWORK, &["WebFetch"]),
+    (ToolEffects::READS, &["Read", "Grep", "Glob", "LS"]),
+];
+
+/// The names that our own tools answer to in hooks, the one that they are told by first. Each must keep the names of its
+/// strongest effect; a tool that is not listed answers to all names of all its effects.
+const ANSWERS: &[(&str, &[&str])] = &[
+    ("bash", &["Bash"]),
+    ("bash_input", &["Bash"]),
+    ("bash_output", &["BashOutput", "TaskOutput"]),
+    ("bash_stop", &["KillShell", "KillBash", "TaskStop"]),
+    ("read_file", &["Read", "NotebookRead"]),
+    ("list_files", &["LS", "Glob", "Read"]),
+    ("glob", &["Glob", "Read"]),
+    ("search", &["Grep", "Read"]),
+    ("write_file", &["Write", "Edit", "MultiEdit", "NotebookEdit"]),
+    ("edit_file", &["Edit", "Write", "MultiEdit", "NotebookEdit"]),
+    ("multi_edit", &["MultiEdit", "Edit", "Write", "NotebookEdit"]),
+    ("apply_patch", &["Edit", "Write", "MultiEdit", "NotebookEdit"]),
+    ("fetch", &["WebFetch"]),
+    ("web_search", &["WebSearch"]),
+    ("agent", &["Task", "Agent"]),
+    ("task", &["Task", "Agent"]),
+    ("skill", &["Skill"]),
+    ("todo", &["TodoWrite"]),
+    ("ask_user", &["AskUserQuestion"]),
+    // What it shows was shown before, in this session.
+    ("recall", &[]),
+];
+
+/// The names of Claude Code's tools that a tool answers to, and whether it is one that they were chosen for.
+pub(crate) fn claude_names(tool: &str, effects: ToolEffects) -> (Vec<&'static str>, bool) {
+    if let Some((_, names)) = ANSWERS.iter().find(|(name, _)| *name == tool) {
+        return (names.to_vec(), true);
+    }
+    (by_effects(tool, effects).collect(), false)
+}
+
+/// The names that an unlisted tool answers to by its effects. Tools of servers have names that hooks and rules know
+/// (`mcp__server__tool`), and what they declare is not believed.
+pub(crate) fn by_effects(tool: &str, effects: ToolEffects) -> impl Iterator<Item = &'static str> {
+    let is_listed = tool.starts_with(MCP)
+        || ANSWERS.iter().any(|(name, _)| *name == tool)
+        || aliases_of(tool).next().is_some();
+    let stands = move |effect: &ToolEffects| !is_listed && effects.contains(*effect);
+    BY_EFFECT.iter().filter(move |(effect, _)| stands(effect)).flat_map(|(_, names)| *names).copied()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits};
-use lariat_core::event::Description;
+use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, ThinkingLevel};
 use lariat_core::permission::PermissionPolicy;
@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::local::{
-    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
+    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles, skills,
     skills_section,
 };
 use crate::models::{Keys, Models, Purpose};
@@ -63,8 +63,8 @@ impl Session {
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
-        let is_confined = matches!(commands, Commands::Confined(_));
-        let gate = gate(&parts, supervisor, &environment, is_confined)?;
+        let gate = gate(&parts, supervisor, &environment, &commands)?;
+        notices.extend(origin(&parts).await);
         let bench = bench(&parts, commands, &environment, supervisor);
         let tools = default_tools(&bench);
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
@@ -123,6 +123,16 @@ fn notices(place: &Place) -> Vec<String> {
     notices
 }
 
+/// Where an imported session came from: its approvals do not apply here.
+async fn origin(parts: &Parts<'_>) -> Option<String> {
+    let first = parts.store.read(&parts.session_id, 0, 1).await.ok()?;
+    let AgentEvent::SessionImported(import) = &first.first()?.event else { return None };
+    Some(format!(
+        "this session was imported ({} session {}): what was approved in it does not apply here",
+        import.format, import.session_id
+    ))
+}
+
 /// Whether commands run, and in which sandbox.
 async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Vec<String>) -> Commands {
     let config = &parts.place.config;
@@ -133,6 +143,8 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
         Ok(backend) => {
             let mut policy = Policy::workspace(parts.place.path(), Some(&parts.folders.home));
             policy.hidden.push(parts.folders.keys());
+            // What hooks run is as little the command's to change as the settings that name it.
+            policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
             let network = if config.flag("sandbox.network") { Network::On } else { Network::Off };
             Commands::Confined(Sandbox::new(policy.with_network(network), backend))
         }
@@ -152,9 +164,18 @@ fn gate(
     parts: &Parts<'_>,
     supervisor: &Supervisor,
     environment: &Environment,
-    is_confined: bool,
+    commands: &Commands,
 ) -> Result<Arc<Gate>, ServiceError> {
-    let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone());
+    let is_confined = matches!(commands, Commands::Confined(_));
+    let of_project = match commands {
+        _ if !parts.place.config.flag("sandbox.hooks") => ProjectHooks::Unconfined,
+        Commands::Confined(sandbox) => ProjectHooks::Confined(sandbox.clone()),
+        Commands::Unconfined => ProjectHooks::Unconfined,
+        _ => ProjectHooks::Refused("no sandbox works here for hooks of a project".to_owned()),
+    };
+    let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone())
+        .with_workspace(&parts.place.workspace)
+        .with_project_hooks(of_project);
     let gate = parts.place.opened.gate(Arc::new(runner));
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = if is_confined { gate.sandboxed() } else { gate };

@@ -12,6 +12,8 @@
 //!
 //! A fork is written with what it shares, so that the file stands alone. Bodies are the same bytes in every store, so a
 //! file from one has the chain of a file from another.
+//! An imported session begins with [`AgentEvent::SessionImported`], which is written before anything of the file: whatever
+//! becomes of the import, no decision in the file applies here. What the file learned for later sessions stays out.
 //! Invariant: a file that is cut, longer or changed anywhere is refused, with the place, before anything is written.
 
 mod frame;
@@ -21,8 +23,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use lariat_core::archive::SessionArchive;
-use lariat_core::event::Event;
-use lariat_core::id::SessionId;
+use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Import};
+use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 
 use self::frame::{Checked, Item, Writer};
@@ -132,7 +134,8 @@ pub fn check(reader: impl Read) -> Result<Contents, ArchiveFileError> {
 }
 
 /// Brings a session of a file into a store, under its own id or another. The file is checked to its end before. An
-/// import that was interrupted goes on when it is made again; one that is complete is not made twice.
+/// import that was interrupted goes on when it is made again; one that is complete is not made twice, and a file of a
+/// session that is here already changes nothing.
 ///
 /// # Errors
 /// When the file is damaged, when there is another session of this id, or when the store fails.
@@ -145,13 +148,23 @@ pub async fn import(
     let contents = check(&mut reader)?;
     let session_id = session_id.unwrap_or_else(|| contents.session_id.clone());
     let there = store.head(&session_id).await?;
-    if there > contents.events {
-        return Err(StoreError::Conflict { expected: contents.events, actual: there }.into());
+    let import = Import::new(contents.chain.to_string(), "lariat", contents.session_id.clone());
+    let first = match there {
+        0 => None,
+        _ => store.read(&session_id, 0, 1).await?.into_iter().next(),
+    };
+    let is_this = |event: &Event| event.event == AgentEvent::SessionImported(Box::new(import.clone()));
+    let marked = there == 0 || first.as_ref().is_some_and(is_this);
+    // A session of this store's own can be compared with a file of it, and never grows by one.
+    let whole = contents.events + u64::from(marked);
+    if there > whole || (!marked && there < whole) {
+        return Err(StoreError::Conflict { expected: whole, actual: there }.into());
     }
     reader.seek(SeekFrom::Start(start))?;
     let mut file = Checked::begin(reader)?;
     let epoch = store.claim(&session_id).await?;
-    let mut target = Target { store, session_id, epoch, there, batch: Vec::new() };
+    let mut target = Target { store, session_id, epoch, there, batch: Vec::new(), next: 0 };
+    let mut mark = marked.then_some(import);
     let mut blobs = HashMap::new();
     while let Some(item) = file.next()? {
         match item {
@@ -167,12 +180,42 @@ pub async fn import(
                 let event = opened(store, &record, &blobs).await?;
                 // Most blobs are mentioned once, by the record after them; the store has them all.
                 blobs.clear();
-                target.push(event).await?;
+                if let Some(import) = mark.take() {
+                    target.push(marking(import, &event)).await?;
+                }
+                target
+                    .push(if marked { without_learning(event) } else { EventRecord::clone(&event) })
+                    .await?;
             }
         }
     }
     target.flush().await?;
     Ok(contents)
+}
+
+/// What is written before the first event of a file: the same each time.
+fn marking(import: Import, first: &EventRecord) -> EventRecord {
+    let digits = blake3::hash(format!("lariat import {}", import.import_id).as_bytes());
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(digits.as_bytes()).for_each(|(byte, digit)| *byte = *digit);
+    EventRecord {
+        v: FORMAT_VERSION,
+        seq: 0,
+        id: EventId::new(uuid::Builder::from_custom_bytes(bytes).into_uuid()),
+        timestamp: first.timestamp,
+        loop_id: None,
+        event: AgentEvent::SessionImported(Box::new(import)),
+    }
+}
+
+/// What was learned elsewhere is told to no session here, and takes nothing away that was learned here.
+fn without_learning(event: Event) -> EventRecord {
+    let mut record = EventRecord::clone(&event);
+    if matches!(record.event, AgentEvent::Learned(_) | AgentEvent::Unlearned { .. }) {
+        record.event =
+            AgentEvent::EventLost { note: "a learning of another machine was left out".to_owned() };
+    }
+    record
 }
 
 /// The event of a record, with its text put back.
@@ -204,15 +247,19 @@ struct Target<'a> {
     /// Events that were there before: they must be those of the file.
     there: u64,
     batch: Vec<Event>,
+    /// The position of the next event.
+    next: u64,
 }
 
 impl Target<'_> {
-    async fn push(&mut self, event: Event) -> Result<(), StoreError> {
-        let full = self.batch.len() >= BATCH || event.seq == self.there;
+    async fn push(&mut self, record: EventRecord) -> Result<(), StoreError> {
+        let seq = self.next;
+        self.next += 1;
+        let full = self.batch.len() >= BATCH || seq == self.there;
         if full {
             self.flush().await?;
         }
-        self.batch.push(event);
+        self.batch.push(Arc::new(EventRecord { seq, ..record }));
         Ok(())
     }
 

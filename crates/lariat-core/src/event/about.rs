@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::SessionId;
+
 /// What people are told about a session. What is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -21,6 +23,25 @@ pub struct Description {
     /// All tags, replacing those before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
+}
+
+/// Where an imported session came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Import {
+    /// Names this import. A hash of what was imported, so that nothing inside a file can name its own import.
+    pub import_id: String,
+    /// The format of the file: `lariat`, `claude`, `codex` or `codeloops`.
+    pub format: String,
+    /// The session's id in the file.
+    pub session_id: SessionId,
+}
+
+impl Import {
+    /// An import of a file.
+    pub fn new(import_id: impl Into<String>, format: impl Into<String>, session_id: SessionId) -> Self {
+        Self { import_id: import_id.into(), format: format.into(), session_id }
+    }
 }
 
 /// Something that later sessions should know (seed 003: learnings from failures).

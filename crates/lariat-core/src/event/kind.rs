@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::about::{Description, Goal, Learning};
+use super::about::{Description, Goal, Import, Learning};
 use super::compaction::{CompactionCause, CompactionEdit};
 use super::full::ContextFull;
 use super::loops::{LimitKind, LoopPattern, LoopStart, RunOutcome, TurnTrigger};
@@ -175,6 +175,14 @@ pub enum AgentEvent {
         base: Option<MessageId>,
         /// The messages, in order.
         messages: Vec<SharedMessage>,
+    },
+    /// The events from here on come from a file. Until [`AgentEvent::SessionTakenOver`] names this import, no decision
+    /// among them applies here (see [`AgentEvent::applies_only_at_home`]).
+    SessionImported(Box<Import>),
+    /// An imported session goes on here: from now on, decisions are this machine's.
+    SessionTakenOver {
+        /// The import, as [`AgentEvent::SessionImported`] names it.
+        import_id: String,
     },
     /// A message was taken out of the conversation (a tombstone: the journal keeps it).
     MessageRemoved {
@@ -431,6 +439,8 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "ParallelLoopEnd",
     "MessageQueued",
     "MessagesImported",
+    "SessionImported",
+    "SessionTakenOver",
     "MessageRemoved",
     "PromptAssembled",
     "PermissionRequired",
@@ -477,6 +487,21 @@ impl AgentEvent {
                 | Self::ModelFallback { .. }
                 | Self::JournalUnavailable { .. }
                 | Self::JournalRestored
+        )
+    }
+
+    /// True for what a person or a policy decided for one machine: questions and their answers, plans, larger budgets,
+    /// the system prompt. In an imported session it does not apply.
+    pub const fn applies_only_at_home(&self) -> bool {
+        matches!(
+            self,
+            Self::PermissionRequired { .. }
+                | Self::PermissionDecided { .. }
+                | Self::PlanChangeQueued { .. }
+                | Self::PlanDecided { .. }
+                | Self::BudgetExtensionRequested { .. }
+                | Self::BudgetExtended { .. }
+                | Self::PromptAssembled { .. }
         )
     }
 

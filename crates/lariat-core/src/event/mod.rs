@@ -17,7 +17,7 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-pub use about::{Description, Goal, GoalStatus, Learning};
+pub use about::{Description, Goal, GoalStatus, Import, Learning};
 pub use compaction::{CompactionCause, CompactionEdit};
 pub use full::{ContextFull, LargeMessage};
 pub use kind::{AgentEvent, QueueKind, StreamDelta};

@@ -445,7 +445,12 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
 
 fn denied(reason: Option<&str>) -> String {
     match reason {
-        Some(reason) => format!("{DENIED}{reason}"),
+        // A policy or a hook may say so itself.
+        Some(reason) => {
+            let reason = reason.trim_start();
+            let bare = reason.strip_prefix(DENIED.trim_end()).map_or(reason, str::trim_start);
+            format!("{DENIED}{bare}")
+        }
         None => format!("{DENIED}this call was not approved."),
     }
 }

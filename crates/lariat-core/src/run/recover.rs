@@ -71,7 +71,9 @@ impl Run {
                 (state, repairs)
             }
         };
-        records.iter().filter(own).for_each(|record| state.apply(record));
+        // What an import decided is asked again: by its calls the loop stands where it stood before the question.
+        let counts = |record: &&Event| own(record) && !fold.memory().is_foreign(record);
+        records.iter().filter(counts).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
         }

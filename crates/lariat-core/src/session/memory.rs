@@ -3,6 +3,7 @@
 //!
 //! Owns folds over the journal, the ledger and the budgets among them. They go with snapshots, so that none is lost when
 //! the events before one are not read any more.
+//! Invariant: a decision that came with an import is never part of it ([`SessionMemory::is_foreign`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::budget::Ledger;
 use crate::content::{ToolCall, joined_text};
 use crate::context::{Ended, WorkLog};
-use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus};
+use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus, Import};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
 use crate::model::PromptSection;
@@ -37,6 +38,9 @@ pub struct SessionMemory {
     /// What it works towards, and what stands in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     aims: Option<Box<Aims>>,
+    /// The import that the session came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    imported: Option<Box<Imported>>,
     #[serde(default)]
     pins: Arc<BTreeSet<MessageId>>,
     #[serde(default)]
@@ -50,6 +54,14 @@ pub struct SessionMemory {
     /// Calls of the newest reply that run or ran, as far as the record of the work needs them.
     #[serde(skip)]
     ran: Vec<Ran>,
+}
+
+/// An import, and how far its events reach.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Imported {
+    import: Import,
+    /// The position at which this machine took the session over; none while everything is the import's.
+    until: Option<u64>,
 }
 
 /// A call that runs or ran.
@@ -90,8 +102,18 @@ impl SessionMemory {
     /// Takes in the next event.
     pub fn apply(&mut self, record: &EventRecord) {
         self.ledger.apply(record);
+        if record.event.applies_only_at_home() && self.untaken().is_some() {
+            return;
+        }
         self.budget.apply(record);
         match &record.event {
+            AgentEvent::SessionImported(import) => self.import(import),
+            AgentEvent::SessionTakenOver { import_id } => {
+                let open = self.imported.as_mut().filter(|imported| imported.until.is_none());
+                if let Some(imported) = open.filter(|imported| imported.import.import_id == *import_id) {
+                    imported.until = Some(record.seq);
+                }
+            }
             AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
@@ -150,6 +172,36 @@ impl SessionMemory {
             }
             _ => {}
         }
+    }
+
+    /// Everything from here on is an import's. What was decided before it is not: an import begins a session, and a
+    /// file that claims otherwise gains nothing by it. An import inside of an import changes nothing.
+    fn import(&mut self, import: &Import) {
+        if self.untaken().is_some() {
+            return;
+        }
+        self.imported = Some(Box::new(Imported { import: import.clone(), until: None }));
+        self.answers.clear();
+        self.asked.clear();
+        self.plan.clear();
+        self.prompt = None;
+        self.budget = SessionBudget::default();
+    }
+
+    /// The import that the session came from.
+    pub fn imported(&self) -> Option<&Import> {
+        self.imported.as_ref().map(|imported| &imported.import)
+    }
+
+    /// The import whose events are still the last ones: nothing was decided on this machine since.
+    pub fn untaken(&self) -> Option<&Import> {
+        self.imported.as_ref().filter(|imported| imported.until.is_none()).map(|imported| &imported.import)
+    }
+
+    /// True when a record holds a decision that came with an import: it does not apply here.
+    pub fn is_foreign(&self, record: &EventRecord) -> bool {
+        let until = |imported: &Imported| imported.until.is_none_or(|until| record.seq < until);
+        record.event.applies_only_at_home() && self.imported.as_deref().is_some_and(until)
     }
 
     /// Who spent what.

@@ -72,6 +72,7 @@ impl Answer {
             Ended::Exited { code, output, errors } => (*code, output.trim(), errors.trim()),
             Ended::TimedOut => return failed("a hook took too long".to_owned()),
             Ended::Failed(why) => return failed(format!("a hook failed: {}", cut(why))),
+            Ended::Refused(why) => return Self::refused(event, &format!("a hook was not run: {}", cut(why))),
         };
         if code == 2 && event.can_block() {
             let reason = if errors.is_empty() { "a hook blocked it" } else { errors };
@@ -91,8 +92,40 @@ impl Answer {
         Self { context, ..Self::default() }
     }
 
-    fn blocks(reason: String) -> Self {
+    pub(super) fn blocks(reason: String) -> Self {
         Self { decision: Some(Decision::Deny), reason: Some(reason), ..Self::default() }
+    }
+
+    /// What it means that a handler may not run: nobody knows what it would have blocked. Where nothing can be, it is told.
+    fn refused(event: HookEvent, why: &str) -> Self {
+        if event.can_block() {
+            return Self::blocks(why.to_owned());
+        }
+        Self { message: Some(why.to_owned()), context: Some(why.to_owned()), ..Self::default() }
+    }
+
+    /// What one handler means that was told of several files of one call: it allows the call when it allows every file.
+    pub(super) fn together(answers: Vec<Self>) -> Self {
+        let every = !answers.is_empty() && answers.iter().all(|answer| answer.decision.is_some());
+        let mut together = Self::default();
+        let decision = answers.iter().filter_map(|answer| answer.decision).max();
+        together.decision = decision.filter(|decision| *decision != Decision::Allow || every);
+        let mut reasons: Vec<String> = Vec::new();
+        for answer in answers {
+            let counts = answer.stops || answer.decision == together.decision;
+            for reason in answer.reason.into_iter().filter(|_| counts) {
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+            together.updated_input = answer.updated_input.or(together.updated_input);
+            together.updated_output = answer.updated_output.or(together.updated_output);
+            join(&mut together.context, answer.context);
+            join(&mut together.message, answer.message);
+            together.stops |= answer.stops;
+        }
+        together.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        together
     }
 
     /// Reads an answer in JSON. What does not belong to the event is passed over.
@@ -174,5 +207,18 @@ fn cut(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} [cut]", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+/// Adds a text that is not there already.
+fn join(all: &mut Option<String>, more: Option<String>) {
+    let Some(more) = more else { return };
+    match all {
+        Some(text) if text.contains(&more) => {}
+        Some(text) => {
+            text.push('\n');
+            text.push_str(&more);
+        }
+        None => *all = Some(more),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{HookEvent, Matcher};
+use super::{HookEvent, Matcher, Scripts};
 
 /// All configured hooks, in the order in which they were read.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Handler {
     pub status: Option<String>,
     /// The file that configures it.
     pub origin: String,
+    /// What of the workspace it runs, once that is known.
+    pub scripts: Scripts,
 }
 
 /// How a handler is told.
@@ -107,16 +109,34 @@ impl HookBook {
         problems
     }
 
-    /// The handlers of an event about something of these names, each once, with their places in the book.
-    pub fn matching<'a>(&'a self, event: HookEvent, names: &[&str]) -> Vec<(usize, &'a Handler)> {
-        let mut found: Vec<(usize, &Handler)> = Vec::new();
-        for (at, (on, matcher, handler)) in self.entries.iter().enumerate() {
-            let matches = *on == event && (!event.has_matcher() || matcher.matches(names));
-            if matches && !found.iter().any(|(_, other)| handler.is_like(other)) {
-                found.push((at, handler));
+    /// The handlers of an event about something of these names, each once, with their places in the book and the name
+    /// that each matched.
+    pub fn matching<'a, 'n>(
+        &'a self,
+        event: HookEvent,
+        names: &[&'n str],
+    ) -> Vec<(usize, &'a Handler, &'n str)> {
+        let mut found: Vec<(usize, &Handler, &str)> = Vec::new();
+        let entries = self.entries.iter().enumerate().filter(|(_, (on, _, _))| *on == event);
+        for (at, (_, matcher, handler)) in entries {
+            let any = || names.first().copied().unwrap_or_default();
+            let name = if event.has_matcher() { matcher.first(names) } else { Some(any()) };
+            let Some(name) = name else { continue };
+            if !found.iter().any(|(_, other, _)| handler.is_like(other)) {
+                found.push((at, handler, name));
             }
         }
         found
+    }
+
+    /// All handlers.
+    pub fn handlers(&self) -> impl Iterator<Item = &Handler> {
+        self.entries.iter().map(|(_, _, handler)| handler)
+    }
+
+    /// All handlers, to be changed: what they run is pinned when a workspace is opened.
+    pub fn handlers_mut(&mut self) -> impl Iterator<Item = &mut Handler> {
+        self.entries.iter_mut().map(|(_, _, handler)| handler)
     }
 
     /// True when nothing is configured for an event.
@@ -181,6 +201,7 @@ impl Handler {
             once: flag("once"),
             status: text("statusMessage"),
             origin: origin.to_owned(),
+            scripts: Scripts::default(),
         })
     }
 }

@@ -122,7 +122,7 @@ fn what_cannot_be_used_is_told() {
 }
 
 fn matching<'a>(book: &'a HookBook, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
-    book.matching(event, names).into_iter().map(|(_, handler)| handler).collect()
+    book.matching(event, names).into_iter().map(|(_, handler, _)| handler).collect()
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn all_handlers_of_an_event_are_told_once_and_together() {
     let runner = Scripted::default();
     let spent = Spent::default();
     let fired = |condition: bool| {
-        let round = Round::of(&book, &spent, &told, &["bash", "Bash"], move |_| condition).unwrap();
+        let round = Round::of(&book, &spent, &told, &["bash", "Bash"], None, move |_| condition).unwrap();
         futures_util::FutureExt::now_or_never(round.outcome(&runner)).unwrap()
     };
     let outcome = fired(false);
@@ -203,7 +203,7 @@ fn all_handlers_of_an_event_are_told_once_and_together() {
 fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (usize, usize) {
     let told = Told::new(event, session, "/w");
     let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
-    Round::of(book, spent, &told, &["startup"], |_| true).map_or((0, 0), |round| {
+    Round::of(book, spent, &told, &["startup"], None, |_| true).map_or((0, 0), |round| {
         let unwaited = round.unwaited(&runner);
         let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
         (usize::from(outcome.decision.is_some()), unwaited.len())
@@ -218,7 +218,7 @@ fn a_handler_that_is_not_waited_for_decides_nothing() {
     let told = Told::new(HookEvent::PreToolUse, "s", "/w");
     let runner = Arc::new(Scripted::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
-    let round = Round::of(&book, &Spent::default(), &told, &[], |_| true).unwrap();
+    let round = Round::of(&book, &Spent::default(), &told, &[], None, |_| true).unwrap();
     for unwaited in round.unwaited(&dynamic) {
         futures_util::FutureExt::now_or_never(unwaited).unwrap();
     }
@@ -240,9 +240,9 @@ fn a_condition_that_does_not_hold_spends_nothing() {
     let book =
         book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
     let (spent, told) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
-    assert!(Round::of(&book, &spent, &told, &[], |_| false).is_none());
-    assert!(Round::of(&book, &spent, &told, &[], |_| true).is_some());
-    assert!(Round::of(&book, &spent, &told, &[], |_| true).is_none());
+    assert!(Round::of(&book, &spent, &told, &[], None, |_| false).is_none());
+    assert!(Round::of(&book, &spent, &told, &[], None, |_| true).is_some());
+    assert!(Round::of(&book, &spent, &told, &[], None, |_| true).is_none());
 }
 
 #[test]

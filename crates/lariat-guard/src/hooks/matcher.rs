@@ -29,12 +29,17 @@ impl Matcher {
         Regex::new(text).map(|regex| Self(Kind::Expression(regex))).map_err(|error| error.to_string())
     }
 
+    /// The first of several names of the same thing that matches; an empty one where everything does and there is none.
+    pub fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        match &self.0 {
+            Kind::All => Some(names.first().copied().unwrap_or_default()),
+            Kind::Names(listed) => names.iter().find(|name| listed.iter().any(|one| one == *name)).copied(),
+            Kind::Expression(expression) => names.iter().find(|name| expression.is_match(name)).copied(),
+        }
+    }
+
     /// True when one of these names of the same thing matches.
     pub fn matches(&self, names: &[&str]) -> bool {
-        match &self.0 {
-            Kind::All => true,
-            Kind::Names(listed) => names.iter().any(|name| listed.iter().any(|one| one == name)),
-            Kind::Expression(expression) => names.iter().any(|name| expression.is_match(name)),
-        }
+        self.first(names).is_some()
     }
 }

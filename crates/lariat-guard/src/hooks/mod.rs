@@ -4,21 +4,24 @@
 //! Owns what is configured ([`HookBook`]), what a handler is told ([`Told`]), what its answer means ([`Answer`]) and
 //! what several answers mean together ([`Outcome`]). Starts nothing: whoever has processes and a network implements
 //! [`HookRunner`].
-//! Invariant: an answer can only make a call harder. An allow of a hook beats no rule that denies or asks, and a handler
-//! that fails or takes too long on an event that it may block has blocked it, unless its entry says otherwise.
+//! Invariant: an allow of a hook beats no rule that denies or asks, and answers only the question that is asked because no
+//! rule speaks of the call. A handler that fails or takes too long on an event that it may block has blocked it, unless its
+//! entry says otherwise; one that may not run any more has blocked it whatever its entry says.
 
 mod answer;
 mod book;
-mod foreign;
 mod matcher;
 mod run;
+pub(crate) mod scripts;
+mod subject;
 mod told;
 
 pub use answer::{Answer, Decision, Outcome};
 pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
-pub use foreign::{foreign_input, foreign_name, own_input};
 pub use matcher::Matcher;
 pub use run::{Ended, HookRunner, Round, Spent};
+pub use scripts::{Pin, Scripts};
+pub use subject::Subject;
 pub use told::Told;
 
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,12 @@
 //!
 //! Told from the beginning of each file. What is not understood is told as a file that counts as a whole.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::document::{self, Format};
+use crate::hooks::scripts;
 
 /// One thing that would take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +43,14 @@ pub enum BroughtKind {
 
 impl Brought {
     /// Files of the workspace that a command seems to name.
-    pub(super) fn paths(&self) -> Vec<String> {
+    pub(super) fn paths(&self, root: &Path) -> Vec<String> {
         if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::File) {
             return Vec::new();
+        }
+        if self.kind == BroughtKind::Hook {
+            // The files that are looked at again before each run.
+            let named = scripts::named(&self.what, root, Path::new("/nonexistent"));
+            return named.into_iter().map(|name| name.path).collect();
         }
         let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$".contains(letter);
         let words = self.what.split(is_separator);
@@ -65,6 +73,9 @@ impl Brought {
 /// What one file would do.
 pub(super) fn of(path: &str, text: &str) -> Vec<Brought> {
     let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
+    if scripts::is_package(path) {
+        return vec![brought(BroughtKind::File, format!("{path} (its scripts)"))];
+    }
     let value = Format::of(path).and_then(|format| document::value(text, format).ok());
     let Some(Value::Object(fields)) = value else {
         return vec![brought(BroughtKind::File, path.to_owned())];

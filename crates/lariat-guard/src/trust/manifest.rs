@@ -1,11 +1,13 @@
 //! What a workspace brings: every file that could execute or raise privilege, by its bytes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::effects::{self, Brought, BroughtKind};
 use super::git;
+use crate::hooks::scripts::significant;
 
 /// Files of a workspace, as the guard needs to see them. The host implements it beneath the workspace's own handle, so
 /// that no link leads out of it.
@@ -15,6 +17,11 @@ pub trait Look {
 
     /// The bytes of a file, at most `limit`; `None` when it does not exist.
     fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String>;
+
+    /// Where the workspace is, for commands that name its files by whole paths.
+    fn root(&self) -> PathBuf {
+        PathBuf::from("/nonexistent")
+    }
 }
 
 /// An entry of a directory.
@@ -100,7 +107,7 @@ impl Manifest {
         // of them, too.
         let brought = walk.manifest.brought.clone();
         for one in &brought {
-            for path in one.paths() {
+            for path in one.paths(&walk.look.root()) {
                 walk.file(&path)?;
                 if one.kind == BroughtKind::Git {
                     walk.folder(&path, 0)?;
@@ -112,7 +119,7 @@ impl Manifest {
 
     /// Whether a file of it has exactly these bytes.
     pub fn holds(&self, path: &str, bytes: &[u8]) -> bool {
-        self.files.get(path).is_some_and(|file| file.hash == hash(bytes))
+        self.files.get(path).is_some_and(|file| file.hash == hash(&significant(path, bytes)))
     }
 
     /// True when nothing of it could take effect.
@@ -243,7 +250,7 @@ impl Walk<'_> {
 
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
         // What is too much is not even parsed.
-        self.keep(path.clone(), bytes)?;
+        self.keep(path.clone(), &significant(&path, bytes))?;
         self.manifest.brought.extend(effects::of(&path, &String::from_utf8_lossy(bytes)));
         Ok(())
     }

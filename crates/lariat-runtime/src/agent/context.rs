@@ -492,6 +492,12 @@ impl Journaled {
             let events = journal.read_from(0).await?;
             journaled = Self { fold: SessionFold::of(&events), snapshot: None, events };
         }
+        // Whoever reads it here goes on with it.
+        if let Some(import) = journaled.fold.memory().untaken().map(|import| import.import_id.clone()) {
+            let taken = journal.take_over(&import).await?;
+            journaled.fold = journaled.fold.then(&taken);
+            journaled.events.extend(taken);
+        }
         journal.note_open_loops(journaled.fold.open_loops().count());
         Ok(journaled)
     }

@@ -106,7 +106,12 @@ pub(super) async fn recover(
     let Journaled { fold, snapshot, events } = context.read().await?;
     context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
-    Box::pin(context.know_prompt(config)).await;
+    if context.memory.imported().is_some() {
+        // The system prompt of another machine is not sent: this one's is put together.
+        Box::pin(context.assemble_prompt(config, &[])).await;
+    } else {
+        Box::pin(context.know_prompt(config)).await;
+    }
     let recovered =
         Run::recover_from(context.run_config(config), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = Box::new(recovered.resume(config.ports.stamp()));

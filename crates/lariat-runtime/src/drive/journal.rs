@@ -166,6 +166,17 @@ impl Journal {
         Ok((snapshot, self.read_from(seq).await?))
     }
 
+    /// Takes over an imported session: from here on, decisions in the journal are this machine's.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub(crate) async fn take_over(&self, import_id: &str) -> Result<Vec<Event>, StoreError> {
+        let event = AgentEvent::SessionTakenOver { import_id: import_id.to_owned() };
+        let events = self.append(vec![self.own(event)], &CancellationToken::new()).await?;
+        events.iter().for_each(|event| self.hub.publish(Arc::clone(event)));
+        Ok(events)
+    }
+
     /// Takes in how many loops are open, from whoever read the journal.
     pub(crate) fn note_open_loops(&self, count: usize) {
         self.open_loops.store(count as u64, Ordering::Release);
@@ -279,16 +290,21 @@ impl Journal {
     }
 
     fn announce(&self, event: AgentEvent) {
+        self.hub.publish(Arc::new(self.own(event)));
+    }
+
+    /// A record of the journal's own: it belongs to no loop.
+    fn own(&self, event: AgentEvent) -> EventRecord {
         let mut minter = Minter::default();
         minter.stamp(lariat_core::clock::stamp(&*self.clock, &*self.entropy));
-        self.hub.publish(Arc::new(EventRecord {
+        EventRecord {
             v: FORMAT_VERSION,
             seq: self.next_seq(),
             id: EventId::new(minter.uuid()),
             timestamp: self.clock.now(),
             loop_id: None,
             event,
-        }));
+        }
     }
 }
 

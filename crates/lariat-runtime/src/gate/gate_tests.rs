@@ -88,8 +88,10 @@ fn what_is_shown_hides_nothing() {
     assert_eq!(request.summary, "bash: make⟨U+000D⟩⟨U+001B⟩[2Kls⟨U+202E⟩");
 }
 
+/// S9: a hook's allow stands in for the person where no rule speaks of the call, and beats no rule; all its other answers
+/// make a call harder.
 #[test]
-fn a_hook_can_only_make_a_call_harder() {
+fn a_hooks_allow_skips_only_the_default_question() {
     let rules = r#"{"permissions": {"allow": ["Bash(make *)"], "ask": ["Bash(make release)"], "deny": ["Bash(make evil)"]}}"#;
     for (decision, command, expected) in [
         ("allow", "make x", "allow"),

@@ -8,11 +8,10 @@ use lariat_core::content::{Content, joined_text};
 use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_core::tool::{ToolError, ToolResult};
-use lariat_guard::hooks::{
-    Decision, HookBook, HookEvent, HookRunner, Outcome, Round, Spent, Told, foreign_input, foreign_name,
-    own_input,
-};
+use lariat_guard::hooks::{Decision, HookBook, HookEvent, HookRunner, Outcome, Round, Spent, Subject, Told};
 use lariat_guard::{Guard, Judgement, Mode};
+
+use serde_json::Value;
 
 use super::verdict;
 
@@ -45,8 +44,8 @@ impl Hooked {
 
     /// Before a call.
     pub(super) async fn before(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Outcome {
-        let mut outcome = self.fire(HookEvent::PreToolUse, query, mode, guard, identity).await;
-        outcome.updated_input = outcome.updated_input.map(|input| own_input(&query.call.name, &input));
+        let arguments = &query.call.arguments;
+        let outcome = self.fire(HookEvent::PreToolUse, query, arguments, mode, guard, identity).await;
         if !outcome.context.is_empty() {
             keep(&self.notes, query.call.id.clone(), outcome.context.clone());
         }
@@ -62,7 +61,9 @@ impl Hooked {
         judgement: &Judgement,
         request: PermissionRequest,
     ) -> Verdict {
-        let outcome = self.fire(HookEvent::PermissionRequest, query, mode, guard, identity).await;
+        let arguments = request.args.as_deref().unwrap_or(&query.call.arguments);
+        let event = HookEvent::PermissionRequest;
+        let outcome = self.fire(event, query, arguments, mode, guard, identity).await;
         match outcome.decision {
             Some(Decision::Deny | Decision::Defer) => {
                 Verdict::Deny(outcome.reason().unwrap_or_else(|| "a hook refused it".to_owned()))
@@ -89,7 +90,8 @@ impl Hooked {
             Err(error) => (HookEvent::PostToolUseFailure, error.to_string()),
         };
         let field = if result.is_ok() { "tool_response" } else { "error" };
-        let outcome = self.fire(event, &query, mode, &guard, |told| told.with(field, response)).await;
+        let told = |told: Told| told.with(field, response);
+        let outcome = self.fire(event, &query, &query.call.arguments, mode, &guard, told).await;
         notes.extend(outcome.reasons);
         notes.extend(outcome.context);
         if notes.is_empty() && outcome.updated_output.is_none() {
@@ -116,6 +118,7 @@ impl Hooked {
         &self,
         event: HookEvent,
         query: &PolicyQuery<'_>,
+        arguments: &Value,
         mode: Mode,
         guard: &Guard,
         add: impl FnOnce(Told) -> Told,
@@ -123,14 +126,11 @@ impl Hooked {
         if !self.wants(event) {
             return Outcome::default();
         }
-        let (tool, name) = (&*query.call.name, foreign_name(&query.call.name));
-        let told = self
-            .telling(event, query.session_id, mode)
-            .with("tool_name", name)
-            .with("tool_input", foreign_input(tool, &query.call.arguments))
-            .with("tool_use_id", query.call.id.to_string());
-        let fits = |rule: &str| guard.fits(rule, tool, &query.call.arguments, query.effects);
-        let outcome = self.tell(&add(told), &[tool, name], fits).await;
+        let tool = &*query.call.name;
+        let told = self.telling(event, query.session_id, mode).with("tool_use_id", query.call.id.to_string());
+        let subject = Subject::new(guard, tool, arguments, query.effects);
+        let fits = |rule: &str| guard.fits(rule, tool, arguments, query.effects);
+        let outcome = self.tell(&add(told), &[], Some(&subject), fits).await;
         if outcome.stops {
             let reason = outcome.reason().unwrap_or_else(|| "a hook stopped the run".to_owned());
             keep(&self.stops, query.loop_id.clone(), reason);
@@ -146,14 +146,22 @@ impl Hooked {
     /// The beginning of what is told of an event.
     pub(super) fn telling(&self, event: HookEvent, session_id: &SessionId, mode: Mode) -> Told {
         let mut told = Told::new(event, session_id.to_string(), self.cwd.clone());
-        mode.name().clone_into(&mut told.permission_mode);
+        mode.claude_name().clone_into(&mut told.permission_mode);
         told
     }
 
     /// Tells everybody whom an event concerns, and waits for those who may answer.
-    pub(super) async fn tell(&self, told: &Told, names: &[&str], fits: impl Fn(&str) -> bool) -> Outcome {
+    pub(super) async fn tell(
+        &self,
+        told: &Told,
+        names: &[&str],
+        subject: Option<&Subject<'_>>,
+        fits: impl Fn(&str) -> bool,
+    ) -> Outcome {
         let Some((book, runner)) = &self.configured else { return Outcome::default() };
-        let Some(round) = Round::of(book, &self.spent, told, names, fits) else { return Outcome::default() };
+        let Some(round) = Round::of(book, &self.spent, told, names, subject, fits) else {
+            return Outcome::default();
+        };
         for unwaited in round.unwaited(runner) {
             match tokio::runtime::Handle::try_current() {
                 // Nobody waits for it; the runner ends it at its time limit.

@@ -178,7 +178,7 @@ impl Gate {
         let inner = PolicyQuery::new(query.session_id, query.loop_id, &change, ToolEffects::ALL);
         let judgement = guard.judge(&self.question(&inner, &change.arguments, Mode::Default));
         if judgement.verdict == lariat_guard::Decision::Deny {
-            return Verdict::Deny(judgement.explain());
+            return Verdict::Deny(judgement.why());
         }
         Verdict::Queue { summary: verdict::summary(&inner, &change.arguments) }
     }

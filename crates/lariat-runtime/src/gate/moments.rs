@@ -94,7 +94,7 @@ impl SessionHooks for Gate {
         Box::pin(async move {
             let (told, name) = with_fields(self.hooks.telling(event, session_id, self.mode()), moment);
             let names: Vec<&str> = name.as_deref().into_iter().collect();
-            let outcome = self.hooks.tell(&told, &names, |_| false).await;
+            let outcome = self.hooks.tell(&told, &names, None, |_| false).await;
             if kind == MomentKind::SessionEnd {
                 self.hooks.forget(session_id);
             }

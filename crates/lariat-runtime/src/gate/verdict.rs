@@ -1,6 +1,7 @@
 //! What hooks and rules mean together.
 //!
-//! Owns the table: a hook can only make a call harder, except where nothing but the lack of a rule would have asked.
+//! Owns the table: a hook's deny, defer and ask beat an allow of the rules; its allow beats no rule that denies or asks, and
+//! stands in for the person only where nothing but the lack of a rule would have asked.
 
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_guard::hooks::{Decision as Hook, Outcome};
@@ -26,7 +27,7 @@ pub(super) fn planned(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<
     Some(if only_plan {
         Verdict::Queue { summary: summary(query, &query.call.arguments) }
     } else {
-        Verdict::Deny(judgement.explain())
+        Verdict::Deny(judgement.why())
     })
 }
 
@@ -44,7 +45,7 @@ pub(super) fn refused(hooked: &Outcome) -> Option<Verdict> {
 /// Weighs hooks that did not refuse against the rules.
 pub(super) fn weigh(hooked: &Outcome, judgement: &Judgement) -> Weighed {
     match (judgement.verdict, hooked.decision) {
-        (Decision::Deny, _) => Weighed::Deny(judgement.explain()),
+        (Decision::Deny, _) => Weighed::Deny(judgement.why()),
         (_, Some(Hook::Ask)) => {
             Weighed::Ask(hooked.reason().unwrap_or_else(|| "a hook wants it asked".to_owned()))
         }

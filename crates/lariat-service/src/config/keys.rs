@@ -51,6 +51,7 @@ pub const KEYS: &[Key] = &[
     key("max_tokens", Kind::Count, "", "Tokens that one reply may have."),
     own("mode", MODES, "", "What runs without a question."),
     own("sandbox.enabled", Kind::Flag, "true", "Whether commands run in the kernel's sandbox."),
+    own("sandbox.hooks", Kind::Flag, "true", "Whether hooks that run a project's files run in the sandbox."),
     own("sandbox.network", Kind::Flag, "false", "Whether commands in the sandbox reach the network."),
     key("limits.turns", Kind::Count, "500", "Model calls of one run."),
     key("limits.tool_calls", Kind::Count, "", "Tool calls of one run."),

@@ -52,6 +52,10 @@ impl Look for WorkspaceFiles<'_> {
         names.into_iter().map(entry).collect()
     }
 
+    fn root(&self) -> std::path::PathBuf {
+        self.0.path().to_owned()
+    }
+
     fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String> {
         let file = match self.0.file(path) {
             Ok((file, _)) => file,

@@ -1,15 +1,20 @@
 //! The handlers of hooks, started or reached.
+//!
+//! Owns what a handler may do: one that the workspace configures, or that runs a file of it, is confined like a command,
+//! and runs only while those files are as they were when the workspace was opened.
 
 use std::path::PathBuf;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_guard::hooks::{Ended, Handler, HookRunner, Way};
+use lariat_host::files::Workspace;
 use lariat_host::process::{CaptureLimits, End, Environment, Exit, Input, Launch, Output, Supervisor};
 use lariat_host::sandbox::Sandbox;
 #[cfg(feature = "models")]
 use lariat_model::http::ClientConfig;
 
+use super::WorkspaceFiles;
 #[cfg(feature = "models")]
 use super::posts::HookPosts;
 
@@ -21,8 +26,22 @@ pub struct HookPrograms {
     directory: PathBuf,
     environment: Environment,
     sandbox: Option<Sandbox>,
+    of_project: ProjectHooks,
+    workspace: Option<Workspace>,
     #[cfg(feature = "models")]
     posts: HookPosts,
+}
+
+/// How handlers run that the workspace configures, or that run a file of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ProjectHooks {
+    /// In this sandbox.
+    Confined(Sandbox),
+    /// Like every other program of the person's.
+    Unconfined,
+    /// Not at all, for this reason.
+    Refused(String),
 }
 
 /// What is kept of a hook's output.
@@ -38,6 +57,8 @@ impl HookPrograms {
             directory,
             environment,
             sandbox: None,
+            of_project: ProjectHooks::Refused("no sandbox was chosen for hooks of a project".to_owned()),
+            workspace: None,
             #[cfg(feature = "models")]
             posts: HookPosts::default(),
         }
@@ -63,7 +84,21 @@ impl HookPrograms {
         self
     }
 
-    /// Confines them.
+    /// Chooses how handlers of the workspace run; without it they do not.
+    #[must_use]
+    pub fn with_project_hooks(mut self, of_project: ProjectHooks) -> Self {
+        self.of_project = of_project;
+        self
+    }
+
+    /// Gives the workspace in which the scripts of handlers are looked at before each run.
+    #[must_use]
+    pub fn with_workspace(mut self, workspace: &Workspace) -> Self {
+        self.workspace = Some(workspace.clone().without_hints());
+        self
+    }
+
+    /// Confines all of them.
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
@@ -71,8 +106,38 @@ impl HookPrograms {
     }
 }
 
+impl HookPrograms {
+    /// The sandbox of a handler, or why it may not run.
+    fn confinement(&self, handler: &Handler) -> Result<Option<&Sandbox>, String> {
+        let scripts = &handler.scripts;
+        if let Some(why) = &scripts.refused {
+            return Err(why.clone());
+        }
+        if !scripts.pins.is_empty() {
+            let Some(workspace) = &self.workspace else {
+                return Err("nothing can look at the scripts that it runs".to_owned());
+            };
+            let renew = "; hint: review it, then `lariat trust`";
+            scripts.check(&WorkspaceFiles(workspace)).map_err(|why| format!("{why}{renew}"))?;
+        }
+        if !scripts.are_of_the_workspace() {
+            return Ok(self.sandbox.as_ref());
+        }
+        match &self.of_project {
+            ProjectHooks::Confined(sandbox) => Ok(Some(sandbox)),
+            ProjectHooks::Unconfined => Ok(self.sandbox.as_ref()),
+            ProjectHooks::Refused(why) => Err(why.clone()),
+        }
+    }
+}
+
 impl HookRunner for HookPrograms {
     fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+        let sandbox = match self.confinement(handler) {
+            Ok(sandbox) => sandbox,
+            Err(_) if matches!(handler.way, Way::Post { .. }) => None,
+            Err(why) => return Box::pin(async move { Ended::Refused(why) }),
+        };
         let launch = match &handler.way {
             Way::Shell(command) => Launch::shell(command, &self.directory),
             Way::Program(program, arguments) => {
@@ -93,7 +158,7 @@ impl HookRunner for HookPrograms {
             .with_output(Output::Separate)
             .with_capture(CaptureLimits { head: KEPT, tail: 0, ..CaptureLimits::default() })
             .with_time(Some(handler.timeout));
-        if let Some(sandbox) = &self.sandbox {
+        if let Some(sandbox) = sandbox {
             launch = launch.with_sandbox(sandbox.clone());
         }
         Box::pin(async move {

@@ -22,7 +22,7 @@ mod trace_file;
 
 pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
-pub use hooks::HookPrograms;
+pub use hooks::{HookPrograms, ProjectHooks};
 pub use memory::{Instructions, MemoryFiles};
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};

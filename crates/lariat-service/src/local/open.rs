@@ -119,6 +119,7 @@ impl Opening {
             opened.take_from_workspace(source, self.origin(source), read);
         }
         opened.take_files();
+        opened.pin_scripts(&WorkspaceFiles(&self.workspace));
         Ok(opened)
     }
 

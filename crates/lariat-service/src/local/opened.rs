@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use lariat_guard::hooks::{HookBook, HookRunner};
-use lariat_guard::trust::{Identity, Manifest, Standing, TrustBook};
-use lariat_guard::{Document, Effect, Layer, Origin, Places, Settings, SettingsError, Trust};
+use lariat_guard::hooks::{HookBook, HookRunner, Scripts, Way};
+use lariat_guard::trust::{Identity, Look, Manifest, Standing, TrustBook};
+use lariat_guard::{Document, Effect, Layer, Level, Origin, Places, Settings, SettingsError, Trust};
 use lariat_runtime::Gate;
 use serde_json::Value;
 
@@ -178,6 +178,43 @@ impl Opened {
         }
     }
 
+    /// Pins what hooks run of the workspace, as it is now: a hook whose scripts change later does not run. One of the
+    /// person's own runs files of a workspace only when that is trusted.
+    pub(super) fn pin_scripts(&mut self, look: &dyn Look) {
+        let mut scripts = Vec::new();
+        for handler in self.hooks.handlers_mut() {
+            let command = match &handler.way {
+                Way::Shell(command) => command.clone(),
+                Way::Program(program, arguments) => format!("{program} {}", arguments.join(" ")),
+                Way::Post { .. } => continue,
+            };
+            match Scripts::of(&command, &self.places.project, &self.places.home, look) {
+                Ok(pins) => handler.scripts.pins = pins,
+                Err(why) => handler.scripts.refused = Some(why),
+            }
+            let trusted = self.manifest.as_ref().filter(|_| handler.scripts.of_project);
+            let other = handler.scripts.pins.iter().find(|pin| {
+                let known = trusted.and_then(|manifest| manifest.files().find(|(path, _)| *path == pin.path));
+                known.is_some_and(|(_, file)| pin.hash.as_ref() != Some(&file.hash))
+            });
+            if let Some(pin) = other {
+                let why = format!("`{}` changed while the workspace was opened", pin.path);
+                handler.scripts.refused = Some(why);
+            }
+            if handler.scripts.are_of_the_workspace() && self.trust == Trust::Untrusted {
+                let file = handler.scripts.files().next().unwrap_or("package.json").to_owned();
+                let why =
+                    format!("it runs `{file}` of a workspace that is not trusted; hint: `lariat trust`");
+                let problem = format!("a hook of {} is not run: {why}", handler.origin);
+                self.problems
+                    .push(Problem { origin: Origin::file(Level::Project, &self.places.project), problem });
+                handler.scripts.refused = Some(why);
+            }
+            scripts.extend(handler.scripts.files().map(|file| self.places.project.join(file)));
+        }
+        self.places = self.places.clone().with_scripts(scripts);
+    }
+
     /// Takes the files of agents, commands and skills.
     pub(super) fn take_files(&mut self) {
         let Some(manifest) = self.manifest.as_ref().filter(|_| self.trust == Trust::Trusted) else { return };
@@ -193,7 +230,11 @@ impl Opened {
     }
 
     fn take_hooks(&mut self, origin: &Origin, hooks: &Value) {
+        let before = self.hooks.handlers().count();
         let problems = self.hooks.add(&origin.to_string(), hooks);
+        for handler in self.hooks.handlers_mut().skip(before) {
+            handler.scripts.of_project = origin.level.is_of_the_workspace();
+        }
         let told = |problem: lariat_guard::hooks::HookProblem| Problem {
             origin: origin.clone(),
             problem: problem.problem,

@@ -52,7 +52,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let mut events = vec![session.about.event(session.begun.unwrap_or_default())];
     events.extend(Segment { base: None, messages }.events());
     events.push(ImportedEvent { at: session.now, event: AgentEvent::Rewound { tip } });
-    Ok(Imported::new(SessionId::from(session.name), events, session.notes))
+    Ok(Imported::new("codeloops", SessionId::from(session.name), events, session.notes))
 }
 
 #[derive(Default)]

@@ -326,7 +326,7 @@ impl Rollout {
         let mut events = vec![self.about.event(self.begun.unwrap_or_default())];
         events.extend(self.segments.into_iter().flat_map(Segment::events));
         events.push(ImportedEvent { at: self.now, event: AgentEvent::Rewound { tip } });
-        Imported::new(SessionId::from(session_id), events, self.notes)
+        Imported::new("codex", SessionId::from(session_id), events, self.notes)
     }
 }
 

@@ -12,7 +12,7 @@ mod lines;
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_core::event::{AgentEvent, Description, Event, EventRecord, FORMAT_VERSION};
+use lariat_core::event::{AgentEvent, Description, Event, EventRecord, FORMAT_VERSION, Import};
 use lariat_core::id::{EventId, MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::time::{Minter, Stamp, Timestamp};
@@ -29,6 +29,8 @@ const TITLE: usize = 200;
 pub struct Imported {
     /// The session's id there.
     pub session_id: SessionId,
+    /// The format it was read from.
+    pub format: &'static str,
     /// What to append, in order.
     pub events: Vec<ImportedEvent>,
     /// What could not be used, and where it is.
@@ -74,12 +76,26 @@ impl fmt::Display for Note {
 }
 
 impl Imported {
-    fn new(session_id: SessionId, events: Vec<ImportedEvent>, mut notes: Vec<Note>) -> Self {
+    fn new(
+        format: &'static str,
+        session_id: SessionId,
+        events: Vec<ImportedEvent>,
+        mut notes: Vec<Note>,
+    ) -> Self {
         notes.sort_by_key(|note| note.line);
-        Self { session_id, events, notes }
+        Self { session_id, format, events, notes }
     }
 
-    /// The events as records of a journal, numbered from `first_seq`. The same import gives the same records.
+    /// Says that the session was imported; comes before its events.
+    fn mark(&self) -> ImportedEvent {
+        let id = derived("import", &[self.format, self.session_id.as_str()]).to_string();
+        let import = Import::new(id, self.format, self.session_id.clone());
+        let at = self.events.iter().map(|event| event.at).min().unwrap_or_default();
+        ImportedEvent { at, event: AgentEvent::SessionImported(Box::new(import)) }
+    }
+
+    /// The events as records of a journal, numbered from `first_seq`, after one that says where they come from. The same
+    /// import gives the same records.
     pub fn records(&self, first_seq: u64) -> Vec<Event> {
         let mut minter = Minter::default();
         let entropy = derived("events", &[self.session_id.as_str()]).as_u64_pair().0;
@@ -94,7 +110,8 @@ impl Imported {
                 event: imported.event.clone(),
             })
         };
-        (first_seq..).zip(&self.events).map(record).collect()
+        let mark = self.mark();
+        (first_seq..).zip(std::iter::once(&mark).chain(&self.events)).map(record).collect()
     }
 }
 

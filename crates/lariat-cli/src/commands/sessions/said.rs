@@ -106,6 +106,12 @@ pub(super) fn event(record: &EventRecord) -> String {
         },
         AgentEvent::MessageQueued { message, .. } => ("queued", said(message).1),
         AgentEvent::MessagesImported { messages, .. } => ("imported", format!("{} messages", messages.len())),
+        AgentEvent::SessionImported(import) => {
+            ("imported", format!("{} session {}", import.format, import.session_id))
+        }
+        AgentEvent::SessionTakenOver { .. } => {
+            ("taken over", "decisions before this do not apply".to_owned())
+        }
         AgentEvent::ToolExecutionStart { tool_name, .. } => ("call", tool_name.clone()),
         AgentEvent::ToolExecutionEnd { tool_name, is_error, .. } => {
             (if *is_error { "call failed" } else { "call done" }, tool_name.clone())

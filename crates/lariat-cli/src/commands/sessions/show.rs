@@ -1,6 +1,7 @@
 //! `lariat sessions show`.
 
 use lariat_core::archive::SessionSummary;
+use lariat_core::event::Import;
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_service::LocalService;
@@ -16,6 +17,8 @@ use crate::exit::Exit;
 #[derive(Serialize)]
 struct Shown {
     session: SessionSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<Import>,
     messages: Vec<SharedMessage>,
 }
 
@@ -27,9 +30,10 @@ pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
     let window = fold.conversation(fold.tip()).0.window();
     if args.json {
         let messages = window.iter().cloned().collect();
-        return print::json(&Shown { session, messages });
+        let imported = fold.memory().imported().cloned();
+        return print::json(&Shown { session, imported, messages });
     }
-    head(&session);
+    head(&session, fold.memory().imported());
     print::line(&said::conversation(window.iter()));
     if fold.open_loops().next().is_some() {
         print::note(&format!("it was interrupted: `lariat run --resume {}` goes on", session.session_id));
@@ -37,7 +41,7 @@ pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-fn head(session: &SessionSummary) {
+fn head(session: &SessionSummary, imported: Option<&Import>) {
     let add = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             print::field(name, &value);
@@ -53,5 +57,6 @@ fn head(session: &SessionSummary) {
     add("used", Some(format!("{} tokens, {}", used.0, used.1)));
     add("tags", (!session.tags.is_empty()).then(|| session.tags.join(", ")));
     add("from", session.parent.as_ref().map(ToString::to_string));
+    add("imported", imported.map(|import| format!("{} session {}", import.format, import.session_id)));
     print::out("\n");
 }

@@ -169,6 +169,8 @@ fn samples() -> Vec<AgentEvent> {
         },
         AgentEvent::MessageQueued { queue: QueueKind::FollowUp, message: user(4, "later") },
         AgentEvent::MessagesImported { base: Some(message_id(1)), messages: vec![user(5, "old")] },
+        AgentEvent::SessionImported(Box::new(Import::new("abc", "claude", "there".into()))),
+        AgentEvent::SessionTakenOver { import_id: "abc".into() },
         AgentEvent::MessageRemoved { message_id: message_id(5) },
         AgentEvent::PermissionRequired { request: Arc::new(request.clone()) },
         AgentEvent::PermissionDecided {
@@ -309,6 +311,8 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::ParallelLoopEnd { .. }
         | AgentEvent::MessageQueued { .. }
         | AgentEvent::MessagesImported { .. }
+        | AgentEvent::SessionImported(_)
+        | AgentEvent::SessionTakenOver { .. }
         | AgentEvent::MessageRemoved { .. }
         | AgentEvent::PromptAssembled { .. }
         | AgentEvent::PermissionRequired { .. }

@@ -22,7 +22,11 @@ impl AgentContext {
 
     /// Puts the system prompt of a new session together, to be journaled with its first loop. One that is journaled stays
     /// as it is, and one that could not be journaled is the same the next time.
-    pub(super) async fn assemble_prompt(&mut self, config: &AgentLoopConfig, prompts: &[AgentMessage]) {
+    pub(in crate::agent) async fn assemble_prompt(
+        &mut self,
+        config: &AgentLoopConfig,
+        prompts: &[AgentMessage],
+    ) {
         if self.memory.prompt().is_some() {
             return self.know_prompt(config).await;
         }

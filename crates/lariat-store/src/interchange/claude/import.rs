@@ -56,7 +56,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let at = events.iter().map(|event| event.at).max().unwrap_or_default();
     let tip = leaf.and_then(|leaf| writer.anchor(leaf));
     events.push(ImportedEvent { at, event: AgentEvent::Rewound { tip } });
-    Ok(Imported::new(session_id(&tree, leaf, bytes), events, notes))
+    Ok(Imported::new("claude", session_id(&tree, leaf, bytes), events, notes))
 }
 
 /// The session that the newest line of the conversation is of: a file can begin with lines of the one it came from.

@@ -13,7 +13,7 @@ use lariat::guard::trust::TrustBook;
 use lariat::host::files::Workspace;
 use lariat::host::git::Git;
 use lariat::host::process::{Environment, Supervisor};
-use lariat::local::{ConfiguredKind, HookPrograms, Opened};
+use lariat::local::{ConfiguredKind, HookPrograms, Opened, ProjectHooks};
 use lariat::serde_json::{self, Value, json};
 use lariat::tools::{Commands, Workbench, default_tools};
 use lariat::{Agent, AgentEvent, Approver, BoxFuture, PermissionDecision, PermissionRequest};
@@ -169,7 +169,9 @@ async fn agent(
 ) -> Result<u64, String> {
     let workspace = Workspace::open(root).map_err(|error| error.to_string())?;
     let supervisor = Supervisor::new();
-    let hooks = HookPrograms::new(supervisor.clone(), root, environment.clone());
+    let hooks = HookPrograms::new(supervisor.clone(), root, environment.clone())
+        .with_workspace(&workspace)
+        .with_project_hooks(ProjectHooks::Unconfined);
     let bench = Workbench::new(workspace)
         .with_commands(Commands::Unconfined)
         .with_environment(environment)

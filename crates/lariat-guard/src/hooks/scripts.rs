@@ -1,0 +1,329 @@
+//! What a hook's command runs of the workspace: scripts that the agent could change.
+//!
+//! Owns which files those are ([`named`]), their state when the hook was trusted ([`Pin`]) and the check before each run
+//! ([`Scripts::check`]). Looks at words alone, as a shell would split them: what a script starts in turn is not followed,
+//! which is why hooks of a project also run in the sandbox.
+//! Invariant: a hook whose pinned files are not as they were does not run.
+
+use std::path::{Component, Path};
+
+use serde_json::Value;
+
+use crate::trust::Look;
+
+/// A script has at most this many bytes; a longer one is not run.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+/// What a handler runs of the workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Scripts {
+    /// The workspace's own settings configure the handler.
+    pub of_project: bool,
+    /// Files that must be as they were.
+    pub pins: Vec<Pin>,
+    /// Why the handler may not run at all.
+    pub refused: Option<String>,
+}
+
+/// A file of the workspace, as it was when the hook was trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pin {
+    /// Its path in the workspace.
+    pub path: String,
+    /// Hash of what of it is run; none for a file that must not appear.
+    pub hash: Option<String>,
+}
+
+/// A path that a command would run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) path: String,
+    /// It is run whatever it looks like; otherwise only when its content or name is a script's.
+    pub(crate) surely: bool,
+}
+
+impl Scripts {
+    /// Looks up what a command runs of a workspace.
+    ///
+    /// # Errors
+    /// When a file that it names cannot be read.
+    pub fn of(command: &str, root: &Path, home: &Path, look: &dyn Look) -> Result<Vec<Pin>, String> {
+        let mut pins: Vec<Pin> = Vec::new();
+        for name in named(command, root, home) {
+            if pins.iter().any(|pin| pin.path == name.path) {
+                continue;
+            }
+            let bytes = read(look, &name.path)?;
+            let is_run = name.surely
+                || bytes.as_deref().map_or(has_script_name(&name.path), |bytes| is_script(&name.path, bytes));
+            if is_run {
+                let hash = bytes.map(|bytes| hash(&name.path, &bytes));
+                pins.push(Pin { path: name.path, hash });
+            }
+        }
+        Ok(pins)
+    }
+
+    /// True when the handler runs something that the workspace brings: it is confined like a command.
+    pub fn are_of_the_workspace(&self) -> bool {
+        self.of_project || self.pins.iter().any(|pin| pin.hash.is_some())
+    }
+
+    /// Files that the agent may not change unasked. A `package.json` is not among them: only its scripts are pinned.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let files = self.pins.iter().filter(|pin| pin.hash.is_some() && !is_package(&pin.path));
+        files.map(|pin| pin.path.as_str())
+    }
+
+    /// Whether the handler may run now.
+    ///
+    /// # Errors
+    /// With what changed, in words for a person.
+    pub fn check(&self, look: &dyn Look) -> Result<(), String> {
+        if let Some(why) = &self.refused {
+            return Err(why.clone());
+        }
+        for pin in &self.pins {
+            let now = read(look, &pin.path)?.map(|bytes| hash(&pin.path, &bytes));
+            if now != pin.hash {
+                let what = match (&pin.hash, &now) {
+                    (None, _) => "appeared",
+                    (_, None) => "is gone",
+                    _ => "changed",
+                };
+                return Err(format!("`{}` {what} since the hook was trusted", pin.path));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(look: &dyn Look, path: &str) -> Result<Option<Vec<u8>>, String> {
+    let bytes = look.read(path, LARGEST + 1).map_err(|why| format!("`{path}` cannot be read: {why}"))?;
+    match bytes {
+        Some(bytes) if bytes.len() > LARGEST => Err(format!("`{path}` has more than {LARGEST} bytes")),
+        bytes => Ok(bytes),
+    }
+}
+
+fn hash(path: &str, bytes: &[u8]) -> String {
+    blake3::hash(&significant(path, bytes)).to_hex().to_string()
+}
+
+/// What of a file is run: of a `package.json` its scripts, so that a new dependency is no change.
+pub(crate) fn significant<'a>(path: &str, bytes: &'a [u8]) -> std::borrow::Cow<'a, [u8]> {
+    if is_package(path)
+        && let Ok(Value::Object(fields)) = serde_json::from_slice(bytes)
+    {
+        let scripts = fields.get("scripts").unwrap_or(&Value::Null);
+        return scripts.to_string().into_bytes().into();
+    }
+    bytes.into()
+}
+
+pub(crate) fn is_package(path: &str) -> bool {
+    path.rsplit('/').next() == Some("package.json")
+}
+
+const SCRIPT_ENDINGS: &[&str] = &[
+    "sh", "bash", "zsh", "fish", "ksh", "py", "pyz", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl",
+    "php", "lua", "awk", "jq", "mk", "ps1", "tcl", "r",
+];
+
+fn has_script_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.')
+        .is_some_and(|(_, ending)| SCRIPT_ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
+}
+
+fn is_script(path: &str, bytes: &[u8]) -> bool {
+    has_script_name(path) || bytes.starts_with(b"#!") || bytes.starts_with(b"\x7fELF")
+}
+
+/// Programs whose first operand is a script.
+const INTERPRETERS: &[&str] = &[
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "fish",
+    "source",
+    ".",
+    "exec",
+    "node",
+    "deno",
+    "bun",
+    "tsx",
+    "ts-node",
+    "ruby",
+    "perl",
+    "php",
+    "lua",
+    "awk",
+    "gawk",
+    "osascript",
+    "pwsh",
+    "Rscript",
+    "uv",
+    "poetry",
+    "pipenv",
+];
+
+/// Programs that obey a file of the directory they run in.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("make", MAKEFILES),
+    ("gmake", MAKEFILES),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
+    ("rake", &["Rakefile", "rakefile"]),
+    ("npm", PACKAGE),
+    ("npx", PACKAGE),
+    ("pnpm", PACKAGE),
+    ("yarn", PACKAGE),
+    ("bun", PACKAGE),
+    ("composer", &["composer.json"]),
+    ("lefthook", &["lefthook.yml", "lefthook.yaml"]),
+    ("pre-commit", &[".pre-commit-config.yaml"]),
+];
+const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+const PACKAGE: &[&str] = &["package.json"];
+
+/// The paths in the workspace that a command would run.
+pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
+    let mut folders: Vec<String> = vec![String::new()];
+    let words = words(command);
+    for (at, word) in words.iter().enumerate() {
+        if word.is_output || word.text.is_empty() {
+            continue;
+        }
+        let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at));
+        // Options between an interpreter and its script are stepped over; so is the `run` of those that have one.
+        let operand_of = words.get(..at).unwrap_or_default().iter().rev();
+        let mut operand_of = operand_of.skip_while(|word| word.is_option() || word.text == "run");
+        let interpreter = operand_of.next().filter(|word| word.is_interpreter()).is_some();
+        let enters = before(1).is_some_and(|word| {
+            matches!(
+                word.text.as_str(),
+                "cd" | "pushd" | "-C" | "--prefix" | "--cwd" | "--dir" | "--directory"
+            )
+        });
+        let mut add = |path: &str, surely: bool| {
+            for folder in &folders {
+                let path = if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") };
+                let known = |name: &&mut Named| name.path == path;
+                match found.iter_mut().find(known) {
+                    Some(name) => name.surely |= surely,
+                    None => found.push(Named { path, surely }),
+                }
+            }
+        };
+        if let Some((_, files)) = RUNNERS.iter().find(|(runner, _)| *runner == word.program()) {
+            files.iter().for_each(|file| add(file, true));
+        }
+        if before(1).is_some_and(|word| word.text == "-m") {
+            let path = word.text.replace('.', "/");
+            let package = path.split('/').next().unwrap_or_default().to_owned();
+            for file in [
+                format!("{path}.py"),
+                format!("{path}/__main__.py"),
+                format!("{path}/__init__.py"),
+                format!("{package}/__init__.py"),
+            ] {
+                add(&file, true);
+            }
+        }
+        let Some(path) = inside(&word.text, root, home) else { continue };
+        if enters {
+            folders.push(path);
+            continue;
+        }
+        let runs = interpreter || (word.begins && word.text.contains('/'));
+        add(&path, runs);
+    }
+    found
+}
+
+/// A word as a path in the workspace; none when it is no path, or leads elsewhere.
+fn inside(word: &str, root: &Path, home: &Path) -> Option<String> {
+    if word.starts_with('-') || word.contains(['*', '?', '[', '{', '\0']) || word.contains("://") {
+        return None;
+    }
+    let word = match word.strip_prefix("~/") {
+        Some(rest) => home.join(rest),
+        None => Path::new(word).to_owned(),
+    };
+    let within = if word.is_absolute() { word.strip_prefix(root).ok()?.to_owned() } else { word };
+    let mut names: Vec<&str> = Vec::new();
+    for component in within.components() {
+        match component {
+            Component::Normal(name) => names.push(name.to_str()?),
+            Component::CurDir => {}
+            Component::ParentDir => drop(names.pop()?),
+            _ => return None,
+        }
+    }
+    (!names.is_empty()).then(|| names.join("/"))
+}
+
+#[derive(Debug, Default)]
+struct Word {
+    text: String,
+    /// It is the first of a command.
+    begins: bool,
+    /// The shell writes to it.
+    is_output: bool,
+}
+
+impl Word {
+    fn program(&self) -> &str {
+        self.text.rsplit('/').next().unwrap_or_default()
+    }
+
+    fn is_option(&self) -> bool {
+        self.text.starts_with('-') && self.text != "-m"
+    }
+
+    fn is_interpreter(&self) -> bool {
+        let program = self.program();
+        INTERPRETERS.contains(&program) || program.starts_with("python") || program.starts_with("pypy")
+    }
+}
+
+/// The words of a command, quotes and expansions taken away, with the project's directory as the workspace's root.
+fn words(command: &str) -> Vec<Word> {
+    let mut command = command.to_owned();
+    for variable in ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"] {
+        command = command.replace(variable, ".");
+    }
+    let mut words = vec![Word { begins: true, ..Word::default() }];
+    for letter in command.chars() {
+        let next = |begins, is_output| Word { text: String::new(), begins, is_output };
+        let last_is_empty = words.last().is_some_and(|word| word.text.is_empty());
+        match letter {
+            '"' | '\'' | '\\' => {}
+            ';' | '|' | '&' | '(' | ')' | '`' | '\n' | '$' => words.push(next(true, false)),
+            '>' => words.push(next(false, true)),
+            '<' | '=' => words.push(next(false, false)),
+            letter if letter.is_whitespace() => {
+                if !last_is_empty {
+                    words.push(next(false, false));
+                }
+            }
+            letter => {
+                if let Some(word) = words.last_mut() {
+                    word.text.push(letter);
+                }
+            }
+        }
+    }
+    words.retain(|word| !word.text.is_empty());
+    words
+}
+
+#[cfg(test)]
+#[path = "scripts_tests.rs"]
+mod tests;

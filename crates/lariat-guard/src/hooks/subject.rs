@@ -1,0 +1,165 @@
+//! A call, as scripts know it: by Claude Code's tool names and fields.
+//!
+//! Owns what a handler is told of a call, by the name that its matcher matched, and what an answer of it means for our
+//! tool. A script that reads `tool_input.file_path` works unchanged, whatever tool of ours writes the file. A call that
+//! changes several files is told once for each of them.
+//! Invariant: an answer that cannot be carried over to our tool is an error, never dropped.
+
+use lariat_core::tool::ToolEffects;
+use serde_json::{Map, Value, json};
+
+use crate::Guard;
+use crate::part::{Call, What};
+use crate::tool_name::claude_names;
+
+/// A call that changes more files than this is not told file by file.
+const MOST_FILES: usize = 64;
+
+/// A call that hooks are told of.
+#[derive(Clone, Debug)]
+pub struct Subject<'a> {
+    tool: &'a str,
+    arguments: &'a Value,
+    names: Vec<&'a str>,
+    /// The files that it names, absolute.
+    files: Vec<String>,
+}
+
+impl<'a> Subject<'a> {
+    /// A call of a tool with these effects.
+    pub fn new(guard: &Guard, tool: &'a str, arguments: &'a Value, effects: ToolEffects) -> Self {
+        let call = Call::new(tool, arguments, effects, guard.ground());
+        let parts = call.parts.iter().filter(|part| call.text.is_empty() && matches!(part.what, What::File));
+        let touches = parts.flat_map(|part| &part.touches);
+        let mut files: Vec<String> = Vec::new();
+        for file in touches.map(|touch| touch.target.named.display().to_string()) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        Self { tool, arguments, names: names(tool, effects), files }
+    }
+
+    /// Every name that a matcher may match, the one that it is told by first.
+    pub fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+
+    /// What a handler is told as `tool_input` that matched by this name: once for each file.
+    ///
+    /// # Errors
+    /// When there are too many files to tell each.
+    pub fn inputs(&self, name: &str) -> Result<Vec<Value>, String> {
+        if name == self.tool {
+            return Ok(vec![self.arguments.clone()]);
+        }
+        match self.files.as_slice() {
+            [] => Ok(vec![self.input(name, None)]),
+            files if files.len() > MOST_FILES => Err(format!(
+                "the call changes {} files, and hooks are asked about at most {MOST_FILES}; split it",
+                files.len()
+            )),
+            files => Ok(files.iter().map(|file| self.input(name, Some(file))).collect()),
+        }
+    }
+
+    /// The tool's arguments, when a handler that matched by this name wants other ones; `None` when it changed nothing.
+    ///
+    /// # Errors
+    /// When our tool has no such arguments.
+    pub fn own_input(&self, name: &str, wanted: &Value) -> Result<Option<Value>, String> {
+        if name == self.tool {
+            return Ok((wanted != self.arguments).then(|| wanted.clone()));
+        }
+        let told = self.inputs(name)?;
+        if told.contains(wanted) {
+            return Ok(None);
+        }
+        let ([told], true) = (told.as_slice(), self.names.first() == Some(&name)) else {
+            return Err(format!("it rewrote the input of `{name}`, which `{}` cannot carry over", self.tool));
+        };
+        let Value::Object(wanted) = wanted else { return Ok(None) };
+        let own = |(field, value): (&String, &Value)| {
+            let ours = FIELDS.iter().find(|row| row.0 == self.tool && row.2 == field).map(|row| row.1);
+            // What it left alone is as the model said it: a path that was made absolute, for example.
+            let same = told.get(field) == Some(value);
+            let ours = ours.unwrap_or(field);
+            let value = if same { self.arguments.get(ours).unwrap_or(value) } else { value };
+            (ours.to_owned(), value.clone())
+        };
+        Ok(Some(Value::Object(wanted.iter().map(own).collect::<Map<_, _>>())))
+    }
+
+    fn input(&self, name: &str, file: Option<&String>) -> Value {
+        let Value::Object(arguments) = self.arguments else { return self.arguments.clone() };
+        let theirs = |(field, value): (&String, &Value)| {
+            let theirs = FIELDS.iter().find(|row| row.0 == self.tool && row.1 == field).map(|row| row.2);
+            (theirs.unwrap_or(field).to_owned(), value.clone())
+        };
+        let mut input: Map<String, Value> = arguments.iter().map(theirs).collect();
+        let mut add = |field: &str, value: Value| {
+            input.entry(field).or_insert(value);
+        };
+        match name {
+            "Bash" => add("command", self.text(&["command", "text", "script"]).unwrap_or_default().into()),
+            "Write" => add("content", self.added().into()),
+            "Edit" => {
+                add("old_string", self.removed().into());
+                add("new_string", self.added().into());
+            }
+            "MultiEdit" => {
+                add("edits", json!([{ "old_string": self.removed(), "new_string": self.added() }]));
+            }
+            _ => {}
+        }
+        let has_file =
+            matches!(name, "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "NotebookRead");
+        if let Some(file) = file.filter(|_| has_file) {
+            input.insert("file_path".to_owned(), Value::from(file.as_str()));
+        }
+        Value::Object(input)
+    }
+
+    fn text(&self, fields: &[&str]) -> Option<&str> {
+        fields.iter().find_map(|field| self.arguments.get(field)?.as_str())
+    }
+
+    /// The text that the call puts into files, in all of them.
+    fn added(&self) -> String {
+        self.written(&["content", "new_string"], "new_string", '+')
+    }
+
+    /// The text that it takes out of them.
+    fn removed(&self) -> String {
+        self.written(&["old_string"], "old_string", '-')
+    }
+
+    fn written(&self, fields: &[&str], of_edit: &str, mark: char) -> String {
+        if let Some(text) = self.text(fields) {
+            return text.to_owned();
+        }
+        let edits = self.arguments.get("edits").and_then(Value::as_array).into_iter().flatten();
+        let edits = edits.filter_map(|edit| edit.get(of_edit)?.as_str());
+        let patch = self.text(&["patch"]).unwrap_or_default().lines();
+        let patch = patch.filter_map(|line| line.strip_prefix(mark));
+        edits.chain(patch).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Fields that scripts know by another name: tool, our name, theirs.
+const FIELDS: &[(&str, &str, &str)] = &[
+    ("read_file", "path", "file_path"),
+    ("write_file", "path", "file_path"),
+    ("edit_file", "path", "file_path"),
+    ("multi_edit", "path", "file_path"),
+    ("bash_input", "text", "command"),
+    ("bash_output", "id", "bash_id"),
+    ("bash_stop", "id", "shell_id"),
+];
+
+/// The names of a tool. One that stands for a tool of Claude Code's is told by that name.
+fn names(tool: &str, effects: ToolEffects) -> Vec<&str> {
+    let (theirs, is_known) = claude_names(tool, effects);
+    let own = std::iter::once(tool);
+    if is_known { theirs.into_iter().chain(own).collect() } else { own.chain(theirs).collect() }
+}
