@@ -184,7 +184,7 @@ pub(crate) async fn first_steps(config: &Config) -> String {
         local,
         "`lariat models list` shows models and prices; `lariat doctor` looks at everything".to_owned(),
     ]
-    .join("\n       ")
+    .join("\n        ")
 }
 
 #[cfg(test)]

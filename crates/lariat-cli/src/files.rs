@@ -108,6 +108,13 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Problem> {
     })
 }
 
+/// Replaces the text of a file, or makes it; through a link, the file that it leads to. One that is not `shared` only the
+/// person can read.
+pub(crate) fn replace(path: &Path, text: &str, shared: bool) -> Result<(), Problem> {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if shared { overwrite(&target, text.as_bytes()) } else { write_private(&target, text) }
+}
+
 /// The names in a directory; none when it cannot be read.
 pub(crate) fn names(folder: &Path) -> Vec<std::ffi::OsString> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();

@@ -8,6 +8,7 @@ mod args;
 mod around;
 mod commands;
 mod exit;
+mod failure;
 mod files;
 mod keys;
 mod problem;

@@ -18,6 +18,8 @@ pub(crate) struct Problem {
     pub(crate) cause: String,
     /// Where: a file, a setting, a session, an address.
     pub(crate) place: Option<String>,
+    /// More that is known, each with a label of a few letters.
+    pub(crate) details: Vec<(&'static str, String)>,
     /// What to do now. Commands are in backticks.
     pub(crate) next: Option<String>,
     /// Whether there is no model, so that what there is to use should be told.
@@ -27,12 +29,18 @@ pub(crate) struct Problem {
 impl Problem {
     /// A problem with a way to end.
     pub(crate) fn new(exit: Exit, cause: impl Into<String>) -> Self {
-        Self { exit, cause: cause.into(), place: None, next: None, lacks_model: false }
+        Self { exit, cause: cause.into(), place: None, details: Vec::new(), next: None, lacks_model: false }
     }
 
     /// Says where.
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
+        self
+    }
+
+    /// Adds what else is known. The label is padded to that of `hint`.
+    pub(crate) fn with(mut self, label: &'static str, text: impl Into<String>) -> Self {
+        self.details.push((label, text.into()));
         self
     }
 
@@ -47,10 +55,13 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", display::block(&self.cause))?;
         if let Some(place) = &self.place {
-            write!(f, "\n   at: {}", display::line(place))?;
+            write!(f, "\n  at:   {}", display::line(place))?;
+        }
+        for (label, text) in &self.details {
+            write!(f, "\n  {:<5} {}", format!("{label}:"), display::line(text))?;
         }
         if let Some(next) = &self.next {
-            write!(f, "\n next: {}", display::block(next))?;
+            write!(f, "\n  hint: {}", display::block(next))?;
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) folders: Folders,
     /// The directory that the process was started in.
     pub(crate) directory: PathBuf,
+    /// Whether there is a place for settings and sessions.
+    has_home: bool,
 }
 
 /// Where something is written.
@@ -41,6 +43,9 @@ pub(crate) enum Stream {
 /// Variables that are settings: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
 const PREFIX: &str = "LARIAT_";
 
+/// The home of a process that has none: a place that is not there.
+const NO_HOME: &str = "/nonexistent";
+
 /// This machine.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
@@ -53,11 +58,27 @@ impl World {
             let found = variables.iter().find(|(known, value)| known == name && !value.is_empty());
             found.map(|(_, value)| PathBuf::from(value))
         };
-        let home = variable("HOME").unwrap_or_else(|| PathBuf::from("/"));
-        let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("lariat");
-        let state = variable("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state")).join("lariat");
+        // Nothing of a person belongs into the root of the file system, where others would find it.
+        let own = |name: &str| variable(name).filter(|path| path.is_absolute() && path.parent().is_some());
+        let (home, config, state) = (own("HOME"), own("XDG_CONFIG_HOME"), own("XDG_STATE_HOME"));
+        let has_home = home.is_some() || (config.is_some() && state.is_some());
+        let home = home.unwrap_or_else(|| PathBuf::from(NO_HOME));
+        let config = config.unwrap_or_else(|| home.join(".config")).join("lariat");
+        let state = state.unwrap_or_else(|| home.join(".local/state")).join("lariat");
         let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        Self { folders: Folders { home, config, state }, variables: Arc::new(variables), directory }
+        let folders = Folders { home, config, state };
+        Self { folders, variables: Arc::new(variables), directory, has_home }
+    }
+
+    /// Makes sure that settings and sessions have a place.
+    pub(crate) fn require_home(&self) -> Result<(), Problem> {
+        if self.has_home {
+            return Ok(());
+        }
+        let home =
+            self.variable("HOME").map_or_else(|| "is not set".to_owned(), |home| format!("is `{home}`"));
+        Err(Problem::new(Exit::Setup, format!("HOME {home}, so settings and sessions have no place"))
+            .next("set HOME to your home directory, or set both XDG_CONFIG_HOME and XDG_STATE_HOME"))
     }
 
     /// A variable, if it is text and not empty.
@@ -130,6 +151,11 @@ impl World {
     pub(crate) fn keyring(&self) -> Keyring {
         let prompts = if std::io::stderr().is_terminal() { Prompts::Allowed } else { Prompts::Refused };
         Keyring { bus: self.variable("DBUS_SESSION_BUS_ADDRESS").map(str::to_owned), prompts }
+    }
+
+    /// The arguments as they are, the program's name first.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        std::env::args_os().collect()
     }
 
     /// The arguments, as far as they are text.

@@ -154,7 +154,12 @@ impl ExecutionLimits {
     }
 }
 
-/// Automatic retry of model calls that failed before anything was delivered.
+/// Automatic retry of model calls that failed for a reason that may go away.
+///
+/// A reply that breaks after part of it was delivered is withdrawn ([`MessageWithdrawn`]) and asked for again; its tool
+/// calls never run. The defaults suit a library: a few seconds. A program that a person waits for may have more patience.
+///
+/// [`MessageWithdrawn`]: crate::event::AgentEvent::MessageWithdrawn
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -167,11 +172,24 @@ pub struct RetryConfig {
     pub backoff_multiplier: f64,
     /// Ceiling before jitter.
     pub max_delay_ms: u64,
+    /// Time after the first failure within which a retry may still begin. A service that asks for a longer wait
+    /// (`Retry-After`) ends the call instead.
+    pub patience_ms: u64,
+    /// How many replies that broke after they had begun to arrive are asked for again, within the retries: the provider
+    /// charges for each of them.
+    pub max_broken_replies: usize,
 }
 
 impl Default for RetryConfig {
     fn default() -> Self {
-        Self { max_retries: 3, initial_delay_ms: 1_000, backoff_multiplier: 2.0, max_delay_ms: 30_000 }
+        Self {
+            max_retries: 3,
+            initial_delay_ms: 1_000,
+            backoff_multiplier: 2.0,
+            max_delay_ms: 30_000,
+            patience_ms: 3_600_000,
+            max_broken_replies: 3,
+        }
     }
 }
 
@@ -187,6 +205,18 @@ impl RetryConfig {
     /// Replaces the number of retries.
     pub const fn with_max_retries(mut self, retries: usize) -> Self {
         self.max_retries = retries;
+        self
+    }
+
+    /// Replaces the time after the first failure within which a retry may still begin.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Replaces the longest wait between two attempts, before jitter.
+    pub fn with_max_delay(mut self, delay: Duration) -> Self {
+        self.max_delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         self
     }
 

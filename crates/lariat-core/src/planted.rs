@@ -29,7 +29,7 @@ pub enum Planted {
     AfterTurnTooEarly,
     /// `before_turn` is not asked.
     SkipsBeforeTurn,
-    /// A retry starts although part of the reply was delivered.
+    /// A retry starts although part of the reply was delivered, and nothing withdraws that part.
     RetriesAfterDelivery,
     /// Tool calls of a reply that was cut off are run.
     RunsTruncatedCalls,

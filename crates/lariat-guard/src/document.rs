@@ -55,6 +55,14 @@ impl Document {
     }
 }
 
+/// A parser's error in one line. Its own picture of the place, with a caret below the text, does not survive a prefix.
+fn located(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    format!("line {line}, column {column}: {}", error.message().trim().replace('\n', ", "))
+}
+
 /// What a text says.
 pub(crate) fn value(text: &str, format: Format) -> Result<Value, String> {
     let text = text.trim_start_matches('\u{feff}');
@@ -64,7 +72,7 @@ pub(crate) fn value(text: &str, format: Format) -> Result<Value, String> {
     match format {
         Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
         Format::Toml => {
-            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| located(text, &error))?;
             serde_json::to_value(table).map_err(|error| error.to_string())
         }
     }

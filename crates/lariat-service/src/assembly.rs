@@ -3,9 +3,10 @@
 //! One straight line, [`Session::assemble`], with a function for each part below it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::budget::BudgetLimits;
-use lariat_core::config::{ContextConfig, ExecutionLimits};
+use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, ThinkingLevel};
@@ -77,6 +78,7 @@ impl Session {
             .tools(tools)
             .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
             .limits(Some(limits(config)))
+            .retry(retry(config))
             .context(context(config, &model))
             .session_budget(money(config, "budget.session"));
         if let Some(words) = &driving.system_prompt {
@@ -252,11 +254,27 @@ fn limits(config: &Config) -> ExecutionLimits {
     let count = |path: &str| config.count(path).and_then(|count| usize::try_from(count).ok());
     let mut limits = ExecutionLimits::default()
         .with_max_turns(count("limits.turns").unwrap_or(usize::MAX))
-        .with_max_duration(config.time("limits.time").unwrap_or(std::time::Duration::MAX));
+        .with_max_duration(config.time("limits.time").unwrap_or(Duration::MAX));
     limits.max_total_tokens = count("limits.tokens").unwrap_or(usize::MAX);
     limits.max_tool_calls = count("limits.tool_calls");
     limits.max_cost = config.money("limits.cost");
     limits
+}
+
+/// The longest wait between two attempts, before jitter, unless the service asks for more. With ten retries this makes
+/// about five minutes.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// A person or a script waits for the end: patient, where the library's own default gives up after seconds.
+fn retry(config: &Config) -> RetryConfig {
+    let mut retry = RetryConfig::default().with_max_delay(LONGEST_WAIT);
+    if let Some(attempts) = config.count("retry.attempts") {
+        retry = retry.with_max_retries(usize::try_from(attempts).unwrap_or(usize::MAX));
+    }
+    match config.time("retry.patience") {
+        Some(patience) => retry.with_patience(patience),
+        None => retry,
+    }
 }
 
 fn money(config: &Config, path: &str) -> BudgetLimits {
@@ -265,18 +283,18 @@ fn money(config: &Config, path: &str) -> BudgetLimits {
     limits
 }
 
-/// The cap on a day, over all sessions and processes.
+/// The cap on a day, over all sessions and processes. What is spent is logged without one too: a cap that is set at noon
+/// includes the morning.
 fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
     let limits = money(&parts.place.config, "budget.day");
-    if limits.cost.is_none() {
-        return Ok(None);
-    }
     let folder = parts.folders.spending();
-    let log = SpendingFiles::open(&folder).map_err(|error| ServiceError::Folder {
-        path: folder.display().to_string(),
-        reason: error.to_string(),
-    })?;
-    Ok(Some(DailyBudget::new(limits, Arc::new(log))))
+    match SpendingFiles::open(&folder) {
+        Ok(log) => Ok(Some(DailyBudget::new(limits, Arc::new(log)))),
+        Err(_) if limits.is_none() => Ok(None),
+        Err(error) => {
+            Err(ServiceError::Folder { path: folder.display().to_string(), reason: error.to_string() })
+        }
+    }
 }
 
 fn context(config: &Config, model: &ModelConfig) -> Option<ContextConfig> {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lariat_core::clock::{Clock as _, EntropySource as _};
-use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
+use lariat_core::event::{AgentEvent, Description, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, MessageId, SessionId};
 use lariat_core::store::{Append, SessionStore as _, StoreError};
 use lariat_core::time::{Minter, Stamp};
@@ -39,6 +39,23 @@ impl LocalService {
     /// # Errors
     /// When another process writes to it, or the journal cannot be written.
     pub async fn rewind(&self, session_id: &SessionId, tip: Option<MessageId>) -> Result<(), ServiceError> {
+        self.say_about(session_id, AgentEvent::Rewound { tip }).await
+    }
+
+    /// Sets what a session is called and tagged with. What the description leaves out stays as it is.
+    ///
+    /// # Errors
+    /// When another process writes to it, or the journal cannot be written.
+    pub async fn describe(
+        &self,
+        session_id: &SessionId,
+        description: Description,
+    ) -> Result<(), ServiceError> {
+        self.say_about(session_id, AgentEvent::SessionDescribed(Box::new(description))).await
+    }
+
+    /// Appends an event that belongs to no loop.
+    async fn say_about(&self, session_id: &SessionId, event: AgentEvent) -> Result<(), ServiceError> {
         let head = self.store().head(session_id).await?;
         let stamp = Stamp { now: SystemClock.now(), entropy: SystemEntropy::new().bits() };
         let mut minter = Minter::default();
@@ -49,7 +66,7 @@ impl LocalService {
             id: EventId::new(minter.uuid()),
             timestamp: stamp.now,
             loop_id: None,
-            event: AgentEvent::Rewound { tip },
+            event,
         };
         self.append(session_id, head, &[Arc::new(record)]).await
     }

@@ -5,9 +5,13 @@
 //! without asking.
 
 use lariat_core::tool::{ToolContext, ToolError};
-use lariat_host::undo::{Undo, UndoError};
+use lariat_host::undo::{Change, Look, Undo, UndoError};
+use serde_json::{Value, json};
 
 use crate::Workbench;
+
+/// Files that the details of a command's result name at most: they are journaled.
+const FILES: usize = 500;
 
 /// A call that began. Dropping it without an end abandons it.
 pub(crate) struct Kept {
@@ -52,9 +56,23 @@ impl Kept {
         let _ = self.undo.after_paths(&self.call, &paths);
     }
 
-    /// Keeps what the call changed.
-    pub(crate) async fn end(self) {
-        let _ = blocking(move || Ok(self.undo.after(&self.call))).await;
+    /// Keeps what the call changed, and says which files that are: for the details of its result.
+    pub(crate) async fn end(self) -> Vec<Value> {
+        let changed = blocking(move || {
+            let _ = self.undo.after(&self.call);
+            Ok(self.undo.changes(&self.call).unwrap_or_default())
+        });
+        let is_file = |side: &Option<(Look, u32)>| matches!(side, Some((Look::File(_) | Look::Link(_), _)));
+        let told = |change: Change| {
+            let word = match (is_file(&change.before), is_file(&change.after)) {
+                (false, true) => "added",
+                (true, true) => "modified",
+                (true, false) => "deleted",
+                (false, false) => return None,
+            };
+            Some(json!({ "path": change.path.as_path().display().to_string(), "change": word }))
+        };
+        changed.await.unwrap_or_default().into_iter().filter_map(told).take(FILES).collect()
     }
 }
 

@@ -82,9 +82,9 @@ pub(crate) struct TrustArgs {
 /// Models.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsArgs {
-    /// What to do.
+    /// What to do; lists all models without.
     #[command(subcommand)]
-    pub(crate) command: ModelsCommand,
+    pub(crate) command: Option<ModelsCommand>,
 }
 
 /// What can be done with models.
@@ -98,7 +98,7 @@ pub(crate) enum ModelsCommand {
 }
 
 /// List models.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct ModelsListArgs {
     /// Words that must all occur in the name.
     pub(crate) words: Vec<String>,
@@ -113,8 +113,8 @@ pub(crate) struct ModelsListArgs {
 /// Show a model.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsShowArgs {
-    /// `provider/model`, or the model alone.
-    pub(crate) name: String,
+    /// `provider/model`, or the model alone; without, the model that a run in this directory uses.
+    pub(crate) name: Option<String>,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -159,6 +159,8 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigCommand {
     /// What counts in this directory.
     Show(ConfigShowArgs),
+    /// Set one of your own settings, or a project's. Comments in the file are kept.
+    Set(ConfigSetArgs),
     /// Edit your own settings with $VISUAL or $EDITOR.
     Edit,
     /// The JSON schema of the settings, for editors.
@@ -176,6 +178,22 @@ pub(crate) struct ConfigShowArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Set a setting.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigSetArgs {
+    /// The setting: `model`, `limits.cost`, … (`lariat config show` lists them).
+    pub(crate) key: String,
+    /// Its value. Lists are written as `["a", "b"]`, or as several values.
+    #[arg(required_unless_present = "unset", allow_hyphen_values = true)]
+    pub(crate) value: Vec<String>,
+    /// Remove the setting from the file.
+    #[arg(long, conflicts_with = "value")]
+    pub(crate) unset: bool,
+    /// In `lariat.toml` of this directory, for everyone who works on the project.
+    #[arg(long)]
+    pub(crate) project: bool,
 }
 
 /// Context.
@@ -247,6 +265,23 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Complete.
+#[derive(Args, Debug)]
+pub(crate) struct CompleteArgs {
+    /// What.
+    #[arg(value_enum)]
+    pub(crate) what: Completed,
+}
+
+/// What the completions of a shell ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Completed {
+    /// Ids of sessions.
+    Sessions,
+    /// Names of models.
+    Models,
 }
 
 /// Man.

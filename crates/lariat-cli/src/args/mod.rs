@@ -3,6 +3,7 @@
 //! - `run`: one task; `task`: the same, whichever flags said so. `sessions`: sessions and what can be done with them. `manage`: everything else.
 
 pub(crate) mod manage;
+pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod task;
@@ -10,8 +11,8 @@ pub(crate) mod task;
 use clap::{Parser, Subcommand};
 
 use manage::{
-    AuthArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs, ModelsArgs,
-    PermissionsArgs, TrustArgs, UndoArgs,
+    AuthArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs,
+    ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
 use run::RunArgs;
 use sessions::{ReplayArgs, SessionsArgs};
@@ -43,7 +44,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Keys of model services.
     Auth(AuthArgs),
-    /// Settings: show, edit, schema.
+    /// Settings: show, set, edit, schema.
     Config(ConfigArgs),
     /// What is in a session's window.
     Context(ContextArgs),
@@ -57,4 +58,7 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// The manual, as pages for `man`.
     Man(ManArgs),
+    /// Print what can be completed, for the completions of a shell.
+    #[command(hide = true, name = "__complete")]
+    Complete(CompleteArgs),
 }

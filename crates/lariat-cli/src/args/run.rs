@@ -7,10 +7,11 @@ use clap::{Args, ValueEnum};
 /// Do one task.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// What to do; `-` reads it from standard input.
-    pub(crate) prompt: Option<String>,
+    /// What to do; `-` reads it from standard input. Several words are one prompt.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) words: Vec<String>,
     /// What to do, as a flag.
-    #[arg(short, long = "prompt", value_name = "PROMPT", conflicts_with = "prompt")]
+    #[arg(short, long = "prompt", value_name = "PROMPT", conflicts_with = "words")]
     pub(crate) p: Option<String>,
     /// How the result is written.
     #[arg(long, value_enum, default_value_t = Output::Text, visible_alias = "output-format")]

@@ -18,8 +18,11 @@ pub(crate) enum SessionsCommand {
     /// List sessions, the newest first.
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// Show the conversation of a session.
+    /// Show the conversation of a session, with the ids of its messages.
     Show(ShowArgs),
+    /// Set the title and the tags of a session.
+    #[command(visible_alias = "name")]
+    Edit(EditArgs),
     /// Show what happened last in a session, and what happens.
     Tail(TailArgs),
     /// Write a session to a file.
@@ -60,11 +63,30 @@ pub(crate) struct ListArgs {
     pub(crate) json: bool,
 }
 
+/// Edit.
+#[derive(Args, Debug)]
+pub(crate) struct EditArgs {
+    /// The session, by its id or the beginning of it.
+    pub(crate) id: String,
+    /// Its title; an empty one removes it.
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Add a tag. May be given again.
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// Remove a tag. May be given again.
+    #[arg(long, value_name = "TAG")]
+    pub(crate) untag: Vec<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Show.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// The session, by its id or the beginning of it.
-    pub(crate) id: String,
+    /// The session, by its id or the beginning of it; without, the newest of this directory, or of all.
+    pub(crate) id: Option<String>,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,

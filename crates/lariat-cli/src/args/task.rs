@@ -63,7 +63,7 @@ impl From<RunArgs> for Task {
         Self {
             settings: settings(&args),
             which: which(&args),
-            prompt: args.prompt.or(args.p),
+            prompt: if args.words.is_empty() { args.p } else { Some(args.words.join(" ")) },
             images: args.image,
             output: args.output,
             wishes: Wishes { partial: args.include_partial_messages, ..Wishes::default() },

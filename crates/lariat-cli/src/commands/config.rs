@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::print::{self, Column};
-use super::{Ended, template};
+use super::{Ended, config_set, template};
 use crate::args::manage::{ConfigArgs, ConfigCommand, ConfigShowArgs};
 use crate::exit::Exit;
 use crate::files;
@@ -33,6 +33,7 @@ pub(crate) fn config(world: &World, args: ConfigArgs) -> Ended {
             show(&place.config, &args)?;
             place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
         }
+        ConfigCommand::Set(args) => return config_set::set(world, &args),
         ConfigCommand::Edit => edit(world, &own)?,
     }
     Ok(Exit::Done)

@@ -5,6 +5,7 @@
 mod ask;
 mod auth;
 mod config;
+mod config_set;
 mod context;
 mod doctor;
 mod init;
@@ -17,13 +18,14 @@ mod shell;
 mod template;
 mod trust;
 mod undo;
+mod undo_list;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Args, Command};
+use crate::args::{self, Args, Command};
 use crate::around;
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -40,6 +42,9 @@ pub(crate) fn start() -> ExitCode {
         return over(
             &world,
             match asked {
+                compat::Asked::Run(_) if world.require_home().is_err() => {
+                    world.require_home().map(|()| Exit::Done)
+                }
                 compat::Asked::Version => {
                     let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
                     Ok(Exit::Done)
@@ -48,10 +53,16 @@ pub(crate) fn start() -> ExitCode {
             },
         );
     }
-    let args = Args::parse();
+    let args = Args::parse_from(args::prompt::as_command(world.arguments()));
+    if !matches!(args.command, Command::Completions(_) | Command::Man(_))
+        && let Err(problem) = world.require_home()
+    {
+        return over(&world, Err(problem));
+    }
     over(
         &world,
         match args.command {
+            Command::Complete(args) => waiting(shell::complete(&world, args)),
             Command::Run(args) => waiting(run::run(&world, *args)),
             Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
             Command::Replay(args) => waiting(sessions::replay(&world, args)),
@@ -61,7 +72,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Auth(args) => auth::auth(&world, args),
             Command::Config(args) => config::config(&world, args),
             Command::Context(args) => waiting(context::context(&world, args)),
-            Command::Undo(args) => undo::undo(&world, &args),
+            Command::Undo(args) => waiting(undo::undo(&world, &args)),
             Command::Doctor(args) => waiting(doctor::doctor(&world, &args)),
             Command::Init(args) => init::init(&world, &args),
             Command::Completions(args) => shell::completions(&args),

@@ -4,7 +4,7 @@ use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
 use lariat_service::ServiceError;
 use lariat_service::config::Config;
-use lariat_service::models::known_provider;
+use lariat_service::models::{Models, known_provider};
 use serde::Serialize;
 
 use super::Ended;
@@ -94,14 +94,27 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     match args.command {
-        ModelsCommand::List(args) => list(&place.config, &args),
-        ModelsCommand::Show(args) => show(&place.config, &args),
+        None => list(&place.config, &ModelsListArgs::default()),
+        Some(ModelsCommand::List(args)) => list(&place.config, &args),
+        Some(ModelsCommand::Show(args)) => show(world, &place.config, &args),
     }
+}
+
+/// The names of all models, those of the settings first.
+pub(crate) fn names(config: &Config) -> Vec<String> {
+    let catalogue = Catalogue::embedded().models().map(|info| format!("{}/{}", info.provider, info.id));
+    own(config).map(|told| told.model).chain(catalogue).collect()
 }
 
 fn own(config: &Config) -> impl Iterator<Item = Told> + '_ {
     config.names_in("providers").into_iter().flat_map(move |provider| {
-        let ids = config.texts(&format!("providers.{provider}.models"));
+        let mut ids = config.texts(&format!("providers.{provider}.models"));
+        // The model that is used is one of its provider's, listed or not.
+        let used = config.text("model").and_then(|name| {
+            let (of, id) = name.split_once('/')?;
+            (of == provider && known_provider(of).is_none()).then(|| id.to_owned())
+        });
+        ids.extend(used.filter(|used| !ids.contains(used)));
         ids.into_iter().map(move |id| Told::configured(config, &provider, &id))
     })
 }
@@ -147,12 +160,41 @@ fn none(config: &Config, args: &ModelsListArgs) -> Problem {
     Problem::new(Exit::Failed, "no model fits").next(format!("{near}`lariat models list` shows all"))
 }
 
-fn show(config: &Config, args: &ModelsShowArgs) -> Ended {
-    let mine = own(config).find(|told| told.model == args.name);
-    let told = mine.or_else(|| Catalogue::embedded().find(&args.name).map(Told::of)).ok_or_else(|| {
-        let suggestions = Catalogue::embedded().suggest(&args.name);
-        Problem::from(ServiceError::UnknownModel { name: args.name.clone(), suggestions })
-    })?;
+/// What is known of a model by its name: listed in the settings, in the catalogue, or such as a run would use it.
+fn known(world: &World, config: &Config, name: &str) -> Result<Told, ServiceError> {
+    if let Some(told) = own(config).find(|told| told.model == name) {
+        return Ok(told);
+    }
+    if let Some(info) = Catalogue::embedded().find(name) {
+        return Ok(Told::of(info));
+    }
+    // A key is not needed to look at a model.
+    let keys = world.keys();
+    let found = match Models::new(config, &keys).find(name) {
+        Err(ServiceError::NoKey { .. }) => None,
+        found => Some(found?),
+    };
+    let (provider, id) = name.split_once('/').unwrap_or(("", name));
+    let mut told = Told::configured(config, provider, id);
+    if let Some(found) = found {
+        told.model = format!("{}/{}", found.provider, found.id);
+        told.context = told.context.or(Some(found.context_window));
+        told.output = found.max_tokens;
+        told.cost = found.cost;
+        (told.api, told.base_url) = (found.api, found.base_url);
+    }
+    Ok(told)
+}
+
+fn show(world: &World, config: &Config, args: &ModelsShowArgs) -> Ended {
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => {
+            let model = Models::new(config, &world.keys()).chosen()?;
+            format!("{}/{}", model.provider, model.id)
+        }
+    };
+    let told = known(world, config, &name)?;
     if args.json {
         return print::json(&told);
     }

@@ -155,7 +155,7 @@ fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, ever
             print::line(&format!("  {}  {}", part.verdict, part.because.join("; ")));
         }
         if every {
-            print::line(&format!("  danger: {}, mode: {}", judged.danger, judged.mode));
+            print::line(&format!("  risk level: {}, permission mode: {}", judged.danger, judged.mode));
         }
     }
     Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::Unsound })

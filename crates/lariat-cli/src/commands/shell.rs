@@ -3,23 +3,134 @@
 use std::path::Path;
 
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 use clap_mangen::Man;
+use lariat_core::archive::ListQuery;
+use lariat_guard::display;
 
-use super::Ended;
-use super::print;
+use super::{Ended, models, print};
 use crate::args::Args;
-use crate::args::manage::{CompletionsArgs, ManArgs};
+use crate::args::manage::{CompleteArgs, Completed, CompletionsArgs, ManArgs};
 use crate::exit::{CODES, Exit};
 use crate::files;
 use crate::problem::Problem;
+use crate::world::World;
 
 /// Prints completions for a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Ended {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "lariat", &mut text);
-    print::out(&String::from_utf8_lossy(&text));
+    print::out(&offering(args.shell, &String::from_utf8_lossy(&text)));
     Ok(Exit::Done)
 }
+
+/// Options whose values are sessions, and those whose values are models.
+const SESSIONS: &[&str] = &["-r", "--resume", "--fork"];
+const MODELS: &[&str] = &["-m", "--model"];
+
+/// Completions that ask this program for sessions and models, where the generated ones offer files.
+fn offering(shell: Shell, script: &str) -> String {
+    match shell {
+        Shell::Bash => for_bash(script),
+        Shell::Zsh => for_zsh(script),
+        Shell::Fish => for_fish(script),
+        _ => script.to_owned(),
+    }
+}
+
+fn for_bash(script: &str) -> String {
+    let mut offered = None;
+    let mut text = String::with_capacity(script.len());
+    for line in script.lines() {
+        let option = line.trim().strip_suffix(')').unwrap_or_default();
+        let asks = |what: &str| {
+            format!(
+                "COMPREPLY=($(compgen -W \"$(lariat __complete {what} 2>/dev/null | cut -f1)\" -- \"${{cur}}\"))"
+            )
+        };
+        match offered.take() {
+            Some(what) => text.push_str(&line.replace("COMPREPLY=($(compgen -f \"${cur}\"))", &asks(what))),
+            None => text.push_str(line),
+        }
+        text.push('\n');
+        if SESSIONS.contains(&option) {
+            offered = Some("sessions");
+        } else if MODELS.contains(&option) {
+            offered = Some("models");
+        }
+    }
+    text
+}
+
+const ZSH: &str = "\
+_lariat_sessions() {
+    local -a found
+    found=(${(f)\"$(lariat __complete sessions 2>/dev/null | cut -f1)\"})
+    compadd -a found
+}
+
+_lariat_models() {
+    local -a found
+    found=(${(f)\"$(lariat __complete models 2>/dev/null | cut -f1)\"})
+    compadd -a found
+}
+";
+
+fn for_zsh(script: &str) -> String {
+    let script = script
+        .replace(":SESSION:_default", ":SESSION:_lariat_sessions")
+        .replace(":MODEL:_default", ":MODEL:_lariat_models");
+    // The first line says which program it is for.
+    match script.split_once('\n') {
+        Some((first, rest)) => format!("{first}\n\n{ZSH}{rest}"),
+        None => script,
+    }
+}
+
+fn for_fish(script: &str) -> String {
+    let of = |line: &str| {
+        let has = |options: &[&str]| {
+            options
+                .iter()
+                .filter_map(|option| option.strip_prefix("--"))
+                .any(|name| line.contains(&format!(" -l {name} ")))
+        };
+        match line.ends_with(" -r") {
+            true if has(SESSIONS) => Some("sessions"),
+            true if has(MODELS) => Some("models"),
+            _ => None,
+        }
+    };
+    let line = |line: &str| match of(line) {
+        Some(what) => format!("{line} -f -a \"(lariat __complete {what} 2>/dev/null)\"\n"),
+        None => format!("{line}\n"),
+    };
+    script.lines().map(line).collect()
+}
+
+/// Prints candidates, one per line, with a description behind a tab.
+pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
+    let place = world.place(&world.visit(None))?;
+    match args.what {
+        Completed::Models => {
+            for name in models::names(&place.config) {
+                print::line(&name);
+            }
+        }
+        Completed::Sessions => {
+            let mut query = ListQuery::default();
+            query.limit = OFFERED;
+            for session in world.service(&place).await?.archive().list(&query).await? {
+                let name = print::beginning(session.name().unwrap_or_default(), 60);
+                print::out(&format!("{}\t{}\n", session.session_id, display::line(&name)));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Sessions that are offered, the newest first.
+const OFFERED: usize = 50;
 
 /// Prints the first page of the manual, or writes all of them.
 pub(crate) fn man(args: &ManArgs) -> Ended {
@@ -40,7 +151,8 @@ fn pages(command: &clap::Command, dir: &Path, is_first: bool) -> Result<usize, P
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     files::overwrite(&dir.join(format!("{name}.1")), &page(command, is_first)?)?;
     let mut count = 1;
-    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+    let shown = |below: &&clap::Command| below.get_name() != "help" && !below.is_hide_set();
+    for below in command.get_subcommands().filter(shown) {
         count += pages(below, dir, false)?;
     }
     Ok(count)

@@ -8,8 +8,7 @@ use lariat_host::undo::{
 };
 use serde::Serialize;
 
-use super::print::{self, Column};
-use super::{Ended, ask};
+use super::{Ended, ask, print, undo_list};
 use crate::args::manage::UndoArgs;
 use crate::exit::Exit;
 use crate::files;
@@ -17,7 +16,7 @@ use crate::problem::Problem;
 use crate::world::World;
 
 /// A call that changed files.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(crate) struct Call {
     pub(crate) call: String,
     pub(crate) paths: Vec<String>,
@@ -42,12 +41,12 @@ struct Kept {
 }
 
 /// Lists what can be taken back, or takes it back.
-pub(crate) fn undo(world: &World, args: &UndoArgs) -> Ended {
+pub(crate) async fn undo(world: &World, args: &UndoArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     let stores = stores(world, place.path())?;
     let calls: Vec<(&Undo, Vec<Call>)> = stores.iter().map(|undo| (undo, calls(undo))).collect();
     if args.list {
-        return list(&calls, args.json);
+        return undo_list::list(world, &place, &calls, args.json).await;
     }
     let (undo, to) = target(&calls, args)?;
     let preview = undo.preview(&to).map_err(|error| problem(&error))?;
@@ -129,21 +128,6 @@ fn calls(undo: &Undo) -> Vec<Call> {
 pub(crate) fn call(undo: &Undo, id: &str) -> Call {
     let changes = undo.changes(id).unwrap_or_default();
     Call { call: id.to_owned(), paths: changes.iter().map(|change| text(&change.path)).collect() }
-}
-
-fn list(calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
-    let calls: Vec<&Call> = calls.iter().flat_map(|(_, calls)| calls).collect();
-    if json {
-        return print::json(&calls);
-    }
-    if calls.is_empty() {
-        print::note("no call has changed a file here");
-        return Ok(Exit::Done);
-    }
-    let rows: Vec<Vec<String>> =
-        calls.iter().map(|call| vec![call.call.clone(), call.paths.join(", ")]).collect();
-    print::out(&print::table(&[Column::whole("CALL"), Column::text("FILES")], &rows));
-    Ok(Exit::Done)
 }
 
 /// Where to go back to.

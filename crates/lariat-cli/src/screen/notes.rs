@@ -16,9 +16,12 @@ use super::{human, text};
 /// The sentence for an event; `None` for those that need none.
 pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
     let (style, words) = match event {
-        AgentEvent::ModelRetry { delay_ms, error, .. } => {
-            let seconds = delay_ms.div_ceil(1_000).max(1);
-            (Style::Warning, format!("model busy, trying again in {seconds} s: {}", first(error)))
+        AgentEvent::MessageWithdrawn { .. } => {
+            (Style::Warning, "the reply broke off here; it is void and asked for again".to_owned())
+        }
+        AgentEvent::ModelRetry { attempt, delay_ms, error } => {
+            let wait = human::elapsed(Duration::from_millis(delay_ms.div_ceil(1_000).max(1) * 1_000));
+            (Style::Warning, format!("attempt {attempt} failed, the next begins in {wait}: {}", first(error)))
         }
         AgentEvent::ModelFallback { from, to, error } => {
             (Style::Warning, format!("{from} failed, going on with {to}: {}", first(error)))

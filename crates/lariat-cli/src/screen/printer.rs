@@ -27,8 +27,6 @@ const ERASE: &str = "\r\u{1b}[K";
 /// Lines of a diff, by how much is told.
 const DIFF_LINES: usize = 12;
 const VERBOSE_DIFF_LINES: usize = 80;
-/// Lines of a tool's output, where more is told.
-const OUTPUT_LINES: usize = 20;
 /// Bytes of thinking that are kept for its one line.
 const THOUGHT: usize = 4 * 1024;
 
@@ -308,18 +306,12 @@ impl Printer {
         shown
     }
 
-    /// The start of a tool's output.
+    /// A tool's output. It is as long as the model gets it, which is bounded.
     fn output(&self, output: &str) -> String {
         let mut shown = String::new();
-        let lines: Vec<String> = text::lines(output.trim_end()).collect();
-        for line in lines.iter().take(OUTPUT_LINES) {
+        for line in text::lines(output.trim_end()) {
             let line = format!("  {line}");
             shown.push_str(&self.look.paint(Style::Dim, &text::cut(&line, self.look.width, &self.look)));
-            shown.push('\n');
-        }
-        if lines.len() > OUTPUT_LINES {
-            let more = format!("  {} {} more lines", self.look.mark("…", "..."), lines.len() - OUTPUT_LINES);
-            shown.push_str(&self.look.paint(Style::Dim, &more));
             shown.push('\n');
         }
         shown

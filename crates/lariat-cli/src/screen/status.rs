@@ -32,8 +32,14 @@ enum Waiting {
     Writing,
     /// The model writes the arguments of a call.
     Calling,
-    /// It waits to call the model again, until then.
-    Retry(Timestamp),
+    /// It waits to call the model again.
+    Retry {
+        until: Timestamp,
+        /// The attempt that begins then, from 2.
+        attempt: u32,
+        /// What failed.
+        error: String,
+    },
     Compaction,
 }
 
@@ -115,9 +121,10 @@ impl Status {
                 self.questions.retain(|id| id != tool_call_id);
                 self.wait(Waiting::Model, now);
             }
-            AgentEvent::ModelRetry { delay_ms, .. } => {
+            AgentEvent::ModelRetry { attempt, delay_ms, error } => {
                 let until = now.after(std::time::Duration::from_millis(*delay_ms));
-                self.wait(Waiting::Retry(until), now);
+                let (attempt, error) = (attempt.saturating_add(1), text::first_line(error));
+                self.wait(Waiting::Retry { until, attempt, error }, now);
             }
             AgentEvent::CompactionWarning { tokens, window } => {
                 (self.context, self.window) = (*tokens, *window);
@@ -200,15 +207,17 @@ impl Status {
                 .trim_end()
                 .to_owned();
         }
-        let waiting = match self.waiting {
+        let waiting = match &self.waiting {
             Waiting::Nothing => return String::new(),
             Waiting::Model => "waiting for the model",
             Waiting::Thinking => "thinking",
             Waiting::Writing => "writing",
             Waiting::Calling => "preparing a call",
             Waiting::Compaction => "making room",
-            Waiting::Retry(until) => {
-                return format!("trying again in {} s", until.since(now).as_millis().div_ceil(1_000));
+            Waiting::Retry { until, attempt, error } => {
+                let left = until.since(now).as_millis().div_ceil(1_000);
+                let left = std::time::Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX));
+                return format!("attempt {attempt} in {}: {error}", human::elapsed(left));
             }
         };
         format!("{waiting} {}", since(self.since))

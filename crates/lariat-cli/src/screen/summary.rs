@@ -60,6 +60,10 @@ impl<'a> Summary<'a> {
 
     /// Why it ended, unless the model was done.
     fn ending(&self, look: &Look) -> String {
+        // The error that follows says more.
+        if matches!(self.outcome, RunOutcome::Failed { .. }) {
+            return String::new();
+        }
         let Some((style, words)) = ending(self.outcome) else { return String::new() };
         let mark = look.mark("■ ", "* ");
         let words = text::wrap(&text::line(&words), look.width.saturating_sub(2));

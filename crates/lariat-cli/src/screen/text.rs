@@ -56,6 +56,15 @@ pub(crate) fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|text| !text.is_empty()).map(line).unwrap_or_default()
 }
 
+/// A word as a POSIX shell takes it: quoted where it has to be, so that a command with it can be copied.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()

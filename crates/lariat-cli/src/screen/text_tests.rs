@@ -52,3 +52,16 @@ fn rows_lose_nothing() {
     }
     assert_eq!(rows(&[], 5).len(), 1);
 }
+
+#[test]
+fn shell_words_are_read_back_as_they_are() {
+    for (word, quoted) in [
+        ("Bash(make)", "'Bash(make)'"),
+        ("plain-word_1.txt", "plain-word_1.txt"),
+        ("", "''"),
+        ("it's", r"'it'\''s'"),
+        ("a $(b) `c` \"d\"", "'a $(b) `c` \"d\"'"),
+    ] {
+        assert_eq!(shell_word(word), quoted);
+    }
+}

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::messages;
 use super::tally::{Tally, millis};
-use crate::screen::summary::limit_name;
+use crate::failure::limit_words;
 
 /// What an answer came to that must have a form.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,9 +109,7 @@ impl Ending {
             (RunOutcome::Rejected, _) => "the prompt was rejected".to_owned(),
             (RunOutcome::Aborted, _) => "interrupted".to_owned(),
             (RunOutcome::StoppedByHook, _) => "a hook stopped the run".to_owned(),
-            (RunOutcome::LimitReached { limit, .. }, _) => {
-                format!("a cap was reached: {}", limit_name(*limit))
-            }
+            (RunOutcome::LimitReached { limit, scope }, _) => limit_words(*limit, *scope),
             (RunOutcome::Repetition, _) => "the model went round in a circle".to_owned(),
             (RunOutcome::ContextFull(full), _) => full.to_string(),
             (RunOutcome::Failed { error }, _) => error.clone(),

@@ -2,7 +2,8 @@
 //!
 //! Owns the numbering of blocks. Events of ours do not say to which call a piece of arguments belongs, so calls are told
 //! whole when the reply is complete; text and thinking are told as they come.
-//! Invariant: every block that is begun is ended before the next one and before the message ends.
+//! Invariant: every block that is begun is ended before the next one and before the message ends, unless the whole message
+//! is withdrawn.
 
 use lariat_core::content::Content;
 use lariat_core::event::StreamDelta;
@@ -67,6 +68,11 @@ impl Partial {
         }
         events.push(json!({ "type": "content_block_delta", "index": self.index, "delta": piece }));
         events
+    }
+
+    /// The reply broke off and is void: nothing more is told of it, and the next begins anew.
+    pub(super) fn withdraw(&mut self) {
+        *self = Self::default();
     }
 
     /// The reply is complete.

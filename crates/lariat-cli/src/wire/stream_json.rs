@@ -153,6 +153,11 @@ impl StreamJson {
                 });
                 system("compact_boundary", json!({ "compact_metadata": metadata }))
             }
+            AgentEvent::MessageWithdrawn { message_id } => {
+                self.partial.withdraw();
+                let id = messages::reply_id(*message_id);
+                system("message_withdrawn", json!({ "message_id": id }))
+            }
             AgentEvent::ModelRetry { attempt, delay_ms, error } => {
                 system("api_retry", json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }))
             }

@@ -354,6 +354,12 @@ pub enum AgentEvent {
         #[serde(default)]
         pattern: LoopPattern,
     },
+    /// A reply broke off and is asked for again: what observers saw of this message is void, and its tool calls never
+    /// run. The next reply has another id. Live only: the journal holds complete replies.
+    MessageWithdrawn {
+        /// The message that was announced by `MessageStart`.
+        message_id: MessageId,
+    },
     /// A model call failed and will be made again. Live only.
     ModelRetry {
         /// Which retry this is, from 1.
@@ -465,6 +471,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "BudgetExtended",
     "LimitReached",
     "RepetitionDetected",
+    "MessageWithdrawn",
     "ModelRetry",
     "ModelFallback",
     "SubAgentSpawned",
@@ -483,6 +490,7 @@ impl AgentEvent {
                 | Self::MessageUpdate { .. }
                 | Self::ToolExecutionUpdate { .. }
                 | Self::ProgressMessage { .. }
+                | Self::MessageWithdrawn { .. }
                 | Self::ModelRetry { .. }
                 | Self::ModelFallback { .. }
                 | Self::JournalUnavailable { .. }

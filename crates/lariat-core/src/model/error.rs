@@ -107,7 +107,7 @@ impl fmt::Display for ErrorDetail {
 }
 
 impl ProviderError {
-    /// Whether the same request may succeed later. Only before anything was delivered.
+    /// Whether the same request may succeed later.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::RateLimited(_) | Self::Network(_) | Self::EmptyReply(_) | Self::InvalidReply(_))
     }

@@ -20,6 +20,7 @@ mod notes;
 mod recover;
 mod repetition;
 mod reply;
+mod retry;
 mod snapshot;
 mod state;
 mod stop;
@@ -52,6 +53,7 @@ use calls::Flight;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
 use compaction::Ahead;
 use reply::ModelCall;
+use retry::Tries;
 use state::LoopState;
 pub(crate) use state::NOTE_PREFIX;
 pub(crate) use tell::{hook_context, hook_note};
@@ -110,7 +112,7 @@ enum Activity {
     Calling(Box<ModelCall>),
     BackingOff {
         op: OpId,
-        attempt: u32,
+        tries: Tries,
     },
 }
 

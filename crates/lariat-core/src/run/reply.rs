@@ -1,7 +1,6 @@
-//! Getting a reply: call the model, take in its stream, retry, make room, give up.
+//! Getting a reply: call the model, take in its stream, give up. `retry.rs` decides whether a failed call is made again.
 //!
-//! Owns the retry rule (only before anything was delivered) and the stall guard. However it goes, a turn gets exactly one
-//! recorded reply.
+//! Owns the stall guard. However it goes, a turn gets exactly one recorded reply.
 
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use super::assembly::Assembler;
 use super::effect::OpId;
 use super::flow::Step;
 use super::input::ModelSignal;
+use super::retry::Tries;
 use super::{Activity, Effect, HookCall, Run};
 use crate::content::{Content, ToolCall};
 use crate::event::{AgentEvent, MessageRef, Recorded, StreamDelta};
@@ -23,12 +23,12 @@ use crate::usage::Usage;
 #[derive(Debug)]
 pub(super) struct ModelCall {
     op: OpId,
-    attempt: u32,
-    message_id: MessageId,
+    pub(super) tries: Tries,
+    pub(super) message_id: MessageId,
     model: Option<String>,
     assembler: Assembler,
-    /// Something of the reply was shown: from here on a failure is not retried.
-    delivered: bool,
+    /// Observers saw something of the reply: it must be withdrawn before another is asked for.
+    pub(super) delivered: bool,
     stall: OpId,
     last_signal: Timestamp,
 }
@@ -58,17 +58,17 @@ impl Run {
             if !self.entry.admitted {
                 return self.admit();
             }
-            self.call_model(0);
+            self.call_model(Tries::default());
             Step::Waiting
         })
     }
 
-    pub(super) fn call_model(&mut self, attempt: u32) {
+    pub(super) fn call_model(&mut self, tries: Tries) {
         let Some(turn_index) = self.state.turn.as_ref().map(|turn| turn.index) else { return };
         let (op, stall) = (self.op(), self.op());
         let call = ModelCall {
             op,
-            attempt,
+            tries,
             message_id: self.message_id(),
             model: None,
             assembler: Assembler::default(),
@@ -79,12 +79,12 @@ impl Run {
         self.activity = Activity::Calling(Box::new(call));
         let window = self.state.transcript.window();
         self.out.push_back(Effect::StartTimer { op: stall, at: self.now.after(self.config.stall_timeout) });
-        let candidate = self.candidate;
+        let (candidate, attempt) = (self.candidate, tries.attempt);
         self.out.push_back(Effect::CallModel { op, window, turn_index, attempt, candidate });
     }
 
     /// Provider and model that are asked now.
-    fn candidate_names(&self) -> (&str, &str) {
+    pub(super) fn candidate_names(&self) -> (&str, &str) {
         let fallback = self.candidate.checked_sub(1).and_then(|at| self.config.fallbacks.get(at));
         match fallback {
             Some(fallback) => (&fallback.provider, &fallback.model),
@@ -140,7 +140,7 @@ impl Run {
         self.record(AgentEvent::MessageUpdate { message, delta });
     }
 
-    fn take_call(&mut self) -> Option<Box<ModelCall>> {
+    pub(super) fn take_call(&mut self) -> Option<Box<ModelCall>> {
         match std::mem::take(&mut self.activity) {
             Activity::Calling(call) => {
                 self.out.push_back(Effect::Abandon { op: call.stall });
@@ -156,35 +156,6 @@ impl Run {
     fn finish_reply(&mut self, stop_reason: StopReason, usage: Usage) {
         let call = self.take_call();
         self.record_reply(call, stop_reason, usage, None);
-    }
-
-    fn on_model_failed(&mut self, error: ProviderError) {
-        let Some(mut call) = self.take_call() else { return };
-        let retry = !call.delivered || planted(Planted::RetriesAfterDelivery);
-        if matches!(error, ProviderError::ContextOverflow(_)) && !call.delivered {
-            self.on_overflow(call, &error);
-        } else if retry && error.is_retryable() && (call.attempt as usize) < self.config.retry.max_retries {
-            let attempt = call.attempt + 1;
-            let unit = self.minter.signed_unit();
-            let backoff = self.config.retry.delay_for_attempt(attempt, unit);
-            let delay = error.retry_after().map_or(backoff, |asked| asked.max(backoff));
-            let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-            self.record(AgentEvent::ModelRetry { attempt, delay_ms, error: error.to_string() });
-            let op = self.op();
-            self.activity = Activity::BackingOff { op, attempt };
-            self.out.push_back(Effect::StartTimer { op, at: self.now.after(delay) });
-        } else if retry && error.is_retryable() && self.candidate < self.config.fallbacks.len() {
-            // It stays for the rest of the loop: going back each turn would pay all retries again.
-            let from = self.candidate_names().1.to_owned();
-            self.candidate += 1;
-            let to = self.candidate_names().1.to_owned();
-            self.record(AgentEvent::ModelFallback { from, to, error: error.to_string() });
-            self.call_model(0);
-        } else {
-            // Whatever was delivered stays; calls in it are not run.
-            call.attempt = 0;
-            self.fail_reply(Some(call), error.to_string());
-        }
     }
 
     pub(super) fn fail_reply(&mut self, call: Option<Box<ModelCall>>, error: String) {
@@ -266,10 +237,10 @@ impl Run {
             return;
         }
         match &mut self.activity {
-            Activity::BackingOff { op: waiting, attempt } if *waiting == op => {
-                let attempt = *attempt;
+            Activity::BackingOff { op: waiting, tries } if *waiting == op => {
+                let tries = *tries;
                 self.activity = Activity::None;
-                self.call_model(attempt);
+                self.call_model(tries);
             }
             Activity::Calling(call) if call.stall == op => {
                 let quiet_until = call.last_signal.after(self.config.stall_timeout);

@@ -257,6 +257,13 @@ impl Undo {
         Ok(of_call.flat_map(|checkpoint| checkpoint.changes.iter().map(change)).collect())
     }
 
+    /// The content of a file that a change names by its hash ([`Look::File`]); `None` when it is not kept any more.
+    ///
+    /// [`Look::File`]: super::Look::File
+    pub fn content(&self, hash: &str) -> Option<Vec<u8>> {
+        self.lock().history.store.read(hash)
+    }
+
     /// What going back to the state before a call would do. Changes nothing in the workspace.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! Owns which day it is and what others spent on it: read from the log before every call, written to it after every call.
 //! A log that cannot be read refuses calls: what cannot be counted is not spent. One that cannot be written costs its
-//! record of that call; within the process it counts all the same.
+//! record of that call; within the process it counts all the same. Without a cap the log is only written, so that a cap
+//! which is set later in the day finds everything that was spent before.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +35,7 @@ struct Today {
 }
 
 impl DailyBudget {
-    /// Caps on every day, which begins at midnight UTC.
+    /// Caps on every day, which begins at midnight UTC. Without any, what is spent is only logged.
     pub fn new(limits: BudgetLimits, log: Arc<dyn SpendingLog>) -> Self {
         Self::with_days(limits, log, DayStart::UTC)
     }
@@ -58,7 +59,10 @@ impl DailyBudget {
 
     async fn pool(&self, day: Day) -> Result<BudgetPool, Standing> {
         let given = self.given(day);
-        let total = self.0.log.total(day).await.map_err(|_| self.unknown())?;
+        let total = match self.0.limits.is_none() {
+            true => Spent::default(),
+            false => self.0.log.total(day).await.map_err(|_| self.unknown())?,
+        };
         let mut today = self.today();
         // Somebody else may have begun the day meanwhile.
         let today = match today.as_mut().filter(|today| today.day == day) {

@@ -2,7 +2,7 @@
 //!
 //! Owns the reading of a tool result's `details`: a file tool says `path` and `change` (`added`, `modified`, `deleted`),
 //! and `renamed_from` for a file that got another name; a tool that changes several lists such objects under `files`.
-//! That holds for the built-in file tools and for every tool that says the same. What a command changed, nobody says.
+//! That holds for the built-in file tools, for commands while undo is on, and for every tool that says the same.
 //! Invariant: each path stands once, with what became of it over the whole run.
 
 use lariat_core::event::AgentEvent;

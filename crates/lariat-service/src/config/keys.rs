@@ -53,6 +53,18 @@ pub const KEYS: &[Key] = &[
     own("sandbox.enabled", Kind::Flag, "true", "Whether commands run in the kernel's sandbox."),
     own("sandbox.hooks", Kind::Flag, "true", "Whether hooks that run a project's files run in the sandbox."),
     own("sandbox.network", Kind::Flag, "false", "Whether commands in the sandbox reach the network."),
+    key(
+        "retry.attempts",
+        Kind::Count,
+        "10",
+        "How often a model call that failed is made again before the run gives up (0 = never).",
+    ),
+    key(
+        "retry.patience",
+        Kind::Time,
+        "10m",
+        "How long after its first failure a model call may still be made again.",
+    ),
     key("limits.turns", Kind::Count, "500", "Model calls of one run."),
     key("limits.tool_calls", Kind::Count, "", "Tool calls of one run."),
     key("limits.tokens", Kind::Count, "", "Tokens of one run."),

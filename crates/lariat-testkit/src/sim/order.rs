@@ -140,6 +140,15 @@ impl Order {
             AgentEvent::MessageEnd { message } if self.streaming.take() != Some(message.id()) => {
                 return wrong("MessageEnd without MessageStart".to_owned());
             }
+            AgentEvent::MessageWithdrawn { message_id } => {
+                if self.streaming.take() != Some(*message_id) {
+                    return wrong("MessageWithdrawn without MessageStart".to_owned());
+                }
+                self.replied = false;
+            }
+            AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. } if self.streaming.is_some() => {
+                return wrong("a retry although part of the reply was shown and not withdrawn".to_owned());
+            }
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => self.running.push(tool_call_id.clone()),
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 self.running.retain(|call| call != tool_call_id);

@@ -6,6 +6,7 @@ use lariat_core::BoxFuture;
 use lariat_core::tool::{Access, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::process::{Input, Output, Process, Size};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{launch, not_started, told};
 use crate::Workbench;
@@ -87,12 +88,25 @@ impl BenchTool for Bash {
             } else {
                 run(bench, &arguments, &context).await
             };
-            if let Some(kept) = kept {
-                kept.end().await;
-            }
-            result
+            let Some(kept) = kept else { return result };
+            let files = kept.end().await;
+            result.map(|result| with_files(result, files))
         })
     }
+}
+
+/// Names the files that a command changed in the details of its result, as file tools do.
+fn with_files(mut result: ToolResult, files: Vec<Value>) -> ToolResult {
+    if files.is_empty() {
+        return result;
+    }
+    if !result.details.is_object() {
+        result.details = json!({});
+    }
+    if let Some(details) = result.details.as_object_mut() {
+        details.insert("files".to_owned(), Value::from(files));
+    }
+    result
 }
 
 async fn run(
@@ -146,5 +160,5 @@ async fn start(
     let text = format!(
         "Started in the background as `{id}`. Use `bash_output` to see what it prints, `bash_stop` to end it.\n"
     );
-    Ok(ToolResult::text(text).with_details(serde_json::json!({ "id": id })))
+    Ok(ToolResult::text(text).with_details(json!({ "id": id })))
 }

@@ -7,6 +7,7 @@ use lariat_service::ServiceError;
 
 use super::ears::Stop;
 use crate::exit::Exit;
+use crate::failure::Circumstances;
 use crate::problem::Problem;
 use crate::screen::look::Look;
 use crate::screen::summary::Summary;
@@ -25,16 +26,15 @@ pub(super) fn exit(ending: &Ending, stop: Option<Stop>) -> Exit {
     }
 }
 
-/// What is told of an end that is none the model chose; `session` when it can be gone on with.
-pub(super) fn problem(ending: &Ending, exit: Exit, session: Option<&str>) -> Option<Problem> {
-    let cause = ending.error()?;
-    let problem = Problem::new(exit, cause);
-    let next = match (session, exit) {
-        (Some(id), Exit::Limit) => format!("raise the cap and go on: `lariat run --resume {id} \"go on\"`"),
-        (Some(id), _) => format!("go on: `lariat run --resume {id} \"go on\"`"),
-        (None, _) => return Some(problem),
-    };
-    Some(problem.next(next))
+/// The error for a run that did not complete; `session` when it is kept and can go on.
+pub(super) fn problem(
+    ending: &Ending,
+    exit: Exit,
+    session: Option<&str>,
+    circumstances: &Circumstances,
+) -> Option<Problem> {
+    let problem = Problem::new(exit, ending.error()?);
+    Some(circumstances.explain(problem, &ending.outcome, session))
 }
 
 /// A run that could not be driven to its end.

@@ -20,6 +20,7 @@ use super::Ended;
 use crate::args::run::RunArgs;
 use crate::args::task::{Schema, Task};
 use crate::exit::Exit;
+use crate::failure::Circumstances;
 use crate::problem::Problem;
 use crate::wire::json::{Ending, Form};
 use crate::world::{Stream, World};
@@ -74,7 +75,8 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     }
     session.close().await;
     let kept = (!task.ephemeral).then(|| session.id().to_string());
-    watch.end(ended?, kept.as_deref())
+    let circumstances = Circumstances::of(world, &place.config, session.model());
+    watch.end(ended?, kept.as_deref(), &circumstances)
 }
 
 fn visit(world: &World, task: &Task) -> Visit {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lariat_core::event::{AgentEvent, EventRecord};
+use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::display;
@@ -19,9 +19,11 @@ use super::ears::{Ears, Heard, Listening, Stop, Typed};
 use super::face::{Face, say, tell};
 use super::{Ended, ending};
 use crate::exit::Exit;
+use crate::failure::Circumstances;
 use crate::problem::Problem;
 use crate::screen::approval::{self, Answer};
 use crate::screen::look::Look;
+use crate::screen::{notes, text};
 use crate::wire::json::Ending;
 
 /// Told to the model about a call that somebody would have to approve.
@@ -122,16 +124,24 @@ impl<'a> Watch<'a> {
     }
 
     /// Writes how it ended, and says it in a code.
-    pub(super) fn end(mut self, ended: Option<Ending>, session: Option<&str>) -> Ended {
+    pub(super) fn end(
+        mut self,
+        ended: Option<Ending>,
+        session: Option<&str>,
+        circumstances: &Circumstances,
+    ) -> Ended {
         let Some(ended) = ended else { return Ok(Exit::Failed) };
         self.face.end(&ended);
         self.tell_refused();
         let exit = ending::exit(&ended, self.stop);
         if self.face.is_for_person() && self.look.is_terminal {
             say(&ending::summary(&ended, session, &self.look));
-            return Ok(exit);
+            // What the summary says in a line needs no error; why the provider failed does.
+            if !matches!(ended.outcome, RunOutcome::Failed { .. }) {
+                return Ok(exit);
+            }
         }
-        match ending::problem(&ended, exit, session) {
+        match ending::problem(&ended, exit, session, circumstances) {
             Some(problem) => Err(problem),
             None => Ok(exit),
         }
@@ -154,6 +164,14 @@ impl<'a> Watch<'a> {
             AgentEvent::PermissionDecided { request_id, .. } => self.decided(*request_id),
             AgentEvent::JournalUnavailable { error, .. } => {
                 tell("note", &format!("the journal cannot be written, the run waits: {error}"));
+            }
+            // On a screen it is a line and the status; a script that waits for minutes should say what for.
+            event @ (AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. })
+                if !self.face.is_for_person() =>
+            {
+                if let Some((_, words)) = notes::note(event) {
+                    tell("note", &words);
+                }
             }
             _ => {}
         }
@@ -270,13 +288,20 @@ impl<'a> Watch<'a> {
         let mut rules: Vec<&str> = rules.flat_map(str::lines).collect();
         rules.sort_unstable();
         rules.dedup();
-        let allow: Vec<String> =
-            rules.iter().take(5).map(|rule| format!("--allow '{}'", display::line(rule))).collect();
+        let allow: Vec<String> = rules
+            .iter()
+            .take(5)
+            .map(|rule| format!("--allow {}", text::shell_word(&display::line(rule))))
+            .collect();
         let next = match allow.as_slice() {
-            [] => format!("`lariat permissions explain {}` says why it is asked", first.tool_name),
+            [] => format!(
+                "run it on a terminal to approve it; `lariat permissions explain {} {}` shows why it asks",
+                first.tool_name,
+                text::shell_word(&display::line(&first.summary))
+            ),
             allow => format!("allow them with {}", allow.join(" ")),
         };
-        say(&format!("note: {words}\n next: {next}\n"));
+        say(&format!("note: {words}\n  hint: {next}\n"));
     }
 }
 

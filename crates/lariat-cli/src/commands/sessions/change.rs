@@ -1,6 +1,9 @@
-//! `lariat sessions fork`, `rewind` and `delete`.
+//! `lariat sessions edit`, `fork`, `rewind` and `delete`.
+
+use std::collections::HashSet;
 
 use lariat_core::archive::SessionSummary;
+use lariat_core::event::Description;
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
@@ -13,7 +16,7 @@ use super::super::Ended;
 use super::super::undo::{Call, call, stores};
 use super::super::{ask, print};
 use super::said;
-use crate::args::sessions::{DeleteArgs, ForkArgs, RewindArgs};
+use crate::args::sessions::{DeleteArgs, EditArgs, ForkArgs, RewindArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::world::World;
@@ -42,6 +45,35 @@ struct Rewound {
     left: Vec<MessageId>,
     /// Changes of files that can be taken back besides; none when that is not known.
     undo: Option<Vec<Call>>,
+}
+
+/// Sets the title and the tags of a session.
+pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> Ended {
+    let session = service.find(&args.id).await?;
+    if args.title.is_none() && args.tag.is_empty() && args.untag.is_empty() {
+        return Err(Problem::new(Exit::Usage, "there is nothing to set").next(format!(
+            "`lariat sessions edit {} --title \"…\" --tag NAME`",
+            print::beginning(&args.id, 8)
+        )));
+    }
+    let mut description = Description::default();
+    description.title = args.title.as_ref().map(|title| title.trim().to_owned());
+    if !args.tag.is_empty() || !args.untag.is_empty() {
+        let mut tags = session.tags.clone();
+        tags.extend(args.tag.iter().map(|tag| tag.trim_start_matches('#').to_owned()));
+        tags.retain(|tag| !tag.is_empty() && !args.untag.contains(tag));
+        let mut seen = HashSet::new();
+        tags.retain(|tag| seen.insert(tag.clone()));
+        description.tags = Some(tags);
+    }
+    service.describe(&session.session_id, description).await?;
+    let session = service.find(session.session_id.as_str()).await?;
+    if args.json {
+        return print::json(&session);
+    }
+    let tags: String = session.tags.iter().map(|tag| format!(" #{tag}")).collect();
+    print::line(&format!("{}{tags}", session.name().unwrap_or_default()));
+    Ok(Exit::Done)
 }
 
 /// Makes a session that shares the events of another.
@@ -159,7 +191,7 @@ fn kept(messages: &[SharedMessage], args: &RewindArgs, session: &SessionSummary)
             };
             Err(Problem::new(Exit::Usage, cause)
                 .at(session.session_id.to_string())
-                .next(format!("`lariat sessions show {} --json` shows the ids", session.session_id)))
+                .next(format!("`lariat sessions show {}` shows the ids", session.session_id)))
         }
     }
 }

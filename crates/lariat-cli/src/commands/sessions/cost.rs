@@ -1,15 +1,19 @@
 //! `lariat sessions cost`: what sessions spent, and on what.
+//!
+//! A fork shares the events before it with the session it was made from, which paid for them: only what it spent itself is
+//! added up.
 
 use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::budget::{Entry, Ledger, Source};
 use lariat_core::clock::Clock as _;
+use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use lariat_runtime::system::SystemClock;
-use lariat_service::LocalService;
+use lariat_service::{LocalService, ServiceError};
 use serde::Serialize;
 
 use super::super::Ended;
@@ -58,9 +62,12 @@ pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> Ended {
 }
 
 async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
-    let session_id = service.find(id).await?.session_id;
+    let session = service.find(id).await?;
+    let events = service.events(&session.session_id).await?;
+    let shared = shared(service, &session, &events).await;
+    let session_id = session.session_id;
     let mut ledger = Ledger::default();
-    service.events(&session_id).await?.iter().for_each(|event| ledger.apply(event));
+    events.iter().skip(shared).for_each(|event| ledger.apply(event));
     let sources: Vec<OfSource> =
         ledger.sources().map(|(source, entry)| OfSource { source: source.clone(), entry: *entry }).collect();
     let mut total = Usage::default();
@@ -79,7 +86,30 @@ async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
         .collect();
     rows.push(row("total".to_owned(), String::new(), &total));
     print::out(&print::table(&columns, &rows));
+    if let (1.., Some(parent)) = (shared, &session.parent) {
+        print::note(&format!("without what it shares with {parent}, from which it was forked"));
+    }
     Ok(Exit::Done)
+}
+
+/// How many of a session's first events are those of the session that it was forked from.
+async fn shared(service: &LocalService, session: &SessionSummary, events: &[Event]) -> usize {
+    let Some(parent) = &session.parent else { return 0 };
+    // What was deleted is counted with the fork: nothing else shows it any more.
+    let Ok(of_parent) = service.events(parent).await else { return 0 };
+    events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count()
+}
+
+/// What a session spent itself, without what it shares with the one it was forked from.
+async fn spent(service: &LocalService, session: &SessionSummary) -> Result<Usage, ServiceError> {
+    if session.parent.is_none() {
+        return Ok(session.usage);
+    }
+    let events = service.events(&session.session_id).await?;
+    let shared = shared(service, session, &events).await;
+    let mut own = SessionSummary::new(session.session_id.clone());
+    events.iter().skip(shared).for_each(|event| own.apply(event));
+    Ok(own.usage)
 }
 
 async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
@@ -87,7 +117,10 @@ async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
     let now = SystemClock.now().as_millis();
     let mut query = ListQuery::default();
     query.active_since = Some(Timestamp::from_millis(now.saturating_sub(u64::try_from(past).unwrap_or(now))));
-    let sessions = service.archive().list(&query).await?;
+    let mut sessions = service.archive().list(&query).await?;
+    for session in &mut sessions {
+        session.usage = spent(service, session).await?;
+    }
     let mut total = Usage::default();
     sessions.iter().for_each(|session| total += session.usage);
     if json {

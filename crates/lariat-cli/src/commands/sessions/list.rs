@@ -1,5 +1,7 @@
 //! `lariat sessions list`.
 
+use std::path::Path;
+
 use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::clock::Clock as _;
 use lariat_core::time::Timestamp;
@@ -46,22 +48,35 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
         Column::number("EVENTS"),
         Column::number("TOKENS"),
         Column::number("COST"),
+        Column::text("DIRECTORY"),
         Column::text("NAME"),
     ];
-    let rows: Vec<Vec<String>> = found.iter().map(|summary| row(summary, &active)).collect();
+    let home = &world.folders.home;
+    let rows: Vec<Vec<String>> = found.iter().map(|summary| row(summary, &active, home)).collect();
     print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }
 
-fn row(summary: &SessionSummary, active: &Active) -> Vec<String> {
+fn row(summary: &SessionSummary, active: &Active, home: &Path) -> Vec<String> {
     vec![
         short(summary),
         active.of(summary),
         summary.events.to_string(),
         print::count(summary.usage.total()),
         print::money(summary.usage.cost),
+        directory(summary, home),
         name(summary),
     ]
+}
+
+/// Where a session works, with `~` for the home directory.
+fn directory(summary: &SessionSummary, home: &Path) -> String {
+    let Some(cwd) = &summary.cwd else { return "-".to_owned() };
+    match Path::new(cwd).strip_prefix(home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => cwd.clone(),
+    }
 }
 
 /// When sessions were active: how long ago for a person, the time for a program.

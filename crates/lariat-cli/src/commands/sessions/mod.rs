@@ -1,6 +1,6 @@
 //! `lariat sessions`: what can be done with sessions besides driving them. Needs no model and no key.
 //!
-//! - `list`, `cost`: over many. `show`, `tail`: reading one. `transfer`: to and from files. `change`: fork, rewind, delete.
+//! - `list`, `cost`: over many. `show`, `tail`: reading one. `transfer`: to and from files. `change`: edit, fork, rewind, delete.
 //! - `check`: verify and repair. `replay`: through today's loop. `said`: messages and events in words.
 
 mod change;
@@ -27,7 +27,8 @@ pub(crate) async fn sessions(world: &World, args: SessionsArgs) -> Ended {
     let service = service(world).await?;
     match args.command {
         SessionsCommand::List(args) => list::list(world, &service, args).await,
-        SessionsCommand::Show(args) => show::show(&service, &args).await,
+        SessionsCommand::Show(args) => show::show(world, &service, &args).await,
+        SessionsCommand::Edit(args) => change::edit(&service, &args).await,
         SessionsCommand::Tail(args) => tail::tail(&service, &args).await,
         SessionsCommand::Export(args) => transfer::export(&service, &args).await,
         SessionsCommand::Import(args) => transfer::import(&service, &args).await,

@@ -15,7 +15,7 @@ const CALL: usize = 100;
 /// Letters of a result that a line shows.
 const RESULT: usize = 60;
 
-/// A conversation, with the result of each call behind it.
+/// A conversation, with the result of each call behind it. Each message begins with its id, which `rewind --to` takes.
 pub(super) fn conversation<'a>(messages: impl IntoIterator<Item = &'a SharedMessage>) -> String {
     let messages: Vec<&SharedMessage> = messages.into_iter().collect();
     let results: HashMap<&str, &ToolResultMessage> = messages
@@ -25,7 +25,11 @@ pub(super) fn conversation<'a>(messages: impl IntoIterator<Item = &'a SharedMess
         .collect();
     let mut text = String::new();
     for message in messages {
-        for line in message_lines(message, &results) {
+        let lines = message_lines(message, &results);
+        if !lines.is_empty() {
+            text.push_str(&format!("[{}]\n", message.id()));
+        }
+        for line in lines {
             text.push_str(&line);
             text.push('\n');
         }

@@ -1,6 +1,6 @@
 //! `lariat sessions show`.
 
-use lariat_core::archive::SessionSummary;
+use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::event::Import;
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
@@ -12,6 +12,8 @@ use super::super::print;
 use super::said;
 use crate::args::sessions::ShowArgs;
 use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::world::World;
 
 /// A session with its conversation.
 #[derive(Serialize)]
@@ -23,8 +25,11 @@ struct Shown {
 }
 
 /// Shows the conversation of a session.
-pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
-    let session = service.find(&args.id).await?;
+pub(super) async fn show(world: &World, service: &LocalService, args: &ShowArgs) -> Ended {
+    let session = match &args.id {
+        Some(id) => service.find(id).await?,
+        None => newest(world, service).await?,
+    };
     let events = service.events(&session.session_id).await?;
     let fold = SessionFold::of(&events);
     let window = fold.conversation(fold.tip()).0.window();
@@ -39,6 +44,19 @@ pub(super) async fn show(service: &LocalService, args: &ShowArgs) -> Ended {
         print::note(&format!("it was interrupted: `lariat run --resume {}` goes on", session.session_id));
     }
     Ok(Exit::Done)
+}
+
+/// The newest session of the directory; where there is none, the newest of all.
+async fn newest(world: &World, service: &LocalService) -> Result<SessionSummary, Problem> {
+    let place = world.place(&world.visit(None))?;
+    if let Ok(session) = service.newest(place.path()).await {
+        return Ok(session);
+    }
+    let mut query = ListQuery::default();
+    query.limit = 1;
+    service.archive().list(&query).await?.into_iter().next().ok_or_else(|| {
+        Problem::new(Exit::Session, "there are no sessions yet").next("`lariat run \"…\"` begins one")
+    })
 }
 
 fn head(session: &SessionSummary, imported: Option<&Import>) {

@@ -258,6 +258,7 @@ fn samples() -> Vec<AgentEvent> {
             note: "50 turns".into(),
         },
         AgentEvent::RepetitionDetected { tool_name: tool_name(), count: 3, pattern: LoopPattern::Cycle },
+        AgentEvent::MessageWithdrawn { message_id: message_id(2) },
         AgentEvent::ModelRetry { attempt: 1, delay_ms: 900, error: "busy".into() },
         AgentEvent::ModelFallback { from: "a".into(), to: "b".into(), error: "busy".into() },
         AgentEvent::SubAgentSpawned {
@@ -337,6 +338,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::BudgetExtended { .. }
         | AgentEvent::LimitReached { .. }
         | AgentEvent::RepetitionDetected { .. }
+        | AgentEvent::MessageWithdrawn { .. }
         | AgentEvent::ModelRetry { .. }
         | AgentEvent::ModelFallback { .. }
         | AgentEvent::SubAgentSpawned { .. }
@@ -542,6 +544,7 @@ fn live_events_are_told_from_durable_ones() {
             "MessageUpdate",
             "ToolExecutionUpdate",
             "ProgressMessage",
+            "MessageWithdrawn",
             "ModelRetry",
             "ModelFallback",
             "JournalUnavailable",

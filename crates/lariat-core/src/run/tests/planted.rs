@@ -20,7 +20,7 @@ fn catchers(mistake: Planted) -> &'static [fn()] {
         }
         Planted::AfterTurnTooEarly => &[order::a_reply_in_words_has_the_order_of_the_seed],
         Planted::SkipsBeforeTurn => &[order::before_turn_that_says_no_ends_the_loop_without_a_turn],
-        Planted::RetriesAfterDelivery => &[replies::nothing_is_retried_once_something_was_delivered],
+        Planted::RetriesAfterDelivery => &[replies::a_reply_that_broke_is_withdrawn_and_asked_for_again],
         Planted::RunsTruncatedCalls => &[calls::calls_of_a_reply_that_was_cut_off_are_not_run],
         Planted::RunsDeniedCalls => &[
             calls::a_call_the_gate_denies_does_not_run_and_the_model_is_told_why,

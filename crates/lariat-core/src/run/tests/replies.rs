@@ -167,28 +167,40 @@ fn after_the_last_retry_the_next_model_goes_on_with_the_same_turn_and_stays() {
 }
 
 #[test]
-fn nobody_takes_over_a_reply_that_was_already_shown_or_a_request_that_was_refused() {
-    let shown = vec![piece("hal"), ModelSignal::Failed(network())];
-    for (reply, count) in [(shown, 1), (fails(ProviderError::Auth("no".into())), 1)] {
-        let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
-        let story = Story::new("hi").reply(reply).configured(|config| config.fallbacks = fallbacks);
-        assert_eq!(story.play().count("effect CallModel"), count);
-    }
+fn the_next_model_does_not_take_over_a_request_that_was_refused() {
+    let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
+    let refused = fails(ProviderError::Auth("no".into()));
+    let story = Story::new("hi").reply(refused).configured(|config| config.fallbacks = fallbacks);
+    assert_eq!(story.play().count("effect CallModel"), 1);
+}
+
+#[test]
+fn the_next_model_takes_over_a_reply_that_broke_once_it_is_withdrawn() {
+    let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
+    let story = Story::new("hi").reply(vec![piece("hal"), ModelSignal::Failed(network())]);
+    let harness = story
+        .reply(text("hello"))
+        .configured(|config| {
+            config.retry = RetryConfig::none();
+            config.fallbacks = fallbacks;
+        })
+        .play();
+    assert!(harness.is_before("event MessageWithdrawn", "event ModelFallback"));
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
+    truths::check(&harness);
 }
 
 #[test]
 pub(super) fn retries_come_to_an_end() {
     let story = Story::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
     let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
-    assert_eq!(harness.outcome(), &RunOutcome::Failed { error: "network: reset".into() });
+    let RunOutcome::Failed { error } = harness.outcome() else { panic!("{:?}", harness.outcome()) };
+    assert!(error.starts_with("network: reset; 2 attempts in "), "{error}");
     assert_eq!(harness.count("effect CallModel"), 2);
     assert_eq!(harness.count("hook on_error"), 1);
     assert!(harness.is_before("hook on_error", "event TurnEnd"));
     let reply = &replies(&harness)[0];
-    assert_eq!(
-        (reply.stop_reason, reply.error_message.as_deref()),
-        (StopReason::Error, Some("network: reset"))
-    );
+    assert_eq!((reply.stop_reason, reply.error_message.as_ref()), (StopReason::Error, Some(error)));
     assert_eq!(harness.conversation(), ["user: hi"], "nothing was said");
     truths::check(&harness);
 }
@@ -217,7 +229,7 @@ fn errors_that_will_not_go_away_are_not_retried() {
 }
 
 #[test]
-pub(super) fn nothing_is_retried_once_something_was_delivered() {
+pub(super) fn a_reply_that_broke_is_withdrawn_and_asked_for_again() {
     for first in [
         piece("half a "),
         ModelSignal::Event(StreamEvent::ThinkingDelta { index: 0, delta: "hm".into() }),
@@ -225,20 +237,71 @@ pub(super) fn nothing_is_retried_once_something_was_delivered() {
     ] {
         let mut reply = vec![first];
         reply.extend(fails(network()));
-        let harness = Story::new("hi").reply(reply).play();
-        assert_eq!(harness.count("effect CallModel"), 1);
-        assert!(matches!(harness.outcome(), RunOutcome::Failed { .. }));
+        let harness = Story::new("hi").reply(reply).reply(text("hello")).play();
+        assert_eq!(harness.count("effect CallModel"), 2);
+        assert_eq!(harness.outcome(), &RunOutcome::Completed);
+        assert_eq!(harness.count("event MessageWithdrawn"), 1);
+        assert!(harness.is_before("event MessageWithdrawn", "event ModelRetry"));
         assert!(harness.lines(&["effect Authorize", "effect RunTool"]).is_empty(), "calls of it are not run");
+        assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"], "nothing of it is kept");
+        let started = |event: &crate::event::EventRecord| match &event.event {
+            AgentEvent::MessageStart { message } if message.get().is_none() => Some(message.id()),
+            _ => None,
+        };
+        let ids: Vec<_> = harness.events.iter().filter_map(started).collect();
+        assert!(ids.len() == 2 && ids[0] != ids[1], "the next reply has an id of its own");
+        let withdrawn = |event: &crate::event::EventRecord| match &event.event {
+            AgentEvent::MessageWithdrawn { message_id } => Some(*message_id),
+            _ => None,
+        };
+        assert_eq!(harness.events.iter().find_map(withdrawn), Some(ids[0]));
         truths::check(&harness);
     }
 }
 
 #[test]
-fn what_was_said_before_the_connection_broke_is_kept() {
+fn replies_that_keep_breaking_are_asked_for_a_few_times_only() {
+    let broken = || vec![piece("half a "), ModelSignal::Failed(network())];
+    let story = (0..9).fold(Story::new("hi"), |story, _| story.reply(broken()));
+    let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(8)).play();
+    let allowed = RetryConfig::default().max_broken_replies;
+    assert_eq!(harness.count("effect CallModel"), allowed + 1);
+    assert_eq!(harness.count("event MessageWithdrawn"), allowed);
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: half a "], "the last one stays");
+    truths::check(&harness);
+}
+
+#[test]
+fn a_call_is_retried_only_as_long_as_patience_lasts() {
+    let story = (0..50).fold(Story::new("hi"), |story, _| story.reply(fails(network())));
+    let patience = Duration::from_secs(120);
+    let harness = story
+        .configured(|config| {
+            config.retry = RetryConfig::default().with_max_retries(100).with_patience(patience)
+        })
+        .play();
+    let waited: u64 = retries(&harness).iter().map(|(_, delay)| delay).sum();
+    assert!((80_000..=120_000).contains(&waited), "{waited} ms");
+    assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if error.contains(" attempts in ")));
+}
+
+#[test]
+fn a_wait_longer_than_patience_fails_at_once_and_says_so() {
+    let story = Story::new("hi").reply(rate_limited(Some(Duration::from_secs(7_200))));
+    let harness = story
+        .configured(|config| config.retry = RetryConfig::default().with_patience(Duration::from_secs(600)))
+        .play();
+    assert_eq!(retries(&harness), []);
+    let RunOutcome::Failed { error } = harness.outcome() else { panic!("{:?}", harness.outcome()) };
+    assert!(error.ends_with("; the service asks to wait 7200 s"), "{error}");
+}
+
+#[test]
+fn what_the_last_attempt_said_before_the_connection_broke_is_kept() {
     let mut reply = vec![piece("half a ")];
     reply.extend(fails(network()));
-    let harness = Story::new("hi").reply(reply).play();
-    assert_eq!(harness.conversation(), ["user: hi", "assistant: half a "]);
+    let story = Story::new("hi").reply(reply).configured(|config| config.retry = RetryConfig::none());
+    assert_eq!(story.play().conversation(), ["user: hi", "assistant: half a "]);
 }
 
 #[test]
@@ -254,8 +317,9 @@ fn a_stream_that_ends_without_being_done_is_broken() {
     let harness = Story::new("hi").reply(vec![ModelSignal::Ended]).reply(text("hello")).play();
     assert_eq!(retries(&harness).len(), 1);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    let harness = Story::new("hi").reply(vec![piece("half"), ModelSignal::Ended]).play();
-    assert!(matches!(harness.outcome(), RunOutcome::Failed { .. }));
+    let harness = Story::new("hi").reply(vec![piece("half"), ModelSignal::Ended]).reply(text("hello")).play();
+    assert_eq!((retries(&harness).len(), harness.count("event MessageWithdrawn")), (1, 1));
+    assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
 }
 
 #[test]
@@ -270,7 +334,10 @@ fn a_silent_stream_counts_as_broken_after_a_while() {
 
 #[test]
 fn a_stream_that_still_speaks_is_not_silent() {
-    let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
+    let story = Story::new("hi").configured(|config| {
+        config.stall_timeout = Duration::from_secs(30);
+        config.retry = RetryConfig::none();
+    });
     // A piece after 29 seconds; then silence.
     let harness =
         story.reply(vec![piece("a")]).when("effect CallModel", Say::Wait(Duration::from_secs(29))).play();

@@ -27,7 +27,7 @@ const RULES: &[Rule] = &[
     runs_only_what_was_asked,
     runs_nothing_of_a_broken_reply,
     takes_no_cut_reply_for_a_whole_one,
-    retries_nothing_that_was_delivered,
+    withdraws_what_broke,
     keeps_what_was_delivered,
     delivers_the_text_that_was_sent,
     waits_as_long_as_asked,
@@ -45,7 +45,7 @@ pub fn judge(fault: &Fault, plan: &Plan, observed: &Observed) -> Result<Outcome,
     let mut wrong: Vec<String> = RULES.iter().filter_map(|rule| rule(plan, observed)).collect();
     let first = observed.exchanges.first();
     let delivered = first.is_some_and(Exchange::delivered);
-    let allowed = if delivered { fault.allowed.after } else { fault.allowed.before };
+    let allowed = if delivered { asked_again(fault.allowed.after) } else { fault.allowed.before.to_owned() };
     // A stream that broke only after it had said everything.
     let complete = fault.group == Group::Stream && plan.reply == Completeness::Said;
     let complete = complete && outcome == Outcome::Completed && first.is_some_and(Exchange::is_done);
@@ -53,6 +53,12 @@ pub fn judge(fault: &Fault, plan: &Plan, observed: &Observed) -> Result<Outcome,
         wrong.push(format!("ended as {outcome}, which is none of {allowed} (delivered before: {delivered})"));
     }
     if wrong.is_empty() { Ok(outcome) } else { Err(wrong) }
+}
+
+/// How a run may end whose first reply may fail so after part of it was delivered: failures that may go away are asked
+/// again.
+fn asked_again(letters: &str) -> String {
+    letters.chars().map(|letter| if "lnie".contains(letter) { 'R' } else { letter }).collect()
 }
 
 fn outcome(observed: &Observed) -> Result<Outcome, String> {
@@ -134,20 +140,23 @@ fn takes_no_cut_reply_for_a_whole_one(plan: &Plan, observed: &Observed) -> Optio
         .then(|| "took a reply for complete of which the server never said so".to_owned())
 }
 
-fn retries_nothing_that_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
+/// A reply that broke after it had begun to arrive is withdrawn before another is asked for, and no other is.
+fn withdraws_what_broke(_: &Plan, observed: &Observed) -> Option<String> {
     let (_, before) = observed.exchanges.split_last()?;
-    before
-        .iter()
-        .any(|exchange| exchange.error.is_some() && exchange.delivered())
-        .then(|| "another request was made after a reply broke that had begun to arrive".to_owned())
+    let broke = before.iter().filter(|exchange| !exchange.is_done() && exchange.delivered()).count();
+    let withdrawn =
+        |event: &&lariat_core::event::Event| matches!(event.event, AgentEvent::MessageWithdrawn { .. });
+    let withdrawn = observed.events.iter().filter(withdrawn).count();
+    (broke != withdrawn)
+        .then(|| format!("{broke} replies broke and were asked for again, {withdrawn} withdrawn"))
 }
 
-/// The conversation holds what was delivered, once: reply by reply, in the messages and in the live deltas.
+/// The conversation holds what was delivered and not withdrawn, once: reply by reply. Live deltas show all of it.
 fn keeps_what_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
     let output = observed.output.as_ref().ok()?;
     let last = observed.exchanges.len().saturating_sub(1);
     let kept_exchange = |(at, exchange): (usize, &Exchange)| {
-        (exchange.is_done() || exchange.delivered() || at == last).then(|| exchange.text_in_order())
+        (exchange.is_done() || at == last).then(|| exchange.text_in_order())
     };
     let delivered: Vec<String> = observed.exchanges.iter().enumerate().filter_map(kept_exchange).collect();
     let replies = output.messages.iter().filter_map(|message| message.as_assistant());

@@ -1,0 +1,95 @@
+//! A prompt without `run`: `lariat "fix it"`, `lariat fix the tests`, `lariat -c "and now?"`.
+//!
+//! Owns the decision between a prompt and a command that was mistyped: a word that is one slip away from a command, with
+//! nothing or one word after it, is reported as a slip; everything else that no command begins with is a prompt.
+
+use std::ffi::OsString;
+
+use clap::CommandFactory as _;
+use lariat_core::nearest::nearest_within;
+
+use super::Args;
+
+/// What the program does for itself.
+const OWN: &[&str] = &["-h", "--help", "-V", "--version", "help"];
+
+/// The arguments with `run` before a prompt that has no command. The program's name comes first.
+pub(crate) fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let words: Vec<String> =
+        arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if is_prompt(&words) {
+        arguments.insert(1, "run".into());
+    }
+    arguments
+}
+
+fn is_prompt(words: &[String]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    if OWN.contains(&first.as_str()) || first.is_empty() {
+        return false;
+    }
+    if first.starts_with('-') || first.contains(char::is_whitespace) {
+        return true;
+    }
+    let command = Args::command();
+    let mut known = command.get_subcommands().flat_map(|known| known.get_name_and_visible_aliases());
+    if known.any(|name| name == first) {
+        return false;
+    }
+    // Short words are a letter away from many others.
+    let slips = if first.chars().count() > 5 { 2 } else { 1 };
+    let names = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
+    match nearest_within(first, names, slips) {
+        None => true,
+        Some(near) => rest.len() > 1 && !is_below(&command, near, &rest),
+    }
+}
+
+/// Whether a word is a command below another one, or an option: `sesions list`, `udno --list`.
+fn is_below(command: &clap::Command, near: &str, rest: &&[String]) -> bool {
+    let Some(first) = rest.first() else { return false };
+    let below = command.find_subcommand(near).into_iter().flat_map(clap::Command::get_subcommands);
+    first.starts_with('-')
+        || below.flat_map(|known| known.get_name_and_visible_aliases()).any(|name| name == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is(words: &[&str]) -> bool {
+        is_prompt(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_that_begin_no_command_are_a_prompt() {
+        assert!(is(&["fix the tests"]));
+        assert!(is(&["fix", "the", "tests"]));
+        assert!(is(&["hello"]));
+        assert!(is(&["-c", "and now?"]));
+        assert!(is(&["--mode", "plan", "look around"]));
+        assert!(is(&["can", "you", "help", "me"]), "`can` is a letter away from `man`");
+    }
+
+    #[test]
+    fn commands_and_slips_are_none() {
+        for words in [
+            &["run", "x"][..],
+            &["r", "x"],
+            &["sessions", "list"],
+            &["--help"],
+            &["-V"],
+            &["help", "run"],
+            &[],
+            &[""],
+            &["sesions"],
+            &["sesions", "list"],
+            &["sesions", "list", "--json"],
+            &["modles"],
+            &["udno", "--list", "--json"],
+            &["rnu", "do it"],
+        ] {
+            assert!(!is(words), "{words:?}");
+        }
+    }
+}

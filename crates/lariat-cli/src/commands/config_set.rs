@@ -1,0 +1,149 @@
+//! `lariat config set`: writes one setting into a file, and leaves everything else in it as it is.
+//!
+//! Owns the edit. What may be set, and to what, is decided by the table of settings: a value that would only be warned of
+//! later is not written.
+
+use lariat_guard::{Level, Origin};
+use lariat_service::config::{Config, Said};
+use serde_json::{Map, Value};
+use toml_edit::{DocumentMut, Item, Table};
+
+use super::{Ended, print};
+use crate::args::manage::ConfigSetArgs;
+use crate::exit::Exit;
+use crate::files;
+use crate::problem::Problem;
+use crate::world::World;
+
+/// The settings of a project.
+const PROJECT: &str = "lariat.toml";
+
+/// Sets or removes a setting.
+pub(super) fn set(world: &World, args: &ConfigSetArgs) -> Ended {
+    let (path, level) = match args.project {
+        true => (world.directory.join(PROJECT), Level::Project),
+        false => (world.folders.settings(), Level::User),
+    };
+    let origin = Origin::file(level, &path);
+    let value = if args.unset { None } else { Some(checked(&origin, &args.key, &args.value)?) };
+    let text = if path.exists() {
+        String::from_utf8(files::read(&path)?)
+            .map_err(|_| Problem::new(Exit::Setup, "the file is not text").at(path.display().to_string()))?
+    } else {
+        String::new()
+    };
+    let text = edited(&text, &args.key, value.as_ref()).map_err(|cause| {
+        Problem::new(Exit::Setup, cause)
+            .at(path.display().to_string())
+            .next("correct the file first: `lariat config edit`")
+    })?;
+    files::replace(&path, &text, args.project)?;
+    match &value {
+        Some(value) => print::line(&format!("{} = {value}", args.key)),
+        None => print::line(&format!("{} is not set any more", args.key)),
+    }
+    print::note(&format!("written to {}", path.display()));
+    told_if_overridden(world, &args.key, &origin, value.as_ref());
+    Ok(Exit::Done)
+}
+
+/// A stronger place may say otherwise: the project, a variable.
+fn told_if_overridden(world: &World, key: &str, origin: &Origin, value: Option<&Value>) {
+    let Ok(place) = world.place(&world.visit(None)) else { return };
+    let Some(set) = place.config.get(key) else { return };
+    let stronger = set.origin.filter(|by| by.file != origin.file && Some(&set.value) != value);
+    if let Some(stronger) = stronger {
+        print::note(&format!("here it is {} all the same: {stronger} has priority", set.value));
+    }
+}
+
+/// The value that the words mean for this setting: as JSON, as text, or as a list of texts, whichever it takes.
+fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Problem> {
+    let joined = words.join(" ");
+    let list = || Value::from(words.to_vec());
+    let mut meant: Vec<Value> = Vec::new();
+    meant.extend(serde_json::from_str(&joined).ok());
+    meant.extend([Value::from(joined.as_str()), list()]);
+    let mut problem = None;
+    for value in meant {
+        let config = Config::merge([Said { origin: origin.clone(), values: nested(key, value) }]);
+        if let Some(set) = config.get(key).filter(|set| set.origin.is_some()) {
+            return Ok(set.value);
+        }
+        problem = problem.or_else(|| config.warnings.first().map(|warning| warning.problem.clone()));
+    }
+    let cause = match problem {
+        Some(problem) => format!("`{key}` {problem}"),
+        None => format!("`{key}` cannot be set by this command"),
+    };
+    Err(Problem::new(Exit::Usage, cause)
+        .next("`lariat config show` lists the settings; `lariat config edit` opens the file"))
+}
+
+/// The settings of one key.
+fn nested(key: &str, value: Value) -> Map<String, Value> {
+    let mut map = Map::new();
+    match key.split_once('.') {
+        None => drop(map.insert(key.to_owned(), value)),
+        Some((table, rest)) => drop(map.insert(table.to_owned(), Value::Object(nested(rest, value)))),
+    }
+    map
+}
+
+/// The text of a file with a setting changed, or removed without a value. Comments and order stay.
+fn edited(text: &str, key: &str, value: Option<&Value>) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        format!("the file is not valid TOML: {}", error.message().trim())
+    })?;
+    let (tables, name) = match key.rsplit_once('.') {
+        Some((tables, name)) => (tables.split('.').collect(), name),
+        None => (Vec::new(), key),
+    };
+    let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
+    for step in tables {
+        if value.is_none() && !table.contains_key(step) {
+            return Ok(text.to_owned());
+        }
+        let below = table.entry(step).or_insert_with(|| {
+            let mut new = Table::new();
+            // Only a table with values of its own needs a heading.
+            new.set_implicit(true);
+            Item::Table(new)
+        });
+        table = below.as_table_like_mut().ok_or_else(|| format!("`{step}` is not a table"))?;
+    }
+    match value {
+        None => drop(table.remove(name)),
+        Some(value) => {
+            let mut new = toml(value)?;
+            let old = table.get(name).and_then(Item::as_value);
+            if let Some(old) = old {
+                *new.decor_mut() = old.decor().clone();
+            }
+            table.insert(name, Item::Value(new));
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn toml(value: &Value) -> Result<toml_edit::Value, String> {
+    let number = |number: &serde_json::Number| match number.as_i64() {
+        Some(whole) => Some(toml_edit::Value::from(whole)),
+        None => number.as_f64().map(toml_edit::Value::from),
+    };
+    match value {
+        Value::Bool(flag) => Some(toml_edit::Value::from(*flag)),
+        Value::Number(found) => number(found),
+        Value::String(text) => Some(toml_edit::Value::from(text.as_str())),
+        Value::Array(items) => {
+            let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            texts.map(|texts| toml_edit::Value::from_iter(texts))
+        }
+        _ => None,
+    }
+    .ok_or_else(|| format!("{value} cannot be written"))
+}
+
+#[cfg(test)]
+#[path = "config_set_tests.rs"]
+mod tests;

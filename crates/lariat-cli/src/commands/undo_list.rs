@@ -1,0 +1,151 @@
+//! `lariat undo --list`: the calls that changed files, with when, for which prompt, and how many lines.
+//!
+//! The checkpoints know calls and contents; the journals of the directory's sessions know the times and the prompts. A
+//! journal that cannot be read leaves its columns empty.
+
+use std::collections::{HashMap, HashSet};
+
+use lariat_core::archive::ListQuery;
+use lariat_core::content::joined_text;
+use lariat_core::event::AgentEvent;
+use lariat_core::id::SessionId;
+use lariat_core::time::Timestamp;
+use lariat_host::undo::{Look, Undo};
+use lariat_service::{LocalService, Place};
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+
+use super::Ended;
+use super::print::{self, Column};
+use super::undo::Call;
+use crate::exit::Exit;
+use crate::world::World;
+
+/// Sessions of the directory whose journals are read, the newest first.
+const SESSIONS: usize = 50;
+/// Letters of a prompt that a line shows.
+const PROMPT: usize = 50;
+/// Bytes of a file whose lines are still compared.
+const COMPARED: usize = 1 << 20;
+
+/// A line of the list.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    call: Call,
+    #[serde(flatten)]
+    when: Option<When>,
+    /// Lines that the call added and removed.
+    added: usize,
+    removed: usize,
+}
+
+/// What a journal knows of a call.
+#[derive(Clone, Serialize)]
+struct When {
+    at: Timestamp,
+    session_id: SessionId,
+    prompt: Option<String>,
+}
+
+/// Lists the calls, the oldest first.
+pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
+    let ids: HashSet<&str> =
+        calls.iter().flat_map(|(_, calls)| calls).map(|call| call.call.as_str()).collect();
+    let known = match world.service(place).await {
+        Ok(service) if !ids.is_empty() => known(&service, place, &ids).await,
+        _ => HashMap::new(),
+    };
+    let listed = |undo: &Undo, call: &Call| {
+        let (added, removed) = lines(undo, &call.call);
+        Listed { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
+    };
+    let listed: Vec<Listed> =
+        calls.iter().flat_map(|(undo, calls)| calls.iter().map(|call| listed(undo, call))).collect();
+    if json {
+        return print::json(&listed);
+    }
+    if listed.is_empty() {
+        print::note("no call has changed a file here");
+        return Ok(Exit::Done);
+    }
+    let columns = [
+        Column::whole("CALL"),
+        Column::whole("TIME (UTC)"),
+        Column::number("LINES"),
+        Column::text("FILES"),
+        Column::text("PROMPT"),
+    ];
+    let row = |listed: &Listed| {
+        let when = listed.when.as_ref();
+        let prompt = when.and_then(|when| when.prompt.as_deref()).unwrap_or("-");
+        vec![
+            listed.call.call.clone(),
+            when.map_or_else(|| "-".to_owned(), |when| print::time(when.at)),
+            format!("+{} -{}", listed.added, listed.removed),
+            listed.call.paths.join(", "),
+            print::beginning(prompt, PROMPT),
+        ]
+    };
+    let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
+    print::out(&print::table(&columns, &rows));
+    Ok(Exit::Done)
+}
+
+/// What the journals of the directory's sessions know of these calls. A newer session wins.
+async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> HashMap<String, When> {
+    let mut query = ListQuery::default();
+    query.cwd = Some(place.path().display().to_string());
+    query.limit = SESSIONS;
+    let mut known: HashMap<String, When> = HashMap::new();
+    for session in service.archive().list(&query).await.unwrap_or_default() {
+        if known.len() == ids.len() {
+            break;
+        }
+        let mut prompt = None;
+        for event in service.events(&session.session_id).await.unwrap_or_default() {
+            match &event.event {
+                AgentEvent::MessageEnd { message } => {
+                    let said = message.shared().and_then(|message| message.as_user());
+                    if let Some(said) = said.filter(|said| said.origin.is_person()) {
+                        prompt = Some(joined_text(&said.content));
+                    }
+                }
+                AgentEvent::ToolExecutionEnd { tool_call_id, .. } if ids.contains(tool_call_id.as_str()) => {
+                    known.entry(tool_call_id.to_string()).or_insert_with(|| When {
+                        at: event.timestamp,
+                        session_id: session.session_id.clone(),
+                        prompt: prompt.clone(),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+    known
+}
+
+/// Lines that a call added and removed, of files whose contents are kept.
+fn lines(undo: &Undo, call: &str) -> (usize, usize) {
+    let content = |side: &Option<(Look, u32)>| match side {
+        Some((Look::File(Some(hash)), _)) => undo.content(hash),
+        Some(_) => None,
+        None => Some(Vec::new()),
+    };
+    let (mut added, mut removed) = (0, 0);
+    for change in undo.changes(call).unwrap_or_default() {
+        let (Some(before), Some(after)) = (content(&change.before), content(&change.after)) else { continue };
+        if before.len().max(after.len()) > COMPARED {
+            continue;
+        }
+        let (before, after) = (String::from_utf8_lossy(&before), String::from_utf8_lossy(&after));
+        for line in TextDiff::from_lines(&*before, &*after).iter_all_changes() {
+            match line.tag() {
+                ChangeTag::Insert => added += 1,
+                ChangeTag::Delete => removed += 1,
+                ChangeTag::Equal => {}
+            }
+        }
+    }
+    (added, removed)
+}

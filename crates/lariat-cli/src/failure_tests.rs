@@ -1,0 +1,98 @@
+use lariat_core::model::{ErrorDetail, ProviderError};
+
+use super::*;
+
+fn circumstances(provider: &str, key: Option<&str>) -> Circumstances {
+    Circumstances {
+        provider: provider.to_owned(),
+        model: "m-1".to_owned(),
+        address: "https://api.example/v1".to_owned(),
+        key: key.map(str::to_owned),
+        config: Config::default(),
+    }
+}
+
+fn told(provider: &str, error: &str) -> String {
+    let key = "ANTHROPIC_API_KEY, from the environment";
+    let outcome = RunOutcome::Failed { error: error.to_owned() };
+    let problem = Problem::new(Exit::Model, error);
+    circumstances(provider, Some(key)).explain(problem, &outcome, Some("S-1")).to_string()
+}
+
+#[test]
+fn every_form_of_a_provider_error_is_read_back() {
+    let detail =
+        || ErrorDetail::new("slow down (a bit)").with_status(418).with_request_id(Some("r_1".into()));
+    type Of = fn(ErrorDetail) -> ProviderError;
+    let kinds: [(Of, Kind); 7] = [
+        (ProviderError::RateLimited, Kind::RateLimited),
+        (ProviderError::Network, Kind::Network),
+        (ProviderError::Auth, Kind::Auth),
+        (ProviderError::Api, Kind::Api),
+        (ProviderError::ContextOverflow, Kind::Overflow),
+        (ProviderError::InvalidReply, Kind::InvalidReply),
+        (ProviderError::EmptyReply, Kind::EmptyReply),
+    ];
+    for (of, kind) in kinds {
+        let text = format!("{}; 4 attempts in 12 s; the service asks to wait 90 s", of(detail()));
+        let failure = Failure::read(&text);
+        assert_eq!((failure.kind, failure.message), (kind, "slow down (a bit)"), "{text}");
+        assert_eq!((failure.status, failure.request), (Some(418), Some("r_1")));
+        assert_eq!((failure.attempts, failure.asks_to_wait), (Some((4, 12)), Some(90)));
+        let plain = of(ErrorDetail::new("just; words")).to_string();
+        let failure = Failure::read(&plain);
+        assert_eq!((failure.kind, failure.message, failure.status), (kind, "just; words", None));
+        assert_eq!((failure.attempts, failure.asks_to_wait), (None, None));
+    }
+    assert_eq!(Failure::read("anything else").kind, Kind::Other);
+}
+
+#[test]
+fn a_rejected_key_names_provider_address_key_and_remedy() {
+    assert_eq!(
+        told("anthropic", "authentication: Incorrect API key provided. (HTTP 401)"),
+        "error: anthropic rejected the API key (HTTP 401)\n  \
+           at:   https://api.example/v1\n  \
+           said: Incorrect API key provided.\n  \
+           key:  ANTHROPIC_API_KEY, from the environment\n  \
+           hint: set ANTHROPIC_API_KEY to a valid key, or run `lariat auth login anthropic`; then continue with \
+           `lariat run --resume S-1`"
+    );
+}
+
+#[test]
+fn a_failing_server_names_the_attempts_and_how_to_retry_for_longer() {
+    assert_eq!(
+        told("mine", "network: boom (HTTP 500); 11 attempts in 303 s"),
+        "error: mine failed to answer (HTTP 500), tried 11 times in 5m 03s\n  \
+           at:   https://api.example/v1\n  \
+           said: boom\n  \
+           hint: continue later with `lariat run --resume S-1`; to retry for longer, raise `retry.attempts` and \
+           `retry.patience`"
+    );
+}
+
+#[test]
+fn a_local_server_that_is_not_there_is_started_by_the_hint() {
+    assert_eq!(
+        told("ollama", "network: no connection: connection refused; 4 attempts in 8 s"),
+        "error: no connection to ollama, tried 4 times in 8s\n  \
+           at:   https://api.example/v1\n  \
+           said: connection refused\n  \
+           hint: start Ollama with `ollama serve`; then continue with `lariat run --resume S-1`"
+    );
+}
+
+#[test]
+fn a_limit_is_named_with_its_setting_and_flag() {
+    let outcome = RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run };
+    let problem = Problem::new(Exit::Limit, limit_words(LimitKind::Turns, BudgetScope::Run));
+    let told = circumstances("anthropic", None).explain(problem, &outcome, Some("S-1")).to_string();
+    assert_eq!(
+        told,
+        "error: the run reached its turn limit\n  \
+           set:  limits.turns = 500, built in\n  \
+           hint: raise it and continue: `lariat run --resume S-1 --max-turns N`"
+    );
+    assert_eq!(limit_words(LimitKind::Cost, BudgetScope::Day), "today's cost budget is used up");
+}
