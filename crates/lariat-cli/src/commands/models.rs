@@ -2,9 +2,9 @@
 
 use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
-use lariat_service::ServiceError;
 use lariat_service::config::Config;
 use lariat_service::models::known_provider;
+use lariat_service::{Place, ServiceError};
 use serde::Serialize;
 
 use super::Ended;
@@ -94,8 +94,8 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     match args.command {
-        ModelsCommand::List(args) => list(&place.config, &args),
-        ModelsCommand::Show(args) => show(&place.config, &args),
+        ModelsCommand::List(args) => list(&place, &args),
+        ModelsCommand::Show(args) => show(&place, &args),
     }
 }
 
@@ -106,7 +106,8 @@ fn own(config: &Config) -> impl Iterator<Item = Told> + '_ {
     })
 }
 
-fn list(config: &Config, args: &ModelsListArgs) -> Ended {
+fn list(place: &Place, args: &ModelsListArgs) -> Ended {
+    let (config, catalogue) = (&place.config, place.catalogue.catalogue());
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let of_provider = |told: &Told| {
         let provider = told.model.split('/').next();
@@ -116,10 +117,10 @@ fn list(config: &Config, args: &ModelsListArgs) -> Ended {
         let text = format!("{} {}", told.model, told.name).to_lowercase();
         of_provider(told) && words.iter().all(|word| text.contains(word.as_str()))
     };
-    let catalogue = Catalogue::embedded().models().map(Told::of);
-    let found: Vec<Told> = own(config).chain(catalogue).filter(fits).collect();
+    let known = catalogue.models().map(Told::of);
+    let found: Vec<Told> = own(config).chain(known).filter(fits).collect();
     if found.is_empty() {
-        return Err(none(config, args));
+        return Err(none(config, catalogue, args));
     }
     if args.json {
         return print::json(&found);
@@ -136,9 +137,9 @@ fn list(config: &Config, args: &ModelsListArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-fn none(config: &Config, args: &ModelsListArgs) -> Problem {
+fn none(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Problem {
     let own = config.names_in("providers");
-    let known = Catalogue::embedded().providers().chain(own.iter().map(String::as_str));
+    let known = catalogue.providers().chain(own.iter().map(String::as_str));
     let near = args.provider.as_deref().and_then(|name| {
         let known: Vec<&str> = known.collect();
         if known.contains(&name) { None } else { lariat_core::nearest::nearest(name, known) }
@@ -147,10 +148,11 @@ fn none(config: &Config, args: &ModelsListArgs) -> Problem {
     Problem::new(Exit::Failed, "no model fits").next(format!("{near}`lariat models list` shows all"))
 }
 
-fn show(config: &Config, args: &ModelsShowArgs) -> Ended {
+fn show(place: &Place, args: &ModelsShowArgs) -> Ended {
+    let (config, catalogue) = (&place.config, place.catalogue.catalogue());
     let mine = own(config).find(|told| told.model == args.name);
-    let told = mine.or_else(|| Catalogue::embedded().find(&args.name).map(Told::of)).ok_or_else(|| {
-        let suggestions = Catalogue::embedded().suggest(&args.name);
+    let told = mine.or_else(|| catalogue.find(&args.name).map(Told::of)).ok_or_else(|| {
+        let suggestions = catalogue.suggest(&args.name);
         Problem::from(ServiceError::UnknownModel { name: args.name.clone(), suggestions })
     })?;
     if args.json {
