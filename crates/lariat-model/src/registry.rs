@@ -48,7 +48,7 @@ impl ProviderRegistry {
     pub fn on(transport: Arc<dyn Transport>) -> Self {
         ApiProtocol::ALL.into_iter().fold(Self::new(), |registry, api| {
             let provider = HttpProvider::new(api.implementation(), Arc::clone(&transport));
-            registry.with(api.as_str(), Arc::new(provider.with_credentials(credentials(api))))
+            registry.with(api.as_str(), Arc::new(provider.with_credentials(credentials(api, &transport))))
         })
     }
 
@@ -71,10 +71,11 @@ impl ProviderRegistry {
 }
 
 /// Where the secrets of a protocol come from, when the model's configuration holds none.
-fn credentials(api: ApiProtocol) -> Arc<dyn CredentialSource> {
+#[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only AWS's chain needs it"))]
+fn credentials(api: ApiProtocol, transport: &Arc<dyn Transport>) -> Arc<dyn CredentialSource> {
     match api {
         #[cfg(feature = "aws")]
-        ApiProtocol::BedrockConverse => Arc::new(crate::http::aws::StandardChain::default()),
+        ApiProtocol::BedrockConverse => Arc::new(crate::http::aws::StandardChain::new(Arc::clone(transport))),
         #[cfg(feature = "google")]
         ApiProtocol::GoogleVertex => Arc::new(crate::http::google::ApplicationDefault::default()),
         _ => Arc::new(ConfiguredKey),
