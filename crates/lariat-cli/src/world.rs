@@ -122,24 +122,30 @@ impl World {
         let path = place.config.text("store.path").map(PathBuf::from);
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
-        Ok(service.with_client(self.client()).with_keeper(Keeper::own()))
+        Ok(service.with_client(self.client(&place.config)?).with_keeper(Keeper::own()))
     }
 
     /// Sessions that are gone with the process.
-    pub(crate) async fn ephemeral(&self) -> Result<LocalService, ServiceError> {
+    pub(crate) async fn ephemeral(&self, place: &Place) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
-        Ok(service.with_client(self.client()).with_keeper(Keeper::own()))
+        Ok(service.with_client(self.client(&place.config)?).with_keeper(Keeper::own()))
     }
 
-    /// How services are reached: through the proxy that the usual variables name. This machine is never reached through one.
-    fn client(&self) -> ClientConfig {
+    /// How everything outside of this machine is reached: through the proxy that the usual variables name, with the certificates of the
+    /// settings. This machine is never reached through a proxy.
+    fn client(&self, config: &Config) -> Result<ClientConfig, ServiceError> {
         let variable = |names: &[&str]| names.iter().find_map(|name| self.variable(name)).map(str::to_owned);
         let mut client = ClientConfig::default();
         client.proxy = variable(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]);
+        client.http_proxy = variable(&["HTTP_PROXY", "http_proxy"]);
         let without = variable(&["NO_PROXY", "no_proxy"]);
         client.no_proxy = Some([without.as_deref().unwrap_or_default(), LOOPBACK].join(","));
-        client
+        let usual = self.variable("NODE_EXTRA_CA_CERTS").map(str::to_owned);
+        for path in config.texts("network.certificates").into_iter().chain(usual) {
+            client.extra_certificates.push(certificates(&path)?);
+        }
+        Ok(client)
     }
 
     /// Where keys come from.
@@ -186,6 +192,13 @@ impl World {
     pub(crate) fn is_attended(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the binary")]
+fn certificates(path: &str) -> Result<Vec<u8>, ServiceError> {
+    let unusable =
+        |error: std::io::Error| ServiceError::Folder { path: path.to_owned(), reason: error.to_string() };
+    std::fs::read(path).map_err(unusable)
 }
 
 fn name_value(world: &World, name: &OsString) -> String {

@@ -11,7 +11,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
 
-use crate::http::{HttpClient, HttpProvider, Transport};
+use crate::http::{ConfiguredKey, CredentialSource, HttpClient, HttpProvider, Transport};
 use crate::protocol::ApiProtocol;
 
 /// Dispatches requests by protocol.
@@ -42,11 +42,13 @@ impl ProviderRegistry {
         Self { providers: BTreeMap::new() }
     }
 
-    /// All built-in protocols on a transport.
+    /// All built-in protocols on a transport. A model without a key of its own gets the credentials that its vendor's tools would
+    /// use: Bedrock those of the standard AWS chain (feature `aws`), Vertex Google's application default credentials (feature
+    /// `google`).
     pub fn on(transport: Arc<dyn Transport>) -> Self {
         ApiProtocol::ALL.into_iter().fold(Self::new(), |registry, api| {
             let provider = HttpProvider::new(api.implementation(), Arc::clone(&transport));
-            registry.with(api.as_str(), Arc::new(provider))
+            registry.with(api.as_str(), Arc::new(provider.with_credentials(credentials(api, &transport))))
         })
     }
 
@@ -65,6 +67,18 @@ impl ProviderRegistry {
     /// The names of all protocols.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.providers.keys().map(String::as_str)
+    }
+}
+
+/// Where the secrets of a protocol come from, when the model's configuration holds none.
+#[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only AWS's chain needs it"))]
+fn credentials(api: ApiProtocol, transport: &Arc<dyn Transport>) -> Arc<dyn CredentialSource> {
+    match api {
+        #[cfg(feature = "aws")]
+        ApiProtocol::BedrockConverse => Arc::new(crate::http::aws::StandardChain::new(Arc::clone(transport))),
+        #[cfg(feature = "google")]
+        ApiProtocol::GoogleVertex => Arc::new(crate::http::google::ApplicationDefault::default()),
+        _ => Arc::new(ConfiguredKey),
     }
 }
 

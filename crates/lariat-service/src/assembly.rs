@@ -17,10 +17,11 @@ use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Network, Policy, Sandbox};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
+use lariat_model::http::ClientConfig;
 use lariat_runtime::prompt::{self, LearningsSection};
 use lariat_runtime::typed::Form;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
-use lariat_tools::{Commands, Workbench, default_tools};
+use lariat_tools::{Commands, Egress, Workbench, default_tools};
 use serde_json::Value;
 
 use crate::config::Config;
@@ -43,6 +44,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) learnings: Option<StoredLearnings>,
     pub(crate) registry: ProviderRegistry,
+    /// How everything that leaves this machine goes out.
+    pub(crate) client: ClientConfig,
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) purpose: Purpose,
@@ -54,12 +57,13 @@ impl Session {
         let asked = parts.driving.git.take();
         let Parts { place, driving, .. } = &parts;
         let config = &place.config;
-        let models = Models::new(config, parts.keys).with_purpose(parts.purpose);
-        let model = models.chosen()?;
+        let models =
+            Models::new(config, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
+        let model = located(models.chosen()?).await;
         let form = driving.schema.clone().map(Form::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
-        let traces = Traces::of(config, &mut notices);
+        let traces = Traces::of(config, parts.keys, &parts.client, &mut notices);
 
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
@@ -92,10 +96,10 @@ impl Session {
             builder = builder.context_source(git);
         }
         for name in config.texts("fallback_models") {
-            builder = builder.fallback_model(models.find(&name)?);
+            builder = builder.fallback_model(located(models.find(&name)?).await);
         }
         if let Some(name) = config.text("small_model") {
-            builder = builder.compaction_model(models.find(&name)?);
+            builder = builder.compaction_model(located(models.find(&name)?).await);
         }
         if let Some(level) = config.text("thinking").and_then(|word| thinking(&word)) {
             builder = builder.thinking_level(level);
@@ -111,6 +115,28 @@ impl Session {
         let agent = traces.observing(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, notices })
     }
+}
+
+/// A model on Bedrock in the region that AWS's own tools would use, unless its configuration or a variable names one.
+async fn located(model: ModelConfig) -> ModelConfig {
+    #[cfg(feature = "aws")]
+    if model.api == "bedrock-converse" && model.base_url.is_empty() && model.compat.get("region").is_none() {
+        return match lariat_model::http::aws::region().await {
+            Some(region) => crate::models::with_compat(model, "region", region),
+            None => model,
+        };
+    }
+    model
+}
+
+/// How `fetch` goes out: as everything else does.
+fn egress(client: &ClientConfig) -> Egress {
+    let mut egress = Egress::default();
+    egress.proxy = client.proxy.clone();
+    egress.http_proxy = client.http_proxy.clone();
+    egress.no_proxy = client.no_proxy.clone();
+    egress.certificates = client.extra_certificates.clone();
+    egress
 }
 
 /// What a person should know before it begins.
@@ -177,7 +203,8 @@ fn gate(
     };
     let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone())
         .with_workspace(&parts.place.workspace)
-        .with_project_hooks(of_project);
+        .with_project_hooks(of_project)
+        .with_client(parts.client.clone());
     let gate = parts.place.opened.gate(Arc::new(runner));
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = if is_confined { gate.sandboxed() } else { gate };
@@ -196,7 +223,8 @@ fn bench(
     let bench = Workbench::new(parts.place.workspace.clone())
         .with_commands(commands)
         .with_environment(environment.clone())
-        .with_supervisor(supervisor.clone());
+        .with_supervisor(supervisor.clone())
+        .with_egress(egress(&parts.client));
     let bench = match &parts.driving.asker {
         Some(asker) => bench.with_asker(Arc::clone(asker)),
         None => bench,

@@ -21,6 +21,11 @@ impl Folders {
         self.config.join("config.toml")
     }
 
+    /// Corrections of the catalogue of models.
+    pub fn models(&self) -> PathBuf {
+        self.config.join("models.json")
+    }
+
     /// Sessions, where no setting says otherwise.
     pub fn sessions(&self) -> PathBuf {
         self.state.join("sessions.db")

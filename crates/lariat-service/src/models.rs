@@ -3,8 +3,11 @@
 //! Owns the order in which a name is understood (services of the settings, the catalogue, servers on this machine) and the
 //! table of services that people have keys for. Reads no environment: keys come through [`Keys`].
 
+use std::sync::Arc;
+
 use lariat_core::model::{ApiKey, ModelConfig};
-use lariat_model::catalogue::{Catalogue, ModelInfo};
+use lariat_model::catalogue::{Catalogue, ModelInfo, Unreadable};
+use serde_json::{Map, Value};
 
 use crate::ServiceError;
 use crate::config::Config;
@@ -26,23 +29,60 @@ pub struct Known {
     pub name: &'static str,
     /// Variables that may hold its key, the usual one first.
     pub variables: &'static [&'static str],
+    /// Variables that may hold its address, the usual one first.
+    pub addresses: &'static [&'static str],
+    /// Where its credentials come from when no key is set.
+    pub chain: Option<Chain>,
     /// The model that is used when nobody says which.
     pub model: &'static str,
 }
 
+/// Credentials that a vendor's own tools find: files, logins, metadata services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Chain {
+    /// The standard AWS chain.
+    Aws,
+    /// Google's application default credentials.
+    Google,
+}
+
+impl Chain {
+    /// Whether this build of the program has it.
+    const fn is_built(self) -> bool {
+        match self {
+            Self::Aws => cfg!(feature = "aws"),
+            Self::Google => cfg!(feature = "google"),
+        }
+    }
+}
+
 const fn known(name: &'static str, variables: &'static [&'static str], model: &'static str) -> Known {
-    Known { name, variables, model }
+    Known { name, variables, addresses: &[], chain: None, model }
+}
+
+impl Known {
+    const fn at(mut self, addresses: &'static [&'static str]) -> Self {
+        self.addresses = addresses;
+        self
+    }
+
+    const fn by(mut self, chain: Chain) -> Self {
+        self.chain = Some(chain);
+        self
+    }
 }
 
 /// The services, in the order in which a key that is found decides.
 pub const KNOWN: &[Known] = &[
-    known("anthropic", &["ANTHROPIC_API_KEY"], "claude-sonnet-5-5"),
-    known("openai", &["OPENAI_API_KEY"], "gpt-5.5"),
+    known("anthropic", &["ANTHROPIC_API_KEY", AUTH_TOKEN], "claude-sonnet-5-5").at(&["ANTHROPIC_BASE_URL"]),
+    known("openai", &["OPENAI_API_KEY"], "gpt-5.5").at(&["OPENAI_BASE_URL", "OPENAI_API_BASE"]),
     known(
         "google",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
         "gemini-3.8-flash",
-    ),
+    )
+    .at(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"]),
     known("openrouter", &["OPENROUTER_API_KEY"], "openai/gpt-5"),
     known("xai", &["XAI_API_KEY"], "grok-code-fast-1"),
     known("deepseek", &["DEEPSEEK_API_KEY"], "deepseek-v4-pro"),
@@ -55,9 +95,28 @@ pub const KNOWN: &[Known] = &[
     known("fireworks-ai", &["FIREWORKS_API_KEY"], "accounts/fireworks/models/kimi-k3"),
     known("alibaba", &["DASHSCOPE_API_KEY"], "qwen3.8-max"),
     known("minimax", &["MINIMAX_API_KEY"], "MiniMax-M3"),
-    known("azure", &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"], "gpt-5.5"),
-    known("amazon-bedrock", &["AWS_BEARER_TOKEN_BEDROCK"], "anthropic.claude-sonnet-5-5"),
-    known("google-vertex", &["GOOGLE_VERTEX_ACCESS_TOKEN"], "gemini-3.8-flash"),
+    known("azure", &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"], "gpt-5.5")
+        .at(&["AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"]),
+    known("amazon-bedrock", &["AWS_BEARER_TOKEN_BEDROCK"], "anthropic.claude-sonnet-5-5")
+        .at(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "ANTHROPIC_BEDROCK_BASE_URL"])
+        .by(Chain::Aws),
+    known("google-vertex", &["GOOGLE_VERTEX_ACCESS_TOKEN"], "gemini-3.8-flash")
+        .at(&["GOOGLE_VERTEX_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"])
+        .by(Chain::Google),
+];
+
+/// A token that goes in the `Authorization` header, as gateways want it, instead of Anthropic's own header.
+const AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+
+/// Variables that place a model: the name of the `compat` field, and the variables that may hold it.
+const PLACES: &[(&str, &str, &[&str])] = &[
+    ("amazon-bedrock", "region", &["AWS_REGION", "AWS_DEFAULT_REGION"]),
+    (
+        "google-vertex",
+        "project",
+        &["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"],
+    ),
+    ("google-vertex", "region", &["GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]),
 ];
 
 /// A server on this machine that speaks Chat Completions.
@@ -115,13 +174,47 @@ pub(crate) enum Purpose {
 pub struct Models<'a> {
     config: &'a Config,
     keys: &'a dyn Keys,
+    catalogue: Option<&'a KnownModels>,
     purpose: Purpose,
+}
+
+/// The catalogue of models: the program's own, corrected and extended by the person's file ([`Folders::models`]).
+///
+/// [`Folders::models`]: crate::Folders::models
+#[derive(Clone, Debug, Default)]
+pub struct KnownModels(Option<Arc<Catalogue>>);
+
+impl KnownModels {
+    /// The program's own catalogue with a correction on top: JSON in the format of models.dev.
+    ///
+    /// # Errors
+    /// When the correction is not a JSON object.
+    pub fn corrected(json: &str) -> Result<Self, Unreadable> {
+        let corrected = Catalogue::embedded().clone().with_override(json)?;
+        Ok(Self(Some(Arc::new(corrected))))
+    }
+
+    /// The catalogue.
+    pub fn catalogue(&self) -> &Catalogue {
+        // Reading the program's own takes a millisecond, so it happens at the first question.
+        self.0.as_deref().unwrap_or_else(|| Catalogue::embedded())
+    }
 }
 
 impl<'a> Models<'a> {
     /// The models of these settings.
     pub fn new(config: &'a Config, keys: &'a dyn Keys) -> Self {
-        Self { config, keys, purpose: Purpose::Calling }
+        Self { config, keys, catalogue: None, purpose: Purpose::Calling }
+    }
+
+    /// Looks models up in a corrected catalogue.
+    #[must_use]
+    pub fn with_catalogue(self, catalogue: &'a KnownModels) -> Self {
+        Self { catalogue: Some(catalogue), ..self }
+    }
+
+    fn catalogue(&self) -> &'a Catalogue {
+        self.catalogue.map_or_else(|| Catalogue::embedded(), KnownModels::catalogue)
     }
 
     /// The same models, for something else than calling them.
@@ -154,10 +247,12 @@ impl<'a> Models<'a> {
         if self.purpose == Purpose::Looking {
             return Ok(config);
         }
+        self.place(&mut config);
         match self.key(&config.provider) {
             Some(key) => config.api_key = ApiKey::new(key),
             None => {
-                if let Some(known) = known_provider(&config.provider) {
+                let known = known_provider(&config.provider);
+                if let Some(known) = known.filter(|known| !known.chain.is_some_and(Chain::is_built)) {
                     return Err(ServiceError::NoKey {
                         provider: config.provider,
                         variables: known.variables.iter().map(|name| (*name).to_owned()).collect(),
@@ -166,6 +261,32 @@ impl<'a> Models<'a> {
             }
         }
         Ok(config)
+    }
+
+    /// Region, project and the kind of key, from the usual variables.
+    fn place(&self, config: &mut ModelConfig) {
+        for (provider, field, variables) in PLACES {
+            if *provider == config.provider
+                && let Some(value) = self.first(variables)
+            {
+                set_compat(config, field, value);
+            }
+        }
+        let is_token = self.first(&["ANTHROPIC_API_KEY"]).is_none() && self.first(&[AUTH_TOKEN]).is_some();
+        if config.provider == "anthropic" && is_token {
+            set_compat(config, "auth", "bearer".to_owned());
+        }
+    }
+
+    /// The first of these variables that is set.
+    fn first(&self, variables: &[&str]) -> Option<String> {
+        variables.iter().filter_map(|name| self.keys.variable(name)).find(|value| !value.is_empty())
+    }
+
+    /// The address of a service: the settings, then the usual variables.
+    fn address(&self, provider: &str) -> Option<String> {
+        let set = self.config.text(&format!("providers.{provider}.base_url"));
+        set.or_else(|| self.first(known_provider(provider)?.addresses))
     }
 
     /// A model by its name, without its key.
@@ -183,7 +304,7 @@ impl<'a> Models<'a> {
             config.provider = server.name.to_owned();
             return Ok(config);
         }
-        let mut suggestions = Catalogue::embedded().suggest(name);
+        let mut suggestions = self.catalogue().suggest(name);
         let own = self.config.names_in("providers").into_iter().flat_map(|provider| {
             let models = self.config.texts(&format!("providers.{provider}.models"));
             models.into_iter().map(move |id| format!("{provider}/{id}"))
@@ -203,7 +324,7 @@ impl<'a> Models<'a> {
         }
         // Reading the catalogue takes longer than everything else here: only a service that is in it is looked up.
         let mut config = known_provider(provider)
-            .and_then(|_| Catalogue::embedded().get(provider, id))
+            .and_then(|_| self.catalogue().get(provider, id))
             .map_or_else(|| ModelConfig::new("openai-chat", id), ModelInfo::config);
         config.provider = provider.to_owned();
         if let Some(api) = api {
@@ -219,8 +340,8 @@ impl<'a> Models<'a> {
     }
 
     fn catalogued(&self, name: &str) -> Option<ModelConfig> {
-        let mut config = Catalogue::embedded().find(name)?.config();
-        if let Some(base_url) = self.config.text(&format!("providers.{}.base_url", config.provider)) {
+        let mut config = self.catalogue().find(name)?.config();
+        if let Some(base_url) = self.address(&config.provider) {
             config.base_url = base_url;
         }
         Some(config)
@@ -233,6 +354,23 @@ impl<'a> Models<'a> {
         let variables = named.as_deref().into_iter().chain(usual.iter().copied());
         let found = variables.filter_map(|name| self.keys.variable(name)).find(|key| !key.is_empty());
         found.or_else(|| self.keys.stored(provider))
+    }
+}
+
+/// A model with a detail that its configuration does not have.
+#[cfg(feature = "aws")]
+pub(crate) fn with_compat(mut config: ModelConfig, field: &str, value: String) -> ModelConfig {
+    set_compat(&mut config, field, value);
+    config
+}
+
+/// Sets a detail of a model that its configuration does not have.
+fn set_compat(config: &mut ModelConfig, field: &str, value: String) {
+    if !config.compat.is_object() {
+        config.compat = Value::Object(Map::new());
+    }
+    if let Some(compat) = config.compat.as_object_mut() {
+        compat.entry(field).or_insert_with(|| Value::from(value));
     }
 }
 

@@ -14,7 +14,8 @@ use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Said};
-use crate::local::{ConfiguredKind, GitNotes, Opened, Opening};
+use crate::local::{ConfiguredKind, GitNotes, Opened, Opening, read_own};
+use crate::models::KnownModels;
 use crate::{Folders, ServiceError, walls};
 
 /// What is asked for when somebody comes to a directory.
@@ -52,6 +53,8 @@ pub struct Place {
     pub opened: Opened,
     /// Every setting.
     pub config: Config,
+    /// Every model that is known, with the person's corrections.
+    pub catalogue: KnownModels,
 }
 
 /// Settings of all users of the machine.
@@ -84,7 +87,7 @@ impl Place {
         let mut opened = opening.open()?;
         opened.layers.extend(rules(visit));
         let config = Config::merge(said(visit, &opened));
-        Ok(Self { workspace, opened, config })
+        Ok(Self { workspace, opened, config, catalogue: known_models(folders)? })
     }
 
     /// Asks git what the repository is like, if the place is one. It answers beside what is done next, so whoever asks first
@@ -108,6 +111,19 @@ impl Place {
     /// Its path.
     pub fn path(&self) -> &Path {
         self.workspace.path()
+    }
+}
+
+/// The catalogue, with the corrections of the person's file.
+fn known_models(folders: &Folders) -> Result<KnownModels, ServiceError> {
+    let path = folders.models();
+    let unusable = |reason: String| ServiceError::Folder { path: path.display().to_string(), reason };
+    match read_own(&path).map_err(unusable)? {
+        None => Ok(KnownModels::default()),
+        Some(bytes) => {
+            let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
+            KnownModels::corrected(&text).map_err(|error| unusable(error.to_string()))
+        }
     }
 }
 

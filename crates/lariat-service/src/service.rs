@@ -54,6 +54,7 @@ pub struct LocalService {
     keys: Arc<dyn Keys>,
     store: Arc<SqliteStore>,
     registry: ProviderRegistry,
+    client: ClientConfig,
     keeper: Option<Keeper>,
 }
 
@@ -95,13 +96,15 @@ impl LocalService {
     }
 
     fn on(folders: Folders, store: Arc<SqliteStore>, environment: Environment, keys: Arc<dyn Keys>) -> Self {
-        Self { folders, environment, keys, store, registry: ProviderRegistry::default(), keeper: None }
+        let (registry, client) = (ProviderRegistry::default(), ClientConfig::default());
+        Self { folders, environment, keys, store, registry, client, keeper: None }
     }
 
-    /// Reaches model services through a client of this configuration: a proxy, certificates.
+    /// Reaches everything outside of this machine (models, pages, hooks, collectors) through this proxy and with these certificates.
     #[must_use]
     pub fn with_client(mut self, config: ClientConfig) -> Self {
-        self.registry = ProviderRegistry::on(Arc::new(HttpClient::new(config)));
+        self.registry = ProviderRegistry::on(Arc::new(HttpClient::new(config.clone())));
+        self.client = config;
         self
     }
 
@@ -215,6 +218,7 @@ impl LocalService {
             store,
             learnings: Some(StoredLearnings(Arc::clone(&self.store))),
             registry: self.registry.clone(),
+            client: self.client.clone(),
             supervisor: self.keeper.clone().map_or_else(Supervisor::new, Supervisor::with_keeper),
             session_id,
             purpose,

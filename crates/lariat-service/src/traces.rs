@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use lariat_model::http::ClientConfig;
 use lariat_runtime::trace::{Content, LiveEvents, TraceLog};
 use lariat_runtime::{AgentBuilder, Observer};
 
 use crate::config::Config;
 use crate::local::TraceFile;
-use crate::otlp::{Otlp, OtlpConfig};
+use crate::models::Keys;
+use crate::otlp::Otlp;
+use crate::otlp::variables::{self, Asked};
 
 /// Who is shown the events of a session.
 #[derive(Default)]
@@ -18,18 +21,40 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Those of the settings. A file that cannot be written is told, and is no reason not to work.
-    pub(crate) fn of(config: &Config, notices: &mut Vec<String>) -> Self {
+    pub(crate) fn of(
+        config: &Config,
+        keys: &dyn Keys,
+        client: &ClientConfig,
+        notices: &mut Vec<String>,
+    ) -> Self {
         let lines = config.text("trace.file").and_then(|path| {
             let log = TraceFile::open(&path).and_then(|file| TraceLog::start(file, LiveEvents::Skip));
             log.map_err(|error| notices.push(format!("no trace is written to {path}: {error}"))).ok()
         });
-        let spans = config.text("telemetry.endpoint").map(|endpoint| {
-            let mut otlp = OtlpConfig::new(endpoint);
-            if config.flag("telemetry.content") {
-                otlp.content = Content::On;
+        let endpoint = config.text("telemetry.endpoint");
+        let spans = match variables::asked(endpoint, |name| keys.variable(name)) {
+            Asked::Nothing => None,
+            Asked::Unsupported(why) => {
+                notices.push(format!("no telemetry is sent: {why}"));
+                None
             }
-            Otlp::start(otlp)
-        });
+            Asked::Send(mut otlp) => {
+                for header in config.texts("telemetry.headers") {
+                    match header.split_once(':') {
+                        Some((name, value)) => {
+                            otlp.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+                        }
+                        None => notices
+                            .push("`telemetry.headers` holds an entry that is not `NAME: VALUE`".to_owned()),
+                    }
+                }
+                if config.flag("telemetry.content") {
+                    otlp.content = Content::On;
+                }
+                otlp.client = client.clone();
+                Some(Otlp::start(*otlp))
+            }
+        };
         Self { lines: lines.map(Arc::new), spans }
     }
 

@@ -187,10 +187,40 @@ impl Server {
     /// When it does not start.
     pub fn resume(&self) {
         let folder = &self.own().folder;
-        let options = format!("-N {CONNECTIONS} -k {} -c listen_addresses=''", folder.display());
+        self.start_with(&format!("-N {CONNECTIONS} -k {} -c listen_addresses=''", folder.display()));
+    }
+
+    /// Starts the server again with TLS, on a port of 127.0.0.1: with a certificate for `localhost` that a new authority signed.
+    /// Returns the port and the authority's certificate.
+    ///
+    /// # Panics
+    /// When it does not start, or there is no `openssl`.
+    pub fn resume_with_tls(&self) -> (u16, PathBuf) {
+        let folder = &self.own().folder;
+        let script = "set -e; cd \"$1\"; umask 077
+            openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-authority -keyout ca.key -out ca.pem
+            openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr
+            printf 'subjectAltName=DNS:localhost' > names
+            openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem
+            chmod 644 ca.pem";
+        command_output(
+            command(self.own().user, Path::new("sh")).args(["-c", script, "certificates"]).arg(folder),
+        );
+        // The kernel picks a free port; another program could take it before the server does, and the start would fail.
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.unwrap_or_else(|error| panic!("no free port: {error}")).port();
+        let at = folder.display();
+        self.start_with(&format!(
+            "-N {CONNECTIONS} -k {at} -c listen_addresses=127.0.0.1 -c port={port} -c ssl=on -c ssl_cert_file={at}/server.pem -c ssl_key_file={at}/server.key"
+        ));
+        (port, folder.join("ca.pem"))
+    }
+
+    fn start_with(&self, options: &str) {
+        let folder = &self.own().folder;
         command_output(
             self.command("pg_ctl")
-                .args(["-w", "-s", "start", "-o", &options, "-l"])
+                .args(["-w", "-s", "start", "-o", options, "-l"])
                 .arg(folder.join("log"))
                 .arg("-D")
                 .arg(folder.join("data")),

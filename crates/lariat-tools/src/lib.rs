@@ -18,6 +18,7 @@ mod bench_tool;
 mod diff;
 mod document;
 mod edit_file;
+mod egress;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod file_tool;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 use lariat_core::tool::AgentTool;
 
 pub use ask_user::{Asker, Question};
+pub use egress::Egress;
 pub use outputs::Outputs;
 pub use workbench::{Commands, Workbench};
 

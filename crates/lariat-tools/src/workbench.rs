@@ -11,6 +11,7 @@ use lariat_host::sandbox::Sandbox;
 use lariat_host::undo::{Undo, UndoError};
 
 use crate::Asker;
+use crate::Egress;
 use crate::Outputs;
 use crate::bash::Background;
 #[cfg(feature = "map")]
@@ -37,6 +38,7 @@ struct Shared {
     outputs: Outputs,
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
+    egress: Egress,
     undo: Option<Keeping>,
     hidden: Hidden,
 }
@@ -106,6 +108,7 @@ impl Workbench {
                 outputs: Outputs::default(),
                 asker: None,
                 internal_hosts: Vec::new(),
+                egress: Egress::default(),
                 undo: None,
                 hidden: Hidden::default(),
             }),
@@ -146,6 +149,12 @@ impl Workbench {
     #[must_use]
     pub fn with_internal_host(self, host: impl Into<String>) -> Self {
         self.with(|shared| shared.internal_hosts.push(host.into()))
+    }
+
+    /// Sets how `fetch` leaves this machine: proxies and certificates.
+    #[must_use]
+    pub fn with_egress(self, egress: Egress) -> Self {
+        self.with(|shared| shared.egress = egress)
     }
 
     /// Sets which files may not be read: tools that look at many leave them out, without a word. Paths are relative to
@@ -212,6 +221,11 @@ impl Workbench {
     /// Hosts that `fetch` may reach although they are internal.
     pub fn internal_hosts(&self) -> &[String] {
         &self.shared.internal_hosts
+    }
+
+    /// How `fetch` leaves this machine.
+    pub fn egress(&self) -> &Egress {
+        &self.shared.egress
     }
 
     /// Whether what the tools change can be undone.

@@ -25,7 +25,7 @@ pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
         (Some(id), _) => (world.service(&place).await?, Which::Resume(id)),
         (None, true) => (world.service(&place).await?, Which::Continue),
         // Nothing of it is kept.
-        (None, false) => (world.ephemeral().await?, Which::New),
+        (None, false) => (world.ephemeral(&place).await?, Which::New),
     };
     let look = service.window(&place, &which).await?;
     let report = look.report;

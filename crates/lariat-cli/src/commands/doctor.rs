@@ -220,7 +220,7 @@ async fn models(world: &World, place: &Place) -> Vec<Finding> {
         findings.push(ok("local", format!("{} at {}: {models}", server.title, server.base_url)));
     }
     let keys = world.keys();
-    let models = Models::new(&place.config, &keys);
+    let models = Models::new(&place.config, &keys).with_catalogue(&place.catalogue);
     match models.chosen() {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));

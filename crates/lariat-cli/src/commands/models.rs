@@ -2,9 +2,9 @@
 
 use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
-use lariat_service::ServiceError;
 use lariat_service::config::Config;
 use lariat_service::models::{Models, known_provider};
+use lariat_service::{Place, ServiceError};
 use serde::Serialize;
 
 use super::Ended;
@@ -94,9 +94,9 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     match args.command {
-        None => list(&place.config, &ModelsListArgs::default()),
-        Some(ModelsCommand::List(args)) => list(&place.config, &args),
-        Some(ModelsCommand::Show(args)) => show(world, &place.config, &args),
+        None => list(&place, &ModelsListArgs::default()),
+        Some(ModelsCommand::List(args)) => list(&place, &args),
+        Some(ModelsCommand::Show(args)) => show(world, &place, &args),
     }
 }
 
@@ -119,7 +119,8 @@ fn own(config: &Config) -> impl Iterator<Item = Told> + '_ {
     })
 }
 
-fn list(config: &Config, args: &ModelsListArgs) -> Ended {
+fn list(place: &Place, args: &ModelsListArgs) -> Ended {
+    let (config, catalogue) = (&place.config, place.catalogue.catalogue());
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let of_provider = |told: &Told| {
         let provider = told.model.split('/').next();
@@ -129,10 +130,10 @@ fn list(config: &Config, args: &ModelsListArgs) -> Ended {
         let text = format!("{} {}", told.model, told.name).to_lowercase();
         of_provider(told) && words.iter().all(|word| text.contains(word.as_str()))
     };
-    let catalogue = Catalogue::embedded().models().map(Told::of);
-    let found: Vec<Told> = own(config).chain(catalogue).filter(fits).collect();
+    let known = catalogue.models().map(Told::of);
+    let found: Vec<Told> = own(config).chain(known).filter(fits).collect();
     if found.is_empty() {
-        return Err(none(config, args));
+        return Err(none(config, catalogue, args));
     }
     if args.json {
         return print::json(&found);
@@ -149,9 +150,9 @@ fn list(config: &Config, args: &ModelsListArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-fn none(config: &Config, args: &ModelsListArgs) -> Problem {
+fn none(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Problem {
     let own = config.names_in("providers");
-    let known = Catalogue::embedded().providers().chain(own.iter().map(String::as_str));
+    let known = catalogue.providers().chain(own.iter().map(String::as_str));
     let near = args.provider.as_deref().and_then(|name| {
         let known: Vec<&str> = known.collect();
         if known.contains(&name) { None } else { lariat_core::nearest::nearest(name, known) }
@@ -161,16 +162,17 @@ fn none(config: &Config, args: &ModelsListArgs) -> Problem {
 }
 
 /// What is known of a model by its name: listed in the settings, in the catalogue, or such as a run would use it.
-fn known(world: &World, config: &Config, name: &str) -> Result<Told, ServiceError> {
+fn known(world: &World, place: &Place, name: &str) -> Result<Told, ServiceError> {
+    let config = &place.config;
     if let Some(told) = own(config).find(|told| told.model == name) {
         return Ok(told);
     }
-    if let Some(info) = Catalogue::embedded().find(name) {
+    if let Some(info) = place.catalogue.catalogue().find(name) {
         return Ok(Told::of(info));
     }
     // A key is not needed to look at a model.
     let keys = world.keys();
-    let found = match Models::new(config, &keys).find(name) {
+    let found = match Models::new(config, &keys).with_catalogue(&place.catalogue).find(name) {
         Err(ServiceError::NoKey { .. }) => None,
         found => Some(found?),
     };
@@ -186,15 +188,16 @@ fn known(world: &World, config: &Config, name: &str) -> Result<Told, ServiceErro
     Ok(told)
 }
 
-fn show(world: &World, config: &Config, args: &ModelsShowArgs) -> Ended {
+fn show(world: &World, place: &Place, args: &ModelsShowArgs) -> Ended {
     let name = match &args.name {
         Some(name) => name.clone(),
         None => {
-            let model = Models::new(config, &world.keys()).chosen()?;
+            let model =
+                Models::new(&place.config, &world.keys()).with_catalogue(&place.catalogue).chosen()?;
             format!("{}/{}", model.provider, model.id)
         }
     };
-    let told = known(world, config, &name)?;
+    let told = known(world, place, &name)?;
     if args.json {
         return print::json(&told);
     }

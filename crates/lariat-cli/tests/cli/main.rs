@@ -10,6 +10,7 @@
 )]
 
 mod asking;
+mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;
 mod errors;

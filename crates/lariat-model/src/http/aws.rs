@@ -1,34 +1,118 @@
 //! The standard AWS credential chain: environment, profiles, SSO, web identity, processes, containers, instances.
 //!
-//! Owns caching until shortly before keys expire; finding them is AWS's own crate's. A Bedrock API key in the model's
-//! configuration wins over the chain.
+//! Owns caching until shortly before keys expire; finding them is AWS's own crate's, which reaches its services through our transport, so
+//! that a proxy and extra certificates apply to it, too. A Bedrock API key in the model's configuration wins over the chain.
 
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use aws_config::default_provider::credentials::DefaultCredentialsChain;
+use aws_config::default_provider::region::DefaultRegionChain;
+use aws_config::provider_config::ProviderConfig;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
 use lariat_core::BoxFuture;
 use lariat_core::model::{ModelConfig, ProviderError};
 
 use super::credentials::{AwsKeys, CredentialSource, Secret};
+use super::transport::Transport;
 
 /// Keys are renewed this long before they expire: a request must not outlive its signature's keys.
 const RENEW_BEFORE: Duration = Duration::from_secs(300);
 
+/// The region that AWS's own tools would use: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile, the instance.
+pub async fn region() -> Option<String> {
+    DefaultRegionChain::builder().build().region().await.map(|region| region.to_string())
+}
+
 /// The standard chain.
-#[derive(Debug, Default)]
 pub struct StandardChain {
+    transport: Arc<dyn Transport>,
     found: Mutex<Option<Credentials>>,
 }
 
+impl fmt::Debug for StandardChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StandardChain")
+    }
+}
+
 impl StandardChain {
+    /// The chain, with services of AWS reached through a transport.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self { transport, found: Mutex::new(None) }
+    }
+
+    async fn find(&self) -> Result<Credentials, CredentialsError> {
+        let connector = SharedHttpConnector::new(Connector(Arc::clone(&self.transport)));
+        let client = http_client_fn(move |_, _| connector.clone());
+        let config = ProviderConfig::without_region().with_http_client(client);
+        let chain = DefaultCredentialsChain::builder().configure(config).build().await;
+        chain.provide_credentials().await
+    }
+
     fn kept(&self, now: SystemTime) -> Option<Credentials> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = |keys: &&Credentials| keys.expiry().is_none_or(|expiry| expiry > now + RENEW_BEFORE);
         found.as_ref().filter(fresh).cloned()
     }
+}
+
+/// Bytes of an answer: credentials take a few kilobytes.
+const LARGEST: usize = 1024 * 1024;
+
+/// Our transport, as AWS's crate wants one.
+struct Connector(Arc<dyn Transport>);
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let transport = Arc::clone(&self.0);
+        HttpConnectorFuture::new(async move {
+            let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+            let request = request.map(|body| Bytes::copy_from_slice(body.bytes().unwrap_or_default()));
+            let answer = transport.send(request).await.map_err(|error| ConnectorError::io(error.into()))?;
+            let mut body = BytesMut::new();
+            let mut pieces = answer.body;
+            while let Some(piece) = pieces.next().await {
+                body.extend_from_slice(&piece.map_err(|error| ConnectorError::io(error.into()))?);
+                if body.len() > LARGEST {
+                    return Err(ConnectorError::io("the answer is too large".into()));
+                }
+            }
+            let mut response = http::Response::new(SdkBody::from(body.freeze()));
+            *response.status_mut() = http::StatusCode::from_u16(answer.status)
+                .map_err(|error| ConnectorError::other(error.into(), None))?;
+            *response.headers_mut() = answer.headers;
+            HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
+        })
+    }
+}
+
+/// What AWS's crate says went wrong, with its causes: the outermost only says that nothing was found.
+fn explained(error: &CredentialsError) -> String {
+    let mut text = format!("no AWS credentials: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 impl CredentialSource for StandardChain {
@@ -41,10 +125,8 @@ impl CredentialSource for StandardChain {
             let keys = match self.kept(SystemTime::now()) {
                 Some(keys) => keys,
                 None => {
-                    let chain = DefaultCredentialsChain::builder().build().await;
-                    let failed =
-                        |error| ProviderError::Auth(format!("no AWS credentials were found: {error}").into());
-                    let keys = chain.provide_credentials().await.map_err(failed)?;
+                    let failed = |error: CredentialsError| ProviderError::Auth(explained(&error).into());
+                    let keys = self.find().await.map_err(failed)?;
                     *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys.clone());
                     keys
                 }

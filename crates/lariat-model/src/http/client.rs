@@ -25,6 +25,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 pub struct ClientConfig {
     /// Proxy for all requests: `http://`, `https://` or `socks5://`. None is taken from the environment here.
     pub proxy: Option<String>,
+    /// Proxy for `http://` addresses, where it differs from [`proxy`](Self::proxy).
+    pub http_proxy: Option<String>,
     /// Hosts that are reached without the proxy, comma-separated.
     pub no_proxy: Option<String>,
     /// Certificates (PEM) that are trusted besides the system's.
@@ -39,6 +41,7 @@ impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             proxy: None,
+            http_proxy: None,
             no_proxy: None,
             extra_certificates: Vec::new(),
             connect_timeout: Duration::from_secs(30),
@@ -75,7 +78,8 @@ impl HttpClient {
 
     fn client(&self, request: &Request<Bytes>) -> Result<reqwest::Client, TransportError> {
         // A proxy may be reached by TLS whatever the request is, and certificates that were given are looked at.
-        let plain_world = self.config.proxy.is_none() && self.config.extra_certificates.is_empty();
+        let no_proxy = self.config.proxy.is_none() && self.config.http_proxy.is_none();
+        let plain_world = no_proxy && self.config.extra_certificates.is_empty();
         let is_plain = plain_world && request.uri().scheme_str() == Some("http");
         let (client, roots) =
             if is_plain { (&self.plain, Roots::Nobody) } else { (&self.secure, Roots::System) };
@@ -112,9 +116,13 @@ fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, Transpo
         .http2_keep_alive_timeout(KEEP_ALIVE)
         .http2_adaptive_window(true)
         .retry(reqwest::retry::never());
-    if let Some(proxy) = &config.proxy {
-        let mut proxy =
-            reqwest::Proxy::all(proxy).map_err(|error| impossible("the proxy's address", error))?;
+    // The client asks its proxies in order, so the narrower one comes first.
+    let proxies = [
+        config.http_proxy.as_ref().map(reqwest::Proxy::http),
+        config.proxy.as_ref().map(reqwest::Proxy::all),
+    ];
+    for proxy in proxies.into_iter().flatten() {
+        let mut proxy = proxy.map_err(|error| impossible("the proxy's address", error))?;
         if let Some(hosts) = &config.no_proxy {
             proxy = proxy.no_proxy(reqwest::NoProxy::from_string(hosts));
         }

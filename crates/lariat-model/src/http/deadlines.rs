@@ -8,6 +8,8 @@ use std::time::Duration;
 use lariat_core::model::ProviderError;
 use lariat_core::time::Timestamp;
 
+use crate::wire::sse::EVENT_LIMIT;
+
 /// Limits of one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -33,6 +35,10 @@ impl Default for Deadlines {
     }
 }
 
+/// Bytes that may come without bringing the reply forward: room for the largest event, and for keep-alives beside it. Keep-alives of
+/// ten minutes take kilobytes; a server that sends comments as fast as it can reaches this in a second.
+const MOST_BYTES_WITHOUT_PROGRESS: u64 = 2 * EVENT_LIMIT as u64;
+
 /// The times of an exchange in progress.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -41,19 +47,24 @@ pub(crate) struct Watch {
     last_byte: Option<Timestamp>,
     last_progress: Timestamp,
     progress: u64,
+    /// Bytes since the last progress.
+    barren: u64,
 }
 
 impl Watch {
     pub(crate) const fn new(deadlines: Deadlines, now: Timestamp) -> Self {
-        Self { deadlines, started: now, last_byte: None, last_progress: now, progress: 0 }
+        Self { deadlines, started: now, last_byte: None, last_progress: now, progress: 0, barren: 0 }
     }
 
-    /// Bytes arrived, after which the decoder had made so much progress.
-    pub(crate) fn on_bytes(&mut self, now: Timestamp, progress: u64) {
+    /// `count` bytes arrived, after which the decoder had made so much progress.
+    pub(crate) fn on_bytes(&mut self, now: Timestamp, count: usize, progress: u64) {
         self.last_byte = Some(now);
         if progress > self.progress {
             self.progress = progress;
             self.last_progress = now;
+            self.barren = 0;
+        } else {
+            self.barren = self.barren.saturating_add(count as u64);
         }
     }
 
@@ -77,6 +88,12 @@ impl Watch {
 
     /// The limit that was reached, if one was.
     pub(crate) fn expired(&self, now: Timestamp) -> Option<ProviderError> {
+        if self.barren > MOST_BYTES_WITHOUT_PROGRESS {
+            let limit = MOST_BYTES_WITHOUT_PROGRESS >> 20;
+            return Some(ProviderError::Network(
+                format!("the stream brought no progress in {limit} MiB").into(),
+            ));
+        }
         let (at, what, limit) = self.next();
         (now >= at)
             .then(|| ProviderError::Network(format!("{what} within {} seconds", limit.as_secs_f64()).into()))
@@ -100,7 +117,7 @@ mod tests {
         let mut watch = Watch::new(Deadlines::default(), at(0));
         assert_eq!(words(&watch, 299), None);
         assert_eq!(words(&watch, 300).unwrap(), "network: no answer came within 300 seconds");
-        watch.on_bytes(at(299), 1);
+        watch.on_bytes(at(299), 1, 1);
         assert_eq!(words(&watch, 598), None);
         assert_eq!(words(&watch, 599).unwrap(), "network: the stream fell silent within 300 seconds");
     }
@@ -108,18 +125,32 @@ mod tests {
     #[test]
     fn keep_alives_keep_a_stream_open_only_so_long() {
         let mut watch = Watch::new(Deadlines::default(), at(0));
-        watch.on_bytes(at(1), 1);
+        watch.on_bytes(at(1), 1, 1);
         for second in 2..601 {
-            watch.on_bytes(at(second), 1);
+            watch.on_bytes(at(second), 16, 1);
             assert_eq!(words(&watch, second), None);
         }
         assert!(words(&watch, 601).unwrap().contains("nothing but keep-alives"));
     }
 
     #[test]
+    fn a_flood_without_progress_ends_the_stream() {
+        let mut watch = Watch::new(Deadlines::default(), at(0));
+        for _ in 0..64 {
+            watch.on_bytes(at(1), 1 << 20, 0);
+        }
+        assert_eq!(words(&watch, 1), None);
+        watch.on_bytes(at(1), 1 << 20, 1);
+        watch.on_bytes(at(1), 64 << 20, 1);
+        assert_eq!(words(&watch, 1), None, "progress starts the count again");
+        watch.on_bytes(at(1), 1, 1);
+        assert_eq!(words(&watch, 1).unwrap(), "network: the stream brought no progress in 64 MiB");
+    }
+
+    #[test]
     fn progress_does_not_extend_the_total() {
         let mut watch = Watch::new(Deadlines::default(), at(0));
-        (1..3600).for_each(|second| watch.on_bytes(at(second), second));
+        (1..3600).for_each(|second| watch.on_bytes(at(second), 16, second));
         assert_eq!(words(&watch, 3599), None);
         assert!(words(&watch, 3600).unwrap().contains("not complete within 3600 seconds"));
     }

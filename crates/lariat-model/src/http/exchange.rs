@@ -87,7 +87,7 @@ impl Exchange {
     fn on_bytes(&mut self, bytes: &Bytes) {
         let fed = self.decoder.feed(bytes);
         let now = self.clock.now();
-        self.watch.on_bytes(now, self.decoder.progress());
+        self.watch.on_bytes(now, bytes.len(), self.decoder.progress());
         // Here too, because a body that never pauses never lets the timer ring.
         match fed.and_then(|()| self.watch.expired(now).map_or(Ok(()), Err)) {
             Err(_) if self.decoder.is_done() => self.phase = Phase::Draining,

@@ -27,5 +27,7 @@ pub use memory::{Instructions, MemoryFiles};
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;
+#[cfg(feature = "service")]
+pub(crate) use source::read_own;
 pub use spending::SpendingFiles;
 pub use trace_file::TraceFile;

@@ -71,19 +71,24 @@ impl Source {
 impl Own {
     /// Its bytes; none when it does not exist. A link is followed: it is the person's.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, String> {
-        let state = match self.path.metadata() {
-            Ok(state) => state,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.to_string()),
-        };
-        if !state.is_file() {
-            return Err("it is not a file".to_owned());
-        }
-        let mut bytes = Vec::new();
-        let file = open(&self.path).map_err(|error| error.to_string())?;
-        file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        if bytes.len() > LARGEST { Err(too_large()) } else { Ok(Some(bytes)) }
+        read_own(&self.path)
     }
+}
+
+/// The bytes of a file of the person's; none when it does not exist. A link is followed: it is the person's.
+pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    let state = match path.metadata() {
+        Ok(state) => state,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    if !state.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = open(path).map_err(|error| error.to_string())?;
+    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() > LARGEST { Err(too_large()) } else { Ok(Some(bytes)) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "settings of the person, outside of every workspace")]

@@ -9,6 +9,7 @@
 mod encode;
 mod histogram;
 mod sender;
+pub mod variables;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,10 @@ const WAITING: usize = 8_192;
 pub struct OtlpConfig {
     /// The collector, without `/v1/traces`: `http://localhost:4318`.
     pub endpoint: String,
+    /// Where traces go, whole, when not to `/v1/traces` of the collector.
+    pub traces_endpoint: Option<String>,
+    /// Where metrics go, whole, when not to `/v1/metrics` of the collector.
+    pub metrics_endpoint: Option<String>,
     /// Headers of every request; keys go here.
     pub headers: Vec<(String, String)>,
     /// `service.name`.
@@ -54,6 +59,8 @@ impl OtlpConfig {
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
+            traces_endpoint: None,
+            metrics_endpoint: None,
             headers: Vec::new(),
             service_name: "lariat".to_owned(),
             resource: Vec::new(),

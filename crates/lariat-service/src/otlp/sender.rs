@@ -44,6 +44,13 @@ pub(super) struct Sender {
     lost: Arc<AtomicU64>,
 }
 
+/// What a request carries.
+#[derive(Clone, Copy)]
+enum Signal {
+    Traces,
+    Metrics,
+}
+
 /// What became of a request.
 enum Sent {
     Yes,
@@ -89,7 +96,7 @@ impl Sender {
         if let Some(metrics) = self.histograms.take_news(SystemClock.now()) {
             let request = self.encoder.metrics(metrics);
             // Sums are of everything so far: what does not arrive now is in the next ones.
-            let _ = self.send("v1/metrics", request.encode_to_vec()).await;
+            let _ = self.send(Signal::Metrics, request.encode_to_vec()).await;
         }
     }
 
@@ -100,16 +107,17 @@ impl Sender {
         let spans = std::mem::take(&mut self.spans);
         let count = spans.len() as u64;
         let request = self.encoder.traces(&spans);
-        if !self.send("v1/traces", request.encode_to_vec()).await {
+        if !self.send(Signal::Traces, request.encode_to_vec()).await {
             self.lost.fetch_add(count, Ordering::Relaxed);
         }
     }
 
-    async fn send(&self, path: &str, body: Vec<u8>) -> bool {
+    async fn send(&self, signal: Signal, body: Vec<u8>) -> bool {
+        let Some(url) = self.address(signal) else { return false };
         let body = Bytes::from(body);
         let mut pause = PAUSE;
         for attempt in 1..=TRIES {
-            match self.attempt(path, body.clone()).await {
+            match self.attempt(&url, body.clone()).await {
                 Sent::Yes => return true,
                 Sent::Refused => return false,
                 Sent::Later if attempt == TRIES => return false,
@@ -120,8 +128,18 @@ impl Sender {
         false
     }
 
-    async fn attempt(&self, path: &str, body: Bytes) -> Sent {
-        let url = format!("{}/{path}", self.config.endpoint.trim_end_matches('/'));
+    /// Where a signal goes; nowhere when only the other one has an address.
+    fn address(&self, signal: Signal) -> Option<String> {
+        let (own, path) = match signal {
+            Signal::Traces => (&self.config.traces_endpoint, "v1/traces"),
+            Signal::Metrics => (&self.config.metrics_endpoint, "v1/metrics"),
+        };
+        let base = self.config.endpoint.trim_end_matches('/');
+        let below = (!base.is_empty()).then(|| format!("{base}/{path}"));
+        own.clone().or(below)
+    }
+
+    async fn attempt(&self, url: &str, body: Bytes) -> Sent {
         let mut request = Request::post(url).header(CONTENT_TYPE, "application/x-protobuf");
         for (name, value) in &self.config.headers {
             request = request.header(name, value);

@@ -1,9 +1,12 @@
 //! Where the database is and how much of it a store may use.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use lariat_core::store::StoreError;
+
+use super::tls;
 
 /// Connections a store keeps at most, besides the one that listens. PostgreSQL gives each a process.
 const CONNECTIONS: usize = 16;
@@ -30,6 +33,10 @@ pub struct PostgresConfig {
     pub(super) server: tokio_postgres::Config,
     pub(super) connections: usize,
     pub(super) partitions: u32,
+    /// Root certificates (PEM); those of the system when there are none.
+    pub(super) roots: Vec<Vec<u8>>,
+    /// A file with root certificates, as the connection string names it.
+    pub(super) root_file: Option<PathBuf>,
 }
 
 impl PostgresConfig {
@@ -46,7 +53,14 @@ impl PostgresConfig {
         if server.get_application_name().is_none() {
             server.application_name("lariat");
         }
-        Self { server, connections: CONNECTIONS, partitions: PARTITIONS }
+        Self { server, connections: CONNECTIONS, partitions: PARTITIONS, roots: Vec::new(), root_file: None }
+    }
+
+    /// Verifies the server with these root certificates (PEM) in place of the system's.
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
     }
 
     /// With this many connections at most, at least one.
@@ -67,8 +81,15 @@ impl PostgresConfig {
 impl FromStr for PostgresConfig {
     type Err = StoreError;
 
-    /// From a URL or `key=value` pairs, as `libpq` takes them.
+    /// From a URL or `key=value` pairs, as `libpq` takes them, with `sslmode` and `sslrootcert`. A server certificate is always
+    /// verified. Without `sslmode`, a database on another machine is reached by TLS only.
     fn from_str(text: &str) -> Result<Self, StoreError> {
-        text.parse().map(Self::new).map_err(super::link::failed)
+        let tls::Spoken { rest, mode, root } = tls::spoken(text)?;
+        let mut server: tokio_postgres::Config = rest.parse().map_err(super::link::failed)?;
+        let mode = mode.unwrap_or_else(|| tls::default_mode(&server));
+        server.ssl_mode(mode);
+        let mut config = Self::new(server);
+        config.root_file = root;
+        Ok(config)
     }
 }

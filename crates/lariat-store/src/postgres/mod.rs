@@ -33,6 +33,7 @@ mod search;
 mod snapshots;
 mod standing;
 mod store;
+mod tls;
 mod wake;
 mod writer;
 

@@ -8,6 +8,7 @@ use lariat_core::archive::{Freed, ListQuery, SessionArchive, SessionSummary, Ver
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
+use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{NoTls, Socket};
 
@@ -17,7 +18,7 @@ use super::standing::Standing;
 use super::wake::Wake;
 use super::writer::Writers;
 use super::{
-    blobs, check, fork, garbage, list, projections, read, repair, schema, search, snapshots, standing,
+    blobs, check, fork, garbage, list, projections, read, repair, schema, search, snapshots, standing, tls,
 };
 use crate::StoreOptions;
 
@@ -62,15 +63,19 @@ const SYNCS: &str = "SELECT current_setting('fsync') = 'on'";
 const HEAD: &str = "SELECT head, deleted FROM lariat.sessions WHERE id = $1";
 
 impl PostgresStore {
-    /// Connects without TLS, and brings the schema of the database up to date.
+    /// Connects, by TLS where the configuration asks for it, and brings the schema of the database up to date.
     ///
     /// # Errors
-    /// When the server cannot be reached or refuses, or the database belongs to a newer program.
+    /// When the server cannot be reached, verified or refuses, or the database belongs to a newer program.
     pub async fn connect(config: PostgresConfig, options: StoreOptions) -> Result<Self, StoreError> {
-        Self::connect_tls(config, NoTls, options).await
+        if config.server.get_ssl_mode() == SslMode::Disable {
+            return Self::connect_tls(config, NoTls, options).await;
+        }
+        let connector = tls::connector(&roots(&config)?)?;
+        Self::connect_tls(config, connector, options).await
     }
 
-    /// Connects through a TLS connector, and brings the schema of the database up to date.
+    /// Connects through a TLS connector of the caller's own, and brings the schema of the database up to date.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -125,6 +130,18 @@ impl PostgresStore {
             None => Ok(Some(0)),
         }
     }
+}
+
+/// The root certificates that the configuration holds or names.
+#[expect(clippy::disallowed_methods, reason = "the connection string names the file")]
+fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut roots = config.roots.clone();
+    if let Some(path) = &config.root_file {
+        let unusable =
+            |error| StoreError::Unavailable(format!("cannot read `sslrootcert` {}: {error}", path.display()));
+        roots.push(std::fs::read(path).map_err(unusable)?);
+    }
+    Ok(roots)
 }
 
 impl Drop for PostgresStore {

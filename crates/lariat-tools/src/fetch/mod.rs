@@ -79,20 +79,21 @@ async fn fetch(
     arguments: &Arguments,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    let reach = Reach::new(bench.internal_hosts());
-    let client = Client::builder()
+    let egress = bench.egress();
+    let reach = Reach::new(bench.internal_hosts(), egress);
+    let builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
         .connect_timeout(CONNECT)
         .user_agent(concat!("lariat/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(reach.clone())
-        .build()
-        .map_err(|error| ToolError::Failed(format!("The HTTP client cannot be made: {error}.")))?;
+        .dns_resolver(reach.clone());
+    let client = egress.apply(builder).and_then(reqwest::ClientBuilder::build);
+    let client =
+        client.map_err(|error| ToolError::Failed(format!("The HTTP client cannot be made: {error}.")))?;
     let mut url = Url::parse(arguments.url.trim()).map_err(|error| {
         ToolError::InvalidArgs(format!("`url` cannot be read: {error}. Example: `https://example.org/page`."))
     })?;
     for _ in 0..=MOST_REDIRECTS {
-        reach.admit(&url)?;
+        reach.admit(&url).await?;
         context.progress(format!("Fetching {url}"));
         let answer = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
         let answer = answer.map_err(|error| failed(&url, &error))?;

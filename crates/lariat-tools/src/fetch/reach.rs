@@ -1,7 +1,8 @@
 //! Which addresses may be connected to.
 //!
 //! Owns the check. A name is resolved here and only addresses that pass are handed to the client, so that what is
-//! connected to is what was checked. An address that is written in the URL is checked as it stands.
+//! connected to is what was checked. An address that is written in the URL is checked as it stands. Behind a proxy, the proxy resolves
+//! names: one that leads inwards from here is refused, and one that only the proxy knows is the proxy's to judge.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,16 +12,25 @@ use lariat_host::sandbox::is_internal;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::Egress;
+
 /// What may be reached. Cloning shares.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     /// Hosts that may be reached although they are internal.
     internal: Arc<[String]>,
+    /// Hosts of proxies: connected to, never fetched from.
+    proxies: Arc<[String]>,
+    is_proxied: bool,
 }
 
 impl Reach {
-    pub(super) fn new(internal: &[String]) -> Self {
-        Self { internal: internal.iter().map(|host| host.to_ascii_lowercase()).collect() }
+    pub(super) fn new(internal: &[String], egress: &Egress) -> Self {
+        Self {
+            internal: internal.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            proxies: egress.proxy_hosts().collect(),
+            is_proxied: egress.has_proxy(),
+        }
     }
 
     fn is_known(&self, host: &str) -> bool {
@@ -29,7 +39,7 @@ impl Reach {
     }
 
     /// Refuses addresses that are not of the web, or are written out and internal.
-    pub(super) fn admit(&self, url: &Url) -> Result<(), ToolError> {
+    pub(super) async fn admit(&self, url: &Url) -> Result<(), ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
             let text = format!("`{url}` is not an address of the web: only `http` and `https` are fetched.");
             return Err(ToolError::Failed(text));
@@ -44,6 +54,9 @@ impl Reach {
             Ok(address) if is_internal(address) && !self.is_known(host) => {
                 Err(ToolError::Failed(refusal(host)))
             }
+            Err(_) if self.is_proxied && !self.is_known(host) && leads_inwards(host).await => {
+                Err(ToolError::Failed(refusal(host)))
+            }
             _ => Ok(()),
         }
     }
@@ -55,7 +68,7 @@ impl Resolve for Reach {
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let known = reach.is_known(&host);
+            let known = reach.is_known(&host) || reach.proxies.contains(&host.to_ascii_lowercase());
             let admitted: Vec<_> =
                 found.into_iter().filter(|address| known || !is_internal(address.ip())).collect();
             if admitted.is_empty() {
@@ -65,6 +78,12 @@ impl Resolve for Reach {
             Ok(addresses)
         })
     }
+}
+
+/// Whether a name resolves to an internal address here. A name that does not resolve here is left to the proxy.
+async fn leads_inwards(host: &str) -> bool {
+    let found = tokio::net::lookup_host((host, 0)).await;
+    found.is_ok_and(|mut addresses| addresses.any(|address| is_internal(address.ip())))
 }
 
 fn refusal(host: &str) -> String {

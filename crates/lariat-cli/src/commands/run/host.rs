@@ -303,7 +303,8 @@ impl Host<'_> {
         match model {
             Some(model) => {
                 let keys = self.setting.world.keys();
-                let found = Models::new(&self.place.config, &keys).find(&model);
+                let found =
+                    Models::new(&self.place.config, &keys).with_catalogue(&self.place.catalogue).find(&model);
                 found.map_err(|error| error.to_string())?;
                 self.setting.task.set("model", model.into());
             }

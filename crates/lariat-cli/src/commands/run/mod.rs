@@ -49,7 +49,7 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     let place = world.place(&visit(world, &task))?;
     // One that answers programs asks for each of its sessions.
     let git = if task.held { None } else { place.ask_git(&world.folders, &world.environment()) };
-    let service = if task.ephemeral { world.ephemeral().await? } else { world.service(&place).await? };
+    let service = if task.ephemeral { world.ephemeral(&place).await? } else { world.service(&place).await? };
     let which = which(&service, &place, &task).await?;
     let attended = world.is_attended() && !task.held;
     let (ears, asker) = Ears::new(attended)?;

@@ -8,6 +8,7 @@ mod nodes;
 mod schema;
 mod speed;
 mod tables;
+mod tls;
 
 use std::sync::Arc;
 

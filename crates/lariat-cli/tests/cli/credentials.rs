@@ -1,0 +1,257 @@
+//! Credentials that AWS's and Google's own tools would find, and the usual variables: the program with stand-ins of the vendors' services.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use lariat_testkit::server::{Script, Server, Turn, Wire};
+use serde_json::json;
+
+use crate::kit::{Home, Ran};
+
+/// A vendor's service: answers by method and path, and keeps what it was asked.
+struct StandIn {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl StandIn {
+    fn start(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let line = Self::read(&stream);
+                seen.lock().unwrap().push(line.clone());
+                let (status, body) =
+                    answer(&line).map_or(("404 Not Found", String::new()), |body| ("200 OK", body));
+                let kind = if body.starts_with('<') { "text/xml" } else { "application/json" };
+                let head = format!(
+                    "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nmetadata-flavor: Google\r\nx-aws-ec2-metadata-token-ttl-seconds: 600\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                let _ = (&stream).write_all((head + &body).as_bytes());
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// The request's first line, with its body behind it.
+    fn read(stream: &TcpStream) -> String {
+        let mut reader = BufReader::new(stream);
+        let (mut first, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or_default() == 0 || line == "\r\n" {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if first.is_empty() {
+                first = line.trim_end().to_owned();
+            }
+        }
+        let mut body = vec![0; length];
+        let _ = reader.read_exact(&mut body);
+        format!("{first} {}", String::from_utf8_lossy(&body))
+    }
+
+    fn was_asked(&self, words: &str) -> bool {
+        self.asked.lock().unwrap().iter().any(|line| line.contains(words))
+    }
+}
+
+/// A home that uses a model on Bedrock behind a scripted server.
+async fn bedrock() -> (Home, Server) {
+    let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
+    let home = Home::new()
+        .with("LARIAT_MODEL", "amazon-bedrock/anthropic.claude-sonnet-5-5")
+        .with("AWS_REGION", "eu-west-1")
+        .with("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", &server.base_url(Wire::BedrockConverse));
+    (home, server)
+}
+
+/// Runs it away from the runtime's threads and gives back what the model's service got as authorization.
+async fn authorization(home: Home, server: &Server) -> (Ran, String) {
+    let ran = tokio::task::spawn_blocking(move || home.run(&["run", "--no-sandbox", "hello"])).await.unwrap();
+    let requests = server.requests();
+    let sent = requests.last().and_then(|request| request.headers.get("authorization"));
+    (ran, sent.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default())
+}
+
+fn keys(id: &str) -> serde_json::Value {
+    json!({ "AccessKeyId": id, "SecretAccessKey": "secret", "Token": "token", "Expiration": "2099-01-01T00:00:00Z", "Code": "Success" })
+}
+
+/// E1: the chains were in no build of the program.
+#[tokio::test(flavor = "multi_thread")]
+async fn bedrock_takes_keys_of_a_container() {
+    let (home, server) = bedrock().await;
+    let service =
+        StandIn::start(|line| line.starts_with("GET /keys").then(|| keys("AKIDCONTAINER").to_string()));
+    let home = home.with("AWS_CONTAINER_CREDENTIALS_FULL_URI", &format!("{}/keys", service.url));
+    let (ran, sent) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(sent.contains("Credential=AKIDCONTAINER/") && sent.contains("/eu-west-1/bedrock/"), "{sent}");
+}
+
+/// E1: the metadata service of an instance.
+#[tokio::test(flavor = "multi_thread")]
+async fn bedrock_takes_keys_of_an_instance() {
+    let (home, server) = bedrock().await;
+    let service = StandIn::start(|line| match line.split(' ').nth(1)? {
+        "/latest/api/token" => Some("session".to_owned()),
+        "/latest/meta-data/iam/security-credentials/"
+        | "/latest/meta-data/iam/security-credentials-extended/" => Some("role".to_owned()),
+        path if path.ends_with("/role") => Some(keys("AKIDINSTANCE").to_string()),
+        _ => None,
+    });
+    let home = home.with("AWS_EC2_METADATA_SERVICE_ENDPOINT", &service.url);
+    let (ran, sent) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(sent.contains("Credential=AKIDINSTANCE/"), "{sent}");
+}
+
+/// E1: a role by web identity, from the token service.
+#[tokio::test(flavor = "multi_thread")]
+async fn bedrock_assumes_a_role_by_web_identity() {
+    let (home, server) = bedrock().await;
+    let service = StandIn::start(|line| {
+        line.contains("Action=AssumeRoleWithWebIdentity").then(|| {
+            "<AssumeRoleWithWebIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleWithWebIdentityResult><Credentials>\
+             <AccessKeyId>AKIDROLE</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>token</SessionToken>\
+             <Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+                .to_owned()
+        })
+    });
+    home.write("home/token", "a-token");
+    let file = home.path("home/token").display().to_string();
+    let home = home
+        .with("AWS_WEB_IDENTITY_TOKEN_FILE", &file)
+        .with("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/agents")
+        .with("AWS_ENDPOINT_URL_STS", &service.url);
+    let (ran, sent) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(sent.contains("Credential=AKIDROLE/"), "{sent}");
+}
+
+/// E1: a login by single sign-on, with its token in the cache.
+#[tokio::test(flavor = "multi_thread")]
+async fn bedrock_takes_keys_of_single_sign_on() {
+    let (home, server) = bedrock().await;
+    let service = StandIn::start(|line| {
+        let keys = json!({ "roleCredentials": { "accessKeyId": "AKIDSSO", "secretAccessKey": "secret", "sessionToken": "token", "expiration": 4_070_908_800_000_u64 } });
+        line.contains("/federation/credentials").then(|| keys.to_string())
+    });
+    home.write(
+        "home/.aws/config",
+        "[profile work]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = Dev\nregion = eu-west-1\n[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp.example/start\n",
+    );
+    // The name is the SHA-1 of `corp`, as AWS's tools name it.
+    let token = json!({ "accessToken": "t", "expiresAt": "2099-01-01T00:00:00Z", "startUrl": "https://corp.example/start", "region": "eu-west-1" });
+    home.write("home/.aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json", &token.to_string());
+    let home = home.with("AWS_PROFILE", "work").with("AWS_ENDPOINT_URL_SSO", &service.url);
+    let (ran, sent) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(sent.contains("Credential=AKIDSSO/"), "{sent}");
+    assert!(service.was_asked("role_name=Dev"));
+}
+
+/// E1: Google's metadata service, and a project from the environment.
+#[tokio::test(flavor = "multi_thread")]
+async fn vertex_takes_a_token_of_the_metadata_service() {
+    let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
+    let service = StandIn::start(|line| {
+        let token = json!({ "access_token": "ya29.metadata", "expires_in": 3600, "token_type": "Bearer" });
+        line.contains("/service-accounts/default/token").then(|| token.to_string())
+    });
+    let home = Home::new()
+        .with("LARIAT_MODEL", "google-vertex/gemini-3.8-flash")
+        .with("GOOGLE_VERTEX_BASE_URL", &server.base_url(Wire::Vertex))
+        .with("GOOGLE_CLOUD_PROJECT", "p1")
+        .with("GOOGLE_CLOUD_LOCATION", "europe-west4")
+        .with("GCE_METADATA_HOST", service.url.trim_start_matches("http://"));
+    let (ran, sent) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(sent, "Bearer ya29.metadata");
+}
+
+/// E1: without any credentials the error names what was tried.
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_aws_credentials_are_an_error_with_a_cause() {
+    let (home, server) = bedrock().await;
+    let home = home.with("AWS_EC2_METADATA_DISABLED", "true");
+    let (ran, sent) = authorization(home, &server).await;
+    assert_ne!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("no AWS credentials"), "{ran}");
+    assert_eq!(sent, "");
+}
+
+/// E1: a gateway in place of Anthropic, by the variables that Claude Code reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn gateway_of_the_usual_variables_gets_the_token_as_bearer() {
+    let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
+    let base = server.base_url(Wire::AnthropicMessages);
+    let home = Home::new()
+        .with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5")
+        .with("ANTHROPIC_BASE_URL", base.trim_end_matches("/v1"))
+        .with("ANTHROPIC_AUTH_TOKEN", "gateway-token-1234");
+    let (ran, sent) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(sent, "Bearer gateway-token-1234");
+}
+
+/// E7: the person's corrections of the catalogue were documented and never read.
+#[test]
+fn corrections_of_the_catalogue_are_read() {
+    let home = Home::offline();
+    home.write(
+        "home/.config/lariat/models.json",
+        r#"{"anthropic":{"models":{"claude-sonnet-5-5":{"limit":{"context":12345}},"claude-mine":{"name":"Mine","tool_call":true,"limit":{"context":777}}}}}"#,
+    );
+    let shown = home.run(&["models", "show", "anthropic/claude-sonnet-5-5"]);
+    assert!(shown.out.contains("12345 tokens"), "{shown}");
+    let own = home.run(&["models", "show", "anthropic/claude-mine"]);
+    assert!(own.out.contains("777 tokens"), "{own}");
+    home.write("home/.config/lariat/models.json", "{");
+    let broken = home.run(&["models", "show", "anthropic/claude-mine"]);
+    assert!(broken.code != Some(0) && broken.err.contains("models.json"), "{broken}");
+}
+
+/// E2: the collector of the usual variables gets traces, with its headers.
+#[tokio::test(flavor = "multi_thread")]
+async fn collector_of_the_usual_variables_gets_traces() {
+    let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
+    let collector = StandIn::start(|_| Some("{}".to_owned()));
+    let home = Home::new()
+        .with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5")
+        .with("ANTHROPIC_BASE_URL", &server.base_url(Wire::AnthropicMessages))
+        .with("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+        .with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    let (ran, _) = authorization(home, &server).await;
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(collector.was_asked("POST /v1/traces"));
+}
+
+/// E2: everything that leaves goes through the proxy: the model, the collector.
+#[tokio::test(flavor = "multi_thread")]
+async fn proxy_carries_every_request_that_leaves() {
+    let proxy = StandIn::start(|_| None);
+    let home = Home::new()
+        .with("LARIAT_MODEL", "mine/m")
+        .with("LARIAT_RETRY__ATTEMPTS", "0")
+        .with("MINE_KEY", "k-0123456789")
+        .with("http_proxy", &proxy.url)
+        .with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.example:4318");
+    home.write(
+        crate::kit::CONFIG,
+        "[providers.mine]\napi = \"openai-chat\"\nbase_url = \"http://models.example/v1\"\nkey_env = \"MINE_KEY\"\n",
+    );
+    let ran = tokio::task::spawn_blocking(move || home.run(&["run", "--no-sandbox", "hello"])).await.unwrap();
+    assert_ne!(ran.code, Some(0), "the proxy answers 404: {ran}");
+    assert!(proxy.was_asked("POST http://models.example/v1/chat/completions"));
+    assert!(proxy.was_asked("POST http://collector.example:4318/v1/"));
+}
