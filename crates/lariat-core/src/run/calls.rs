@@ -444,8 +444,14 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
 }
 
 fn denied(reason: Option<&str>) -> String {
-    match reason {
-        Some(reason) => format!("{DENIED}{reason}"),
-        None => format!("{DENIED}this call was not approved."),
-    }
+    let Some(reason) = reason else { return format!("{DENIED}this call was not approved.") };
+    // A policy may explain itself with the same word, and a list of one reason needs no list.
+    let reason = match reason.strip_prefix(DENIED.trim_end()) {
+        Some(list) if list.trim().lines().count() == 1 => {
+            list.trim().strip_prefix("- ").unwrap_or_else(|| list.trim())
+        }
+        Some(list) => list.trim_start_matches(' '),
+        None => reason,
+    };
+    format!("{DENIED}{reason}")
 }

@@ -42,7 +42,7 @@ pub struct SessionMemory {
     #[serde(default)]
     work: Arc<WorkLog>,
     /// Questions that are not answered.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<Arc<PermissionRequest>>,
     /// The calls of the newest reply.
     #[serde(skip)]
@@ -92,10 +92,14 @@ impl SessionMemory {
         self.ledger.apply(record);
         self.budget.apply(record);
         match &record.event {
-            AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
+            AgentEvent::PermissionRequired { request } => {
+                // Asked again after a crash, it is the same question.
+                self.asked.retain(|asked| asked.id != request.id);
+                self.asked.push(Arc::clone(request));
+            }
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
-                let request = self.asked.swap_remove(at);
+                let request = self.asked.remove(at);
                 let lasts = decision.scope().is_some_and(|scope| scope != ApprovalScope::Once);
                 let is_new = |(known, _): &Answered| known.remember != request.remember;
                 if lasts && self.answers.iter().all(is_new) {
@@ -150,6 +154,11 @@ impl SessionMemory {
             }
             _ => {}
         }
+    }
+
+    /// Questions that wait for an answer, oldest first.
+    pub fn questions(&self) -> &[Arc<PermissionRequest>] {
+        &self.asked
     }
 
     /// Who spent what.
