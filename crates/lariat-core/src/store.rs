@@ -136,6 +136,18 @@ pub trait SessionStore: Send + Sync {
     /// machine, which can tell, refuses while another living process is the writer ([`StoreError::Busy`]).
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>>;
 
+    /// Gives up a claim: the store frees what it holds for this writer (locks, open files, memory), and another process
+    /// can claim the session at once. The epoch writes no more. When another writer has claimed the session since,
+    /// nothing happens. The runtime calls this when an agent is closed or dropped.
+    ///
+    /// # Errors
+    /// When the store fails. The claim then ends with the store, as before.
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
     /// Appends a batch, all or nothing as far as an acknowledgement is concerned.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>>;
 

@@ -182,8 +182,8 @@ pub struct ToolContext {
 
 /// What was said and done earlier in a session, also where the model does not see it any more.
 pub trait Earlier: Send + Sync {
-    /// The text of a message by its name (`m…`), or of all messages from one to another (`m…..m…`). `None` when there
-    /// is no such message.
+    /// The text of a message by its name (`m…`), of all messages from one to another (`m…..m…`), or of output that was
+    /// cut, by its address. `None` when there is none.
     ///
     /// # Errors
     /// When it cannot be read, or the name means more than one.

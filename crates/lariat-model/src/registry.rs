@@ -97,7 +97,7 @@ impl StreamProvider for ProviderRegistry {
             request.model_config.api,
             known.join(", ")
         );
-        Box::pin(futures_util::stream::iter([Err(ProviderError::Other(words.into()))]))
+        Box::pin(futures_util::stream::iter([Err(ProviderError::Config(words.into()))]))
     }
 
     fn count_tokens<'a>(

@@ -27,7 +27,7 @@ pub mod typed;
 
 pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError,
-    CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunStream, agent_loop,
+    CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunFailure, RunStream, agent_loop,
     agent_loop_continue, agent_loop_recover, fresh_session,
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};

@@ -70,6 +70,14 @@ impl MemoryStore {
         journal.epoch
     }
 
+    fn release_now(&self, session_id: &SessionId, epoch: Epoch) {
+        if let Some(journal) = self.shard(session_id).get_mut(session_id)
+            && journal.epoch == epoch
+        {
+            journal.epoch = Epoch(epoch.0 + 1);
+        }
+    }
+
     fn append_now(&self, append: &Append<'_>) -> Result<Ack, StoreError> {
         let mut shard = self.shard(append.session_id);
         let journal = shard
@@ -141,6 +149,17 @@ impl Default for MemoryStore {
 impl SessionStore for MemoryStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         Box::pin(async move { Ok(self.claim_now(session_id)) })
+    }
+
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.release_now(session_id, epoch);
+            Ok(())
+        })
     }
 
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {

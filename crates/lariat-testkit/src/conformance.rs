@@ -40,6 +40,8 @@ macro_rules! store_conformance {
             what_was_appended_is_read_back_in_order
             an_append_at_the_wrong_place_is_refused
             a_writer_that_was_replaced_is_fenced_off
+            a_released_session_refuses_its_old_writer_and_takes_a_new_one
+            a_release_of_another_claim_changes_nothing
             of_writers_that_race_for_one_place_exactly_one_wins
             a_session_nobody_claimed_is_empty_and_takes_nothing
             a_journal_is_read_from_any_place_in_both_directions

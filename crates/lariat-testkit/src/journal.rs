@@ -318,6 +318,12 @@ impl State {
         journal.epoch
     }
 
+    fn release(&mut self, session_id: &SessionId, epoch: Epoch) {
+        if let Some(journal) = self.journals.get_mut(session_id).filter(|journal| journal.epoch == epoch) {
+            journal.epoch.0 += 1;
+        }
+    }
+
     /// Writes the first events of a batch, if the writer and the position are right.
     fn write(&mut self, append: &Append<'_>, written: usize) -> Result<(), StoreError> {
         let journal = self
@@ -363,6 +369,18 @@ impl SessionStore for FaultyStore {
         Box::pin(async move {
             self.pass(Operation::Claim).await?;
             Ok(self.lock().claim(session_id))
+        })
+    }
+
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.pass(Operation::Release).await?;
+            self.lock().release(session_id, epoch);
+            Ok(())
         })
     }
 

@@ -12,6 +12,9 @@ impl SessionStore for Printed {
     fn claim<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Epoch> {
         self.0.claim(session)
     }
+    fn release<'a>(&'a self, session: &'a SessionId, epoch: Epoch) -> Answer<'a, ()> {
+        self.0.release(session, epoch)
+    }
     fn append<'a>(&'a self, append: Append<'a>) -> Answer<'a, Ack> {
         println!("{} events from {}", append.events.len(), append.expected_seq);
         self.0.append(append)

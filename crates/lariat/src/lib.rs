@@ -475,8 +475,8 @@ pub use lariat_core::message::{
     UserMessage,
 };
 pub use lariat_core::model::{
-    ApiKey, CacheConfig, ErrorDetail, ModelConfig, ModelStream, OutputSchema, ProviderError, StreamConfig,
-    StreamEvent, StreamProvider, ThinkingLevel, ToolChoice,
+    ApiKey, CacheConfig, ErrorDetail, FailureKind, ModelConfig, ModelCost, ModelStream, OutputSchema,
+    ProviderError, StreamConfig, StreamEvent, StreamProvider, ThinkingLevel, ToolChoice,
 };
 pub use lariat_core::permission::{
     AllowAll, Approver, AskBeforeEffects, DangerLevel, PermissionDecision, PermissionPolicy,
@@ -489,13 +489,16 @@ pub use lariat_core::tool::{
 pub use lariat_core::transcript::Window;
 pub use lariat_core::usage::{Cost, Usage};
 #[cfg(feature = "models")]
-pub use lariat_model::ProviderRegistry;
+pub use lariat_model::{
+    ProviderRegistry,
+    catalogue::{FindModel, UnknownModel},
+};
 pub use lariat_runtime::observe::{Closed, Subscription};
 pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
     CompactionReport, EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision,
-    PlannedChange, Preview, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
+    PlannedChange, Preview, RunFailure, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
 };
 
 #[cfg(feature = "typed")]

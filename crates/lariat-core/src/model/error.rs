@@ -5,6 +5,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Bytes kept of a server's words.
 const MESSAGE_LIMIT: usize = 2048;
 
@@ -33,12 +35,68 @@ pub enum ProviderError {
     /// The reply ended well and said nothing.
     #[error("empty reply: {0}")]
     EmptyReply(ErrorDetail),
+    /// The request cannot be made as configured: no such protocol, or not an address.
+    #[error("configuration: {0}")]
+    Config(ErrorDetail),
     /// The call was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// Anything else.
     #[error("{0}")]
     Other(ErrorDetail),
+}
+
+/// What kind of failure it was, for programs: what to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// Too many requests, or the service is overloaded: try again later.
+    RateLimited,
+    /// The service could not be reached, or the connection broke.
+    Network,
+    /// The key is missing or was refused.
+    Auth,
+    /// The service rejected the request.
+    Rejected,
+    /// The request does not fit the context window.
+    ContextOverflow,
+    /// The reply does not follow its protocol.
+    InvalidReply,
+    /// The reply said nothing.
+    EmptyReply,
+    /// The model is not configured, or not so that it can be called.
+    Config,
+    /// The call was cancelled.
+    Cancelled,
+    /// Anything else.
+    Other,
+}
+
+/// How the words of each kind begin, as [`ProviderError`] writes them. A journal has the words only.
+const BEGINNINGS: [(&str, FailureKind); 9] = [
+    ("rate limited: ", FailureKind::RateLimited),
+    ("network: ", FailureKind::Network),
+    ("authentication: ", FailureKind::Auth),
+    ("provider: ", FailureKind::Rejected),
+    ("context overflow: ", FailureKind::ContextOverflow),
+    ("invalid reply: ", FailureKind::InvalidReply),
+    ("empty reply: ", FailureKind::EmptyReply),
+    ("configuration: ", FailureKind::Config),
+    ("cancelled", FailureKind::Cancelled),
+];
+
+impl FailureKind {
+    /// The kind of a failure that was recorded in words. Only their beginning is looked at: the rest is a service's.
+    pub fn of_words(error: &str) -> Self {
+        let known = BEGINNINGS.iter().find(|(begins, _)| error.starts_with(begins));
+        known.map_or(Self::Other, |(_, kind)| *kind)
+    }
+
+    /// Whether the same request may succeed later.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Network | Self::EmptyReply | Self::InvalidReply)
+    }
 }
 
 /// What is known about a failure.
@@ -107,9 +165,25 @@ impl fmt::Display for ErrorDetail {
 }
 
 impl ProviderError {
+    /// What kind of failure it is.
+    pub const fn kind(&self) -> FailureKind {
+        match self {
+            Self::RateLimited(_) => FailureKind::RateLimited,
+            Self::Network(_) => FailureKind::Network,
+            Self::Auth(_) => FailureKind::Auth,
+            Self::Api(_) => FailureKind::Rejected,
+            Self::ContextOverflow(_) => FailureKind::ContextOverflow,
+            Self::InvalidReply(_) => FailureKind::InvalidReply,
+            Self::EmptyReply(_) => FailureKind::EmptyReply,
+            Self::Config(_) => FailureKind::Config,
+            Self::Cancelled => FailureKind::Cancelled,
+            Self::Other(_) => FailureKind::Other,
+        }
+    }
+
     /// Whether the same request may succeed later.
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::RateLimited(_) | Self::Network(_) | Self::EmptyReply(_) | Self::InvalidReply(_))
+        self.kind().is_retryable()
     }
 
     /// What is known about the failure.
@@ -122,6 +196,7 @@ impl ProviderError {
             | Self::ContextOverflow(detail)
             | Self::InvalidReply(detail)
             | Self::EmptyReply(detail)
+            | Self::Config(detail)
             | Self::Other(detail) => Some(detail),
             Self::Cancelled => None,
         }
@@ -137,6 +212,7 @@ impl ProviderError {
             | Self::ContextOverflow(detail)
             | Self::InvalidReply(detail)
             | Self::EmptyReply(detail)
+            | Self::Config(detail)
             | Self::Other(detail) => Some(detail),
             Self::Cancelled => None,
         }
@@ -169,6 +245,28 @@ mod tests {
         assert_eq!(error.to_string(), "rate limited: slow down (HTTP 429, request req_1)");
         assert_eq!((error.status(), error.request_id()), (Some(429), Some("req_1")));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
+    }
+
+    /// L4: what is recorded in words still has its kind.
+    #[test]
+    fn every_error_has_the_same_kind_in_words() {
+        let detail = || ErrorDetail::new("network: said by a server");
+        let errors = [
+            ProviderError::RateLimited(detail()),
+            ProviderError::Network(detail()),
+            ProviderError::Auth(detail()),
+            ProviderError::Api(detail()),
+            ProviderError::ContextOverflow(detail()),
+            ProviderError::InvalidReply(detail()),
+            ProviderError::EmptyReply(detail()),
+            ProviderError::Config(detail()),
+            ProviderError::Cancelled,
+            ProviderError::Other("nothing known".into()),
+        ];
+        assert_eq!(errors.len(), BEGINNINGS.len() + 1);
+        for error in errors {
+            assert_eq!(FailureKind::of_words(&error.to_string()), error.kind(), "{error}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::pin::Pin;
 
 use futures_core::Stream;
 
-pub use error::{ErrorDetail, ProviderError};
+pub use error::{ErrorDetail, FailureKind, ProviderError};
 pub use identity::{ApiKey, ModelConfig};
 pub use price::{ModelCost, PriceTier, UsdPerMillion};
 pub use prompt::{Place, PromptSection, SystemPrompt};
@@ -46,5 +46,11 @@ pub trait StreamProvider: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<u64>, ProviderError>> {
         let _ = request;
         Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Whether the replies of a model say what they cost, so that a cap on money works. An agent with such a cap does
+    /// not build otherwise. The default says yes for models with a price.
+    fn reports_cost(&self, model: &ModelConfig) -> bool {
+        model.cost.is_some()
     }
 }

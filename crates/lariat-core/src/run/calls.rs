@@ -444,13 +444,14 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
 }
 
 fn denied(reason: Option<&str>) -> String {
-    match reason {
-        // A policy or a hook may say so itself.
-        Some(reason) => {
-            let reason = reason.trim_start();
-            let bare = reason.strip_prefix(DENIED.trim_end()).map_or(reason, str::trim_start);
-            format!("{DENIED}{bare}")
+    let Some(reason) = reason else { return format!("{DENIED}this call was not approved.") };
+    // A policy may explain itself with the same word, and a list of one reason needs no list.
+    let reason = match reason.strip_prefix(DENIED.trim_end()) {
+        Some(list) if list.trim().lines().count() == 1 => {
+            list.trim().strip_prefix("- ").unwrap_or_else(|| list.trim())
         }
-        None => format!("{DENIED}this call was not approved."),
-    }
+        Some(list) => list.trim_start_matches(' '),
+        None => reason,
+    };
+    format!("{DENIED}{reason}")
 }

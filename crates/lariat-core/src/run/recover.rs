@@ -143,13 +143,19 @@ impl Recovered {
         &self.run
     }
 
-    /// Goes on: records the recovery, and from there on runs like any other.
+    /// Goes on: records the recovery and asks open questions again, under the same ids; from there on it runs like any
+    /// other.
     pub fn resume(mut self, stamp: Stamp) -> Run {
         let run = &mut self.run;
         run.minter.stamp(stamp);
         run.now = run.now.max(stamp.now);
         let interrupted = run.interrupted();
         run.record(AgentEvent::LoopRecovered { interrupted, repairs: self.repairs });
+        // Observers of this process have not seen the questions of the one before.
+        let open: Vec<_> = run.pending_permissions().cloned().collect();
+        for request in open {
+            run.record(AgentEvent::PermissionRequired { request });
+        }
         if !planted(Planted::ForgetsDeadline) {
             run.arm_deadline();
         }

@@ -46,7 +46,7 @@ pub struct SessionMemory {
     #[serde(default)]
     work: Arc<WorkLog>,
     /// Questions that are not answered.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<Arc<PermissionRequest>>,
     /// The calls of the newest reply.
     #[serde(skip)]
@@ -114,10 +114,14 @@ impl SessionMemory {
                     imported.until = Some(record.seq);
                 }
             }
-            AgentEvent::PermissionRequired { request } => self.asked.push(Arc::clone(request)),
+            AgentEvent::PermissionRequired { request } => {
+                // Asked again after a crash, it is the same question.
+                self.asked.retain(|asked| asked.id != request.id);
+                self.asked.push(Arc::clone(request));
+            }
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
-                let request = self.asked.swap_remove(at);
+                let request = self.asked.remove(at);
                 let lasts = decision.scope().is_some_and(|scope| scope != ApprovalScope::Once);
                 let opened = decision.openings(&request);
                 let is_new = |(known, answer): &Answered| {
@@ -205,6 +209,11 @@ impl SessionMemory {
     pub fn is_foreign(&self, record: &EventRecord) -> bool {
         let until = |imported: &Imported| imported.until.is_none_or(|until| record.seq < until);
         record.event.applies_only_at_home() && self.imported.as_deref().is_some_and(until)
+    }
+
+    /// Questions that wait for an answer, oldest first.
+    pub fn questions(&self) -> &[Arc<PermissionRequest>] {
+        &self.asked
     }
 
     /// Who spent what.

@@ -7,6 +7,7 @@
 
 mod distance;
 mod entry;
+mod find;
 mod info;
 mod lookup;
 mod provider;
@@ -14,6 +15,7 @@ mod provider;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+pub use find::{FindModel, UnknownModel};
 pub use info::ModelInfo;
 
 use entry::ProviderEntry;

@@ -93,7 +93,7 @@ pub(crate) fn attach(
     *request.method_mut() = method;
     *request.uri_mut() = without_user(&url)
         .parse()
-        .map_err(|_| ProviderError::Other(format!("`{url}` is no address").into()))?;
+        .map_err(|_| ProviderError::Config(format!("`{url}` is not an address").into()))?;
     *request.headers_mut() = headers;
     let missing = || {
         let service = if model.provider.is_empty() { &model.api } else { &model.provider };

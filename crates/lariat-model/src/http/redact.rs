@@ -43,6 +43,7 @@ impl Redactor {
             ProviderError::ContextOverflow(detail) => ProviderError::ContextOverflow(clean(detail)),
             ProviderError::InvalidReply(detail) => ProviderError::InvalidReply(clean(detail)),
             ProviderError::EmptyReply(detail) => ProviderError::EmptyReply(clean(detail)),
+            ProviderError::Config(detail) => ProviderError::Config(clean(detail)),
             ProviderError::Other(detail) => ProviderError::Other(clean(detail)),
             other => other,
         }

@@ -27,7 +27,7 @@ use super::handle::{Agent, Parts};
 use super::launch::Watchers;
 use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::compaction::{Recall, Summarising};
-use crate::drive::{JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use crate::drive::{JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
 use crate::observe::Observer;
@@ -39,8 +39,17 @@ use crate::system::{SystemClock, SystemEntropy};
 /// Watches every event of an agent's runs.
 pub(super) type Callback = Arc<dyn Fn(&AgentEvent) + Send + Sync>;
 
+/// Which window compaction keeps the conversation in.
+enum WindowChoice {
+    /// That of the model, if a model was configured.
+    OfModel,
+    /// The caller's, or none.
+    Given(Option<ContextConfig>),
+}
+
 /// Builds an [`Agent`]. Everything but the model has a default: no tools, an in-memory journal, limits of
-/// [`ExecutionLimits::default`], and a question before every tool call that is not read-only.
+/// [`ExecutionLimits::default`], compaction within the window of the configured model, and a question before every tool
+/// call that is not read-only.
 pub struct AgentBuilder {
     model: Option<Arc<dyn StreamProvider>>,
     request: RequestTemplate,
@@ -61,6 +70,8 @@ pub struct AgentBuilder {
     journal: JournalConfig,
     run: RunConfig,
     tool_grace: Duration,
+    max_tool_output: usize,
+    window: WindowChoice,
     agent_id: Option<AgentId>,
     session_id: Option<SessionId>,
     config_id: Option<String>,
@@ -97,6 +108,8 @@ impl Default for AgentBuilder {
             journal: JournalConfig::default(),
             run,
             tool_grace: TOOL_GRACE,
+            max_tool_output: MAX_TOOL_OUTPUT,
+            window: WindowChoice::OfModel,
             agent_id: None,
             session_id: None,
             config_id: None,
@@ -272,9 +285,11 @@ impl AgentBuilder {
         self
     }
 
-    /// The window; `None` (the default) switches compaction off.
+    /// The window; `None` switches compaction off. The default is the window of the configured model, as
+    /// [`ModelConfig::context_window`] says; without [`model_config`](Self::model_config) no window is known, and
+    /// compaction is off.
     pub fn context(mut self, context: Option<ContextConfig>) -> Self {
-        self.run.context = context;
+        self.window = WindowChoice::Given(context);
         self
     }
 
@@ -350,6 +365,13 @@ impl AgentBuilder {
     /// Time a cancelled tool gets to end by itself.
     pub const fn tool_grace(mut self, grace: Duration) -> Self {
         self.tool_grace = grace;
+        self
+    }
+
+    /// Bytes of text of a tool's output that the model is shown: the beginning and the end of more. The whole of it is
+    /// kept in the store, and the model reads it with `recall`. The default is 128 KiB.
+    pub const fn max_tool_output(mut self, bytes: usize) -> Self {
+        self.max_tool_output = bytes;
         self
     }
 
@@ -432,7 +454,8 @@ impl AgentBuilder {
     /// The agent.
     ///
     /// # Errors
-    /// When no model was given.
+    /// When no model was given, two tools have one name or one has a name that services refuse, or money is capped and
+    /// the price of a model is not known.
     pub fn build(mut self) -> Result<Agent, BuildError> {
         if self.policy.plans() {
             self.tools.push(Arc::new(ProposeChange));
@@ -444,13 +467,13 @@ impl AgentBuilder {
         if !self.sections.is_empty() {
             // The caller's own words come first.
             sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
-            sections.add_all(self.sections);
+            sections.add_all(std::mem::take(&mut self.sections));
         }
-        let model = self.model.ok_or(BuildError::NoModel)?;
+        let model = self.model.take().ok_or(BuildError::NoModel)?;
+        self.check_prices(&*model)?;
         let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
-        if self.run.context.is_some() && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
-            self.tools.push(Arc::new(Recall));
-        }
+        self.choose_window();
+        check_tools(&self.tools)?;
         let compaction = self.compaction.unwrap_or_else(|| {
             let summariser =
                 self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
@@ -472,6 +495,7 @@ impl AgentBuilder {
             clock: self.clock,
             entropy: self.entropy,
             tool_grace: self.tool_grace,
+            max_tool_output: self.max_tool_output,
         };
         Ok(Agent::assemble(Parts {
             config: AgentLoopConfig {
@@ -489,6 +513,59 @@ impl AgentBuilder {
         }))
     }
 }
+
+impl AgentBuilder {
+    /// Fits compaction to the model, and offers `recall` where something can be left out.
+    fn choose_window(&mut self) {
+        let (context, is_given) = match std::mem::replace(&mut self.window, WindowChoice::OfModel) {
+            WindowChoice::Given(context) => (context, true),
+            WindowChoice::OfModel => {
+                let model = &self.request.model_config;
+                let window = usize::try_from(model.context_window).ok().filter(|window| *window > 0);
+                (window.filter(|_| !model.id.is_empty()).map(ContextConfig::with_window), false)
+            }
+        };
+        // A model without tools may not know how to call one.
+        let recalls = !self.tools.is_empty() || (is_given && context.is_some());
+        if recalls && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
+            self.tools.push(Arc::new(Recall));
+        }
+        self.run.context = context;
+    }
+
+    /// A cap on money that no price belongs to would never stop anything.
+    fn check_prices(&self, provider: &dyn StreamProvider) -> Result<(), BuildError> {
+        let run = self.run.limits.as_ref().is_some_and(|limits| limits.max_cost.is_some());
+        if !run && self.run.budget.session.cost.is_none() && !self.budget.caps_money() {
+            return Ok(());
+        }
+        let own = std::iter::once(&self.request.model_config).chain(&self.request.fallbacks);
+        let mut models = own.map(|model| &**model).chain(&self.compaction_model);
+        match models.find(|model| !provider.reports_cost(model)) {
+            Some(model) => Err(BuildError::CapWithoutPrice(model.id.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Checks what model services check, before the first request does. Of two tools with one name a model could reach one.
+fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for tool in tools {
+        let name = tool.name();
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if name.is_empty() || name.len() > MAX_TOOL_NAME || !name.bytes().all(known) {
+            return Err(BuildError::InvalidToolName(name.to_owned()));
+        }
+        if !seen.insert(name) {
+            return Err(BuildError::DuplicateTool(name.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a tool's name that all services take.
+const MAX_TOOL_NAME: usize = 64;
 
 /// Knows the keys, headers and secret parts of addresses of every model besides the given secrets.
 fn redactor(

@@ -184,6 +184,22 @@ impl AgentContext {
         Ok(journaled)
     }
 
+    /// Shows the conversation as the store has it, without claiming the session. The next loop reads it again.
+    pub(super) async fn look(&mut self) -> Result<(), StoreError> {
+        if self.stale && self.unrecorded.is_empty() {
+            let Journaled { fold, .. } = Journaled::look(&self.journal).await?;
+            (self.transcript, _) = fold.conversation(fold.tip());
+        }
+        Ok(())
+    }
+
+    /// After a run that failed: the conversation as the store has it, or as it was before.
+    pub(super) async fn look_again(&mut self, before: &Window) {
+        if self.stale && self.unrecorded.is_empty() && self.look().await.is_err() {
+            (self.transcript, _) = Transcript::repaired(before.iter().cloned());
+        }
+    }
+
     /// Tells a policy what people answered in this session before.
     pub(super) fn tell_answers(&mut self, policy: &dyn PermissionPolicy) {
         if !std::mem::replace(&mut self.told, true) {
@@ -485,20 +501,33 @@ impl Journaled {
             journal.note_open_loops(0);
             return Ok(Self { fold: SessionFold::default(), snapshot: None, events: Vec::new() });
         }
-        let (snapshot, events) = journal.read_live().await?;
-        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after);
-        let mut journaled = Self { fold: fold.then(&events), snapshot, events };
-        if journaled.fold.lacks_history() {
-            let events = journal.read_from(0).await?;
-            journaled = Self { fold: SessionFold::of(&events), snapshot: None, events };
-        }
-        // Whoever reads it here goes on with it.
+        let mut journaled = Self::folded(journal, journal.read_live().await?).await?;
+        // This process holds the session from here on, so an import becomes its own.
         if let Some(import) = journaled.fold.memory().untaken().map(|import| import.import_id.clone()) {
             let taken = journal.take_over(&import).await?;
             journaled.fold = journaled.fold.then(&taken);
             journaled.events.extend(taken);
         }
         journal.note_open_loops(journaled.fold.open_loops().count());
+        Ok(journaled)
+    }
+
+    /// The same without a claim.
+    async fn look(journal: &Journal) -> Result<Self, StoreError> {
+        Self::folded(journal, journal.look().await?).await
+    }
+
+    async fn folded(
+        journal: &Journal,
+        (snapshot, events): (Option<SessionSnapshot>, Vec<Event>),
+    ) -> Result<Self, StoreError> {
+        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after);
+        let mut journaled = Self { fold: fold.then(&events), snapshot, events };
+        if journaled.fold.lacks_history() {
+            let events = journal.read_from(0).await?;
+            journaled = Self { fold: SessionFold::of(&events), snapshot: None, events };
+        }
+        journal.note_questions(journaled.fold.memory().questions());
         Ok(journaled)
     }
 

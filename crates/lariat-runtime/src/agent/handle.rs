@@ -15,7 +15,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{ContinuationKind, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, SharedMessage};
-use lariat_core::permission::PermissionDecision;
+use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::store::SessionStore;
 use lariat_core::time::Timestamp;
 use lariat_core::transcript::Window;
@@ -158,7 +158,8 @@ impl Agent {
     /// Runs a prompt to its end.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end.
+    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
+    /// for good.
     pub async fn run(&self, prompt: impl Into<AgentMessage>) -> Result<AgentOutput, AgentError> {
         self.start(Task::Prompt(vec![prompt.into()]), None)?.finish().await
     }
@@ -188,7 +189,8 @@ impl Agent {
     /// Runs a prompt to its end, handing every event to `sender`.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end.
+    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
+    /// for good.
     pub async fn prompt_with_sender(
         &self,
         text: impl Into<String>,
@@ -200,7 +202,8 @@ impl Agent {
     /// Runs messages as a prompt to its end, handing every event to `sender`.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end.
+    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
+    /// for good.
     pub async fn prompt_messages_with_sender(
         &self,
         messages: Vec<AgentMessage>,
@@ -220,7 +223,8 @@ impl Agent {
     /// Goes on to the end, handing every event to `sender`. A rerun or a branch starts from the last user message.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end.
+    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
+    /// for good.
     pub async fn continue_loop_with_sender(
         &self,
         sender: impl EventSender + 'static,
@@ -234,7 +238,8 @@ impl Agent {
     /// resumes a session.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end.
+    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
+    /// for good.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
         match self.start(Task::Recover, None)?.finish().await {
             Err(error) if error.is_nothing_to_recover() => Ok(None),
@@ -249,6 +254,17 @@ impl Agent {
     /// When the agent is busy.
     pub fn recover_stream(&self) -> Result<RunStream, AgentError> {
         self.start(Task::Recover, None)
+    }
+
+    /// Reads the conversation of an existing session, without going on with it and without becoming its writer: it works
+    /// also while another process has the session. [`Agent::messages`] and [`Agent::pending_permissions`] show it from
+    /// then on. Does nothing when the agent has read its session already.
+    ///
+    /// # Errors
+    /// When the agent is busy, or the store cannot be read.
+    pub async fn load(&self) -> Result<Vec<SharedMessage>, AgentError> {
+        self.borrow(async |context, _| Ok(context.look().await?)).await?;
+        Ok(self.messages())
     }
 
     // Control
@@ -281,6 +297,13 @@ impl Agent {
         if let Some(running) = &self.state().running {
             running.cancel.cancel();
         }
+    }
+
+    /// Permission requests that wait for an answer, oldest first: of the run that is going on, or of one that was
+    /// interrupted, once the session was read ([`Agent::load`], [`Agent::recover`]). After a crash they have the same
+    /// ids; they can be answered once a run is going on again.
+    pub fn pending_permissions(&self) -> Vec<Arc<PermissionRequest>> {
+        self.state().journal.open_questions()
     }
 
     /// Answers a permission request of the run. The first answer counts.
@@ -352,9 +375,10 @@ impl Agent {
         if idle { self.new_session().map(Some) } else { Ok(None) }
     }
 
-    /// Ends the run, if there is one, and tells the session's hooks that it is over; waits for both, the hooks for at
-    /// most a second and a half. A later prompt goes on with the session. An agent that is dropped tells its hooks,
-    /// too, beside everything else, if it is dropped where tokio runs.
+    /// Ends the run, if there is one, tells the session's hooks that it is over, and gives the session up: another
+    /// process can go on with it at once. Waits for all of it, for the hooks at most a second and a half. A later prompt
+    /// goes on with the session, if no other process has it. An agent that is dropped does the same beside everything
+    /// else, where tokio runs.
     pub async fn close(&self) {
         let over = self.state().running.as_ref().map(|running| {
             running.cancel.cancel();
@@ -372,6 +396,16 @@ impl Agent {
         };
         if let Some(farewell) = farewell {
             farewell.say().await;
+        }
+        let journal = {
+            let mut state = self.state();
+            // Others may write to it from here on.
+            state.context.as_mut().map(AgentContext::read_next_time);
+            state.running.is_none().then(|| Arc::clone(&state.journal))
+        };
+        if let Some(journal) = journal {
+            // A store that fails keeps the claim until it is dropped.
+            let _ = journal.release().await;
         }
     }
 
@@ -420,7 +454,8 @@ impl Agent {
         self.state().running.is_some()
     }
 
-    /// The conversation; while a run is going on, as it was before.
+    /// The conversation; while a run is going on, as it was before. Of a session that was there before this agent, what
+    /// [`Agent::load`], [`Agent::recover`] or the first run has read.
     pub fn messages(&self) -> Vec<SharedMessage> {
         self.window().iter().cloned().collect()
     }

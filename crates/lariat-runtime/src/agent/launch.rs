@@ -87,6 +87,8 @@ impl Agent {
         task: Task,
         sender: Option<Box<dyn EventSender>>,
     ) -> Result<RunStream, AgentError> {
+        // Runs, observers and callbacks are tasks.
+        let executor = tokio::runtime::Handle::try_current().map_err(|_| AgentError::NoRuntime)?;
         let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
         let (over, published) = (Over::default(), Over::default());
         let watchers = &self.shared.watchers;
@@ -115,11 +117,11 @@ impl Agent {
         // Tasks of their own: a callback that is slow, blocks or panics touches neither the run nor the observers.
         let heard = heard.map(|events| {
             let sender = heard_by(watchers.callback.clone(), sender);
-            tokio::spawn(pump(events, sender, published.clone()))
+            executor.spawn(pump(events, sender, published.clone()))
         });
         let observed = observed.map(|events| {
             let sender = observed_by(Arc::clone(&watchers.observers), context.journal().session_id().clone());
-            tokio::spawn(pump(events, sender, published.clone()))
+            executor.spawn(pump(events, sender, published.clone()))
         });
         let mut loan = Loan {
             agent: self.clone(),
@@ -133,15 +135,21 @@ impl Agent {
         let future = async move {
             let connect = Arc::clone(&loan.link);
             let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
+            let before = context.messages();
             let result = agent.execute(task, context, stop, &connect).await;
-            loan.until = result.is_ok().then(|| context.journal().next_seq());
+            let ended = loops::came_to_an_end(&result);
+            if !ended {
+                // In a box: every run would carry the room for it otherwise.
+                Box::pin(context.look_again(&before)).await;
+            }
+            loan.until = ended.then(|| context.journal().next_seq());
             loan.published.set(loan.until);
             for pump in [heard, observed].into_iter().flatten() {
                 let _ = pump.await;
             }
             result
         };
-        let task = tokio::spawn(future);
+        let task = executor.spawn(future);
         Ok(RunStream::new(events, task, cancel, link, over))
     }
 
@@ -207,8 +215,7 @@ impl Agent {
         let over = Over::default();
         over.set(None);
         let events = self.state().journal.hub().subscribe(1);
-        let task = tokio::spawn(async move { Err(error) });
-        RunStream::new(events, task, CancellationToken::new(), Arc::default(), over)
+        RunStream::failed(events, error, over)
     }
 }
 

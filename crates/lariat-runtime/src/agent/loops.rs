@@ -9,7 +9,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::run::Run;
 
 use super::context::{AgentContext, AgentLoopConfig, Journaled};
-use super::error::AgentError;
+use super::error::{AgentError, RunFailure};
 use super::output::AgentOutput;
 use super::pump::{EventSender, Over, pump};
 use crate::drive::{Changes, Driver, RunHandle, redaction};
@@ -18,7 +18,8 @@ use crate::observe::{DEFAULT_CAPACITY, Subscription};
 /// Runs a loop on new prompts. The context holds the conversation before and after.
 ///
 /// # Errors
-/// When an earlier loop was interrupted, the prompts are not prompts, or the journal cannot be written.
+/// When an earlier loop was interrupted, the prompts are not prompts, or the journal cannot be written;
+/// [`AgentError::Failed`] when the model failed for good.
 pub async fn agent_loop(
     prompts: Vec<AgentMessage>,
     context: &mut AgentContext,
@@ -37,7 +38,8 @@ pub async fn agent_loop(
 /// `continuation_kind` says.
 ///
 /// # Errors
-/// When an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written.
+/// When an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written;
+/// [`AgentError::Failed`] when the model failed for good.
 pub async fn agent_loop_continue(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -54,7 +56,7 @@ pub async fn agent_loop_continue(
 /// Goes on with the oldest loop of the session that was interrupted; `None` when there is none.
 ///
 /// # Errors
-/// When the journal cannot be read or written.
+/// When the journal cannot be read or written; [`AgentError::Failed`] when the model failed for good.
 pub async fn agent_loop_recover(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -75,11 +77,16 @@ async fn observed<T>(
     let over = Over::default();
     let acting = async {
         let result = act(context).await;
-        over.set(result.is_ok().then(|| journal.next_seq()));
+        over.set(came_to_an_end(&result).then(|| journal.next_seq()));
         result
     };
     let (result, ()) = futures_util::future::join(acting, pump(events, sender, over.clone())).await;
     result
+}
+
+/// Whether a run published its end. One whose model failed has.
+pub(super) const fn came_to_an_end<T>(result: &Result<T, AgentError>) -> bool {
+    matches!(result, Ok(_) | Err(AgentError::Failed(_)))
 }
 
 pub(super) async fn begin_and_drive(
@@ -118,10 +125,10 @@ pub(super) async fn recover(
     let mut changes = Changes::default();
     let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
     of_it.for_each(|event| changes.see(&event.event));
-    let output = drive(run, changes, context, config, cancel, started).await?;
+    let output = drive(run, changes, context, config, cancel, started).await;
     // What this loop took from the queues, and whether others are open, is in the journal.
     context.read_next_time();
-    Ok(Some(output))
+    output.map(Some)
 }
 
 async fn drive(
@@ -150,5 +157,5 @@ async fn drive(
     let has_form = config.ports.request.output_schema.is_some();
     let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_form);
     context.end(loop_id, driven);
-    Ok(output)
+    RunFailure::check(output)
 }

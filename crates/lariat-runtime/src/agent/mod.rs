@@ -22,7 +22,7 @@ pub(crate) use answer::read as read_answer;
 pub use builder::AgentBuilder;
 pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
-pub use error::{AgentError, BuildError};
+pub use error::{AgentError, BuildError, RunFailure};
 pub use handle::{Agent, fresh_session};
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
 pub use output::AgentOutput;

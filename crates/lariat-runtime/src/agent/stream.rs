@@ -26,7 +26,7 @@ use crate::observe::Subscription;
 #[derive(Debug)]
 pub struct RunStream {
     events: Option<Subscription>,
-    task: JoinHandle<Result<AgentOutput, AgentError>>,
+    task: Task,
     cancel: CancellationToken,
     link: Arc<Link>,
     over: Over,
@@ -34,6 +34,14 @@ pub struct RunStream {
     /// The run's `AgentEnd`, until the agent is free again.
     last: Option<Event>,
     finished: bool,
+}
+
+/// What the run is driven by.
+#[derive(Debug)]
+enum Task {
+    Running(JoinHandle<Result<AgentOutput, AgentError>>),
+    /// It could not be started.
+    Failed(Option<AgentError>),
 }
 
 /// The run's handle, once it has begun, and what was sent before that.
@@ -126,6 +134,15 @@ impl RunStream {
         link: Arc<Link>,
         over: Over,
     ) -> Self {
+        Self::of(events, Task::Running(task), cancel, link, over)
+    }
+
+    /// A run that could not be started.
+    pub(super) fn failed(events: Subscription, error: AgentError, over: Over) -> Self {
+        Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), over)
+    }
+
+    fn of(events: Subscription, task: Task, cancel: CancellationToken, link: Arc<Link>, over: Over) -> Self {
         let waiting = over.waiting();
         Self { events: Some(events), task, cancel, link, over, waiting, last: None, finished: false }
     }
@@ -154,10 +171,13 @@ impl RunStream {
     /// Waits for the end, whatever is left of the events. Dropping the future cancels the run.
     ///
     /// # Errors
-    /// When the run could not be started or driven to its end.
+    /// When the run could not be started or driven to its end; [`AgentError::Failed`] when its model failed for good.
     pub async fn finish(mut self) -> Result<AgentOutput, AgentError> {
         self.events = None;
-        let result = (&mut self.task).await.unwrap_or(Err(AgentError::TaskLost));
+        let result = match &mut self.task {
+            Task::Running(task) => task.await.unwrap_or(Err(AgentError::TaskLost)),
+            Task::Failed(error) => Err(error.take().unwrap_or(AgentError::TaskLost)),
+        };
         self.finished = true;
         result
     }

@@ -45,6 +45,10 @@ impl DailyBudget {
         Self(Arc::new(Daily { limits, days, log, today: Mutex::default() }))
     }
 
+    pub(super) fn caps_money(&self) -> bool {
+        self.0.limits.cost.is_some()
+    }
+
     pub(super) fn days(&self) -> DayStart {
         self.0.days
     }

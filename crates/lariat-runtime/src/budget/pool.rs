@@ -101,6 +101,12 @@ impl BudgetPool {
         self.lock().nodes.get(self.0.node).map(|node| node.spent).unwrap_or_default()
     }
 
+    /// Whether money is capped, here or above.
+    pub(super) fn caps_money(&self) -> bool {
+        let tree = self.lock();
+        tree.above(self.0.node).any(|at| tree.nodes.get(at).is_some_and(|node| node.limits.cost.is_some()))
+    }
+
     /// Whether calls are in flight.
     pub fn is_idle(&self) -> bool {
         self.lock().nodes.get(self.0.node).is_none_or(|node| node.held == [0; 5])

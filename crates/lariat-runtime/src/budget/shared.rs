@@ -29,6 +29,12 @@ impl SharedBudget {
         self.pool.is_none() && self.daily.is_none()
     }
 
+    /// Whether money is capped.
+    pub(crate) fn caps_money(&self) -> bool {
+        let pool = self.pool.as_ref().is_some_and(BudgetPool::caps_money);
+        pool || self.daily.as_ref().is_some_and(DailyBudget::caps_money)
+    }
+
     pub(crate) fn days(&self) -> DayStart {
         self.daily.as_ref().map(DailyBudget::days).unwrap_or_default()
     }

@@ -24,7 +24,7 @@ impl AgentTool for Recall {
     }
 
     fn description(&self) -> &str {
-        "Reads earlier output or messages that were cleared or left out, by the id that was given in their place: lines \
+        "Reads earlier output or messages that were cut, cleared or left out, by the id that was given in their place: lines \
          of it, or with `pattern` the lines that contain that text, with their numbers."
     }
 
@@ -32,7 +32,7 @@ impl AgentTool for Recall {
         json!({
             "type": "object",
             "properties": {
-                "id": {"type": "string", "description": "The id, such as `m0123456789ab` or `m0123456789ab..mba9876543210`."},
+                "id": {"type": "string", "description": "The id as it was given, such as `m0123456789ab` or `m0123456789ab..mba9876543210`."},
                 "offset": {"type": "integer", "minimum": 1, "description": "The line to begin with; 1 if left out."},
                 "limit": {"type": "integer", "minimum": 1, "description": "Lines to show; 500 if left out."},
                 "pattern": {"type": "string", "description": "Only lines that contain this text."}

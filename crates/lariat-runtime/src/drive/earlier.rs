@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::context::Recall;
+use lariat_core::store::{BlobHash, StoreError};
 use lariat_core::tool::{Earlier, ToolError};
 
 use super::journal::Journal;
@@ -18,6 +19,32 @@ pub(crate) struct Journaled {
 impl Journaled {
     pub(crate) const fn new(journal: Arc<Journal>) -> Self {
         Self { journal }
+    }
+}
+
+/// Longer lines are told in several: output is often one line, and a page shows whole ones.
+const LINE_BYTES: usize = 2_000;
+
+impl Journaled {
+    /// Output that was cut, by its address.
+    async fn tell_kept(&self, name: &str, take: &mut (dyn FnMut(&str) + Send)) -> Result<bool, ToolError> {
+        let bytes = match self.journal.kept(&BlobHash(name.to_owned())).await {
+            Ok(bytes) => bytes,
+            Err(StoreError::NotFound(_)) => return Ok(false),
+            Err(error) => return Err(ToolError::Failed(format!("The output cannot be read: {error}."))),
+        };
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            let mut rest = line;
+            loop {
+                let (piece, more) = rest.split_at(rest.floor_char_boundary(LINE_BYTES));
+                take(&format!("{piece}\n"));
+                rest = more;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -36,6 +63,9 @@ impl Earlier for Journaled {
         take: &'a mut (dyn FnMut(&str) + Send),
     ) -> BoxFuture<'a, Result<bool, ToolError>> {
         Box::pin(async move {
+            if name.contains(':') {
+                return self.tell_kept(name, take).await;
+            }
             let Some(mut recall) = Recall::new(name) else { return Ok(false) };
             let read = self.journal.each(|event| {
                 recall.take(&event.event);

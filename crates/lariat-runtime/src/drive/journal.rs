@@ -4,8 +4,8 @@
 //! unclear is looked up before it is repeated, and observers are told that events are not saved yet.
 //! Invariant: an event is written once, and nothing is called acknowledged that the store did not confirm.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -15,11 +15,13 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
+use lariat_core::permission::PermissionRequest;
 use lariat_core::planted::{Planted, planted};
 use lariat_core::session::SessionSnapshot;
-use lariat_core::store::{Append, Epoch, SessionStore, Snapshot, StoreError};
+use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 
+use super::questions::Questions;
 use crate::observe::EventHub;
 
 /// Events read at once while looking something up.
@@ -57,6 +59,10 @@ struct Writer {
     epoch: Option<Epoch>,
     /// An append did not come to a clear end: the journal may be longer than `next_seq` says.
     unsure: bool,
+    /// The claim that was given up last. Whoever wrote under it must not write on unknowingly: others may have written.
+    released: Option<Epoch>,
+    /// Where it was claimed, to give it up from there when the journal is dropped.
+    executor: Option<tokio::runtime::Handle>,
 }
 
 /// The journal of a session, open for writing.
@@ -74,6 +80,8 @@ pub struct Journal {
     snapshot_seq: AtomicU64,
     /// Loops that began and did not end, as far as known. A snapshot knows of one loop only.
     open_loops: AtomicU64,
+    /// Questions that wait for an answer, as far as known.
+    questions: std::sync::Mutex<Questions>,
 }
 
 impl Journal {
@@ -88,7 +96,19 @@ impl Journal {
         let hub = EventHub::new(Arc::clone(&store), session_id.clone());
         let (writer, next_seq) = (Mutex::default(), AtomicU64::new(0));
         let (snapshot_seq, open_loops) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { store, session_id, clock, entropy, config, hub, writer, next_seq, snapshot_seq, open_loops }
+        Self {
+            store,
+            session_id,
+            clock,
+            entropy,
+            config,
+            hub,
+            writer,
+            next_seq,
+            snapshot_seq,
+            open_loops,
+            questions: std::sync::Mutex::default(),
+        }
     }
 
     /// Claims the session, if that was not done yet; earlier writers are fenced off. Returns its number of events.
@@ -97,18 +117,35 @@ impl Journal {
     /// When the store refuses or fails.
     pub async fn open(&self) -> Result<u64, StoreError> {
         let mut writer = self.writer.lock().await;
+        writer.released = None;
         self.claim(&mut writer).await?;
         Ok(self.next_seq())
     }
 
+    /// Gives the session up, if it is claimed: another process can claim it at once. What is read later is read from the
+    /// store; before anything is written, it is claimed again with [`Journal::open`]. A journal that is dropped is
+    /// released beside everything else, where tokio runs.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn release(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer.lock().await;
+        let Some(epoch) = writer.epoch else { return Ok(()) };
+        *writer = Writer { released: Some(epoch), ..Writer::default() };
+        self.store.release(&self.session_id, epoch).await
+    }
+
     async fn claim(&self, writer: &mut Writer) -> Result<Epoch, StoreError> {
-        let epoch = match writer.epoch {
-            Some(epoch) if !writer.unsure => return Ok(epoch),
-            Some(epoch) => epoch,
-            None => self.store.claim(&self.session_id).await?,
+        let epoch = match (writer.epoch, writer.released) {
+            (Some(epoch), _) if !writer.unsure => return Ok(epoch),
+            (Some(epoch), _) => epoch,
+            (None, Some(current)) => return Err(StoreError::Fenced { current }),
+            (None, None) => self.store.claim(&self.session_id).await?,
         };
+        // Known from here on, so that it is given up also when the next step fails.
+        *writer = Writer { epoch: Some(epoch), unsure: true, released: None, executor: executor() };
         self.next_seq.store(self.store.head(&self.session_id).await?, Ordering::Release);
-        *writer = Writer { epoch: Some(epoch), unsure: false };
+        writer.unsure = false;
         Ok(epoch)
     }
 
@@ -159,7 +196,16 @@ impl Journal {
     /// # Errors
     /// When the store fails.
     pub async fn read_live(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
-        let kept = self.store.snapshot(&self.session_id, self.next_seq()).await?;
+        self.read_up_to(self.next_seq()).await
+    }
+
+    /// The same without a claim: a reader does not know where the writer is.
+    pub(crate) async fn look(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
+        self.read_up_to(self.store.head(&self.session_id).await?).await
+    }
+
+    async fn read_up_to(&self, head: u64) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
+        let kept = self.store.snapshot(&self.session_id, head).await?;
         let read = kept.and_then(|kept| Some((kept.seq, SessionSnapshot::from_bytes(&kept.state)?)));
         let (seq, snapshot) = read.map_or((0, None), |(seq, snapshot)| (seq, Some(snapshot)));
         self.snapshot_seq.store(seq, Ordering::Release);
@@ -180,6 +226,30 @@ impl Journal {
     /// Takes in how many loops are open, from whoever read the journal.
     pub(crate) fn note_open_loops(&self, count: usize) {
         self.open_loops.store(count as u64, Ordering::Release);
+    }
+
+    /// Takes in which questions are open, from whoever read the journal.
+    pub(crate) fn note_questions(&self, open: &[Arc<PermissionRequest>]) {
+        *self.questions() = Questions::open(open);
+    }
+
+    /// Questions that wait for an answer.
+    pub(crate) fn open_questions(&self) -> Vec<Arc<PermissionRequest>> {
+        self.questions().all().to_vec()
+    }
+
+    fn questions(&self) -> std::sync::MutexGuard<'_, Questions> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps bytes beside the journal; their address.
+    pub(crate) async fn keep(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
+        self.store.put_blob(bytes).await
+    }
+
+    /// Bytes kept earlier.
+    pub(crate) async fn kept(&self, address: &BlobHash) -> Result<Vec<u8>, StoreError> {
+        self.store.blob(address).await
     }
 
     /// Whether it is time for a snapshot of a conversation of this many messages, by the one loop that is open.
@@ -244,7 +314,7 @@ impl Journal {
         }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
         writer.unsure = false;
-        self.count_loops(&events);
+        self.take_in(&events);
         if outage.is_some() {
             self.announce(AgentEvent::JournalRestored);
         }
@@ -276,9 +346,13 @@ impl Journal {
         }
     }
 
-    fn count_loops(&self, events: &[Event]) {
+    /// Follows what is written: open loops, open questions.
+    fn take_in(&self, events: &[Event]) {
         for event in events {
             match &event.event {
+                AgentEvent::PermissionRequired { .. } | AgentEvent::PermissionDecided { .. } => {
+                    let _ = self.questions().see(&event.event);
+                }
                 AgentEvent::AgentStart(_) => drop(self.open_loops.fetch_add(1, Ordering::AcqRel)),
                 AgentEvent::AgentEnd { .. } => {
                     let fewer = |open: u64| Some(open.saturating_sub(1));
@@ -305,6 +379,27 @@ impl Journal {
             loop_id: None,
             event,
         }
+    }
+}
+
+fn executor() -> Option<tokio::runtime::Handle> {
+    tokio::runtime::Handle::try_current().ok()
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let Writer { epoch: Some(epoch), executor: claimed_in, .. } = std::mem::take(self.writer.get_mut())
+        else {
+            return;
+        };
+        let Some(executor) = executor().or(claimed_in) else { return };
+        // A store that is gone has given everything free itself.
+        let (store, session_id) = (Arc::downgrade(&self.store), self.session_id.clone());
+        drop(executor.spawn(async move {
+            if let Some(store) = store.upgrade() {
+                let _ = store.release(&session_id, epoch).await;
+            }
+        }));
     }
 }
 

@@ -6,6 +6,7 @@
 //! Invariant: an effect that touches the world is performed only after every durable event recorded before it is
 //! acknowledged; observers see a durable event only after it is.
 
+mod bounds;
 mod changes;
 mod driver;
 mod earlier;
@@ -22,6 +23,7 @@ pub(crate) mod redaction;
 mod timers;
 mod tool_call;
 
+pub use bounds::MAX_TOOL_OUTPUT;
 pub(crate) use changes::Changes;
 pub use changes::{ChangeKind, FileChange};
 pub use driver::{DriveError, Driven, Driver};

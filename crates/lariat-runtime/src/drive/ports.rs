@@ -58,6 +58,8 @@ pub struct Ports {
     pub entropy: Arc<dyn EntropySource>,
     /// Time a cancelled tool gets to end by itself.
     pub tool_grace: Duration,
+    /// Bytes of text of a tool's output that the model is shown. The whole of it is kept beside the journal.
+    pub max_tool_output: usize,
 }
 
 impl Ports {

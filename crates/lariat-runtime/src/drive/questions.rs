@@ -14,6 +14,16 @@ use lariat_core::session::Answered;
 pub(crate) struct Questions(Vec<Arc<PermissionRequest>>);
 
 impl Questions {
+    /// These questions.
+    pub(crate) fn open(open: &[Arc<PermissionRequest>]) -> Self {
+        Self(open.to_vec())
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn all(&self) -> &[Arc<PermissionRequest>] {
+        &self.0
+    }
+
     /// Notes a question, once.
     pub(crate) fn ask(&mut self, request: &Arc<PermissionRequest>) {
         if !self.0.iter().any(|asked| asked.id == request.id) {
@@ -30,7 +40,7 @@ impl Questions {
             }
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
                 let at = self.0.iter().position(|request| request.id == *request_id)?;
-                Some((self.0.swap_remove(at), decision.clone()))
+                Some((self.0.remove(at), decision.clone()))
             }
             _ => None,
         }

@@ -17,6 +17,7 @@ use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
+use super::bounds;
 use super::driver::Done;
 use super::earlier::Journaled;
 use super::journal::Journal;
@@ -25,6 +26,7 @@ use super::moments;
 use super::ports::Ports;
 use super::preview::Preview;
 use super::redaction;
+use crate::compaction::Recall;
 
 /// How a running tool is ended.
 #[derive(Debug)]
@@ -80,6 +82,8 @@ pub(crate) fn start(
 
     let (ports, call, cut) = (Arc::clone(ports), call, leash.cut.clone());
     let (session_id, loop_id) = (journal.session_id().clone(), loop_id.clone());
+    let kept = Arc::clone(journal);
+    let (most, recalls) = (ports.max_tool_output, ports.tools.get(Recall::NAME).is_some());
     let future = Box::pin(async move {
         // What runs is what the gate sees.
         let ran =
@@ -105,7 +109,10 @@ pub(crate) fn start(
         };
         // Hooks are programs of others: they are told what everybody may know.
         redaction::outcome(&ports.redactor, &mut result);
+        bounds::outcome(&mut result, most, recalls, &kept).await;
         look_at(&*ports.policy, query, &mut result, &cut).await;
+        // What hooks added is bounded, too.
+        bounds::outcome(&mut result, most, recalls, &kept).await;
         let input = Some(Input::ToolFinished { call: call.id.clone(), result });
         Done { halt: moments::take_stop(&ports, &loop_id), input }
     });

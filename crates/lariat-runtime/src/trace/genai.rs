@@ -4,6 +4,8 @@
 //! crate with the generated constants calls them all deprecated since they moved to a repository of their own; so they
 //! are written down here, and change together with [`SCHEMA_URL`].
 
+use lariat_core::model::FailureKind;
+
 /// The version of the conventions.
 pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.40.0";
 
@@ -85,20 +87,20 @@ pub const COST_USD: &str = "lariat.cost.usd";
 /// Which retry of a model call this is, from 1. Ours.
 pub const RETRY: &str = "lariat.retry";
 
-/// The word for a failed model call. Only the beginning of what went wrong is looked at: the rest is a service's words.
+/// The word for a failed model call.
 pub fn error_type(error: &str) -> &'static str {
-    const WORDS: [(&str, &str); 8] = [
-        ("rate limited", "rate_limited"),
-        ("network", "network"),
-        ("authentication", "authentication"),
-        ("provider", "rejected"),
-        ("context overflow", "context_overflow"),
-        ("invalid reply", "invalid_reply"),
-        ("empty reply", "empty_reply"),
-        ("cancelled", "cancelled"),
-    ];
-    let known = WORDS.iter().find(|(begins, _)| error.starts_with(begins));
-    known.map_or(ERROR_OTHER, |(_, word)| word)
+    match FailureKind::of_words(error) {
+        FailureKind::RateLimited => "rate_limited",
+        FailureKind::Network => "network",
+        FailureKind::Auth => "authentication",
+        FailureKind::Rejected => "rejected",
+        FailureKind::ContextOverflow => "context_overflow",
+        FailureKind::InvalidReply => "invalid_reply",
+        FailureKind::EmptyReply => "empty_reply",
+        FailureKind::Config => "configuration",
+        FailureKind::Cancelled => "cancelled",
+        _ => ERROR_OTHER,
+    }
 }
 
 /// The conventions' name for who runs a model.

@@ -54,7 +54,8 @@ impl TypedError {
     pub fn output(&self) -> Option<&AgentOutput> {
         match self {
             Self::Unfinished(output) | Self::Invalid { output, .. } => Some(output),
-            Self::Agent(_) | Self::Schema(_) => None,
+            Self::Agent(error) => error.failure().map(|failure| &failure.output),
+            Self::Schema(_) => None,
         }
     }
 }
@@ -104,10 +105,14 @@ impl Agent {
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut output = self.run_for_answer(prompt, &form.sent).await?;
-            if let Some(earlier) = &earlier {
+            let mut ran = self.run_for_answer(prompt, &form.sent).await;
+            if let (Some(earlier), Ok(output)) = (&earlier, &mut ran) {
                 output.after(earlier);
             }
+            if let (Some(earlier), Err(AgentError::Failed(failure))) = (&earlier, &mut ran) {
+                failure.output.after(earlier);
+            }
+            let mut output = ran?;
             output.structured = None;
             if !output.outcome.is_completed() {
                 return Err(TypedError::Unfinished(Box::new(output)));

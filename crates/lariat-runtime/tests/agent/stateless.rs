@@ -11,7 +11,9 @@ use lariat_core::model::ModelConfig;
 use lariat_core::permission::AllowAll;
 use lariat_core::run::{RunConfig, StartError};
 use lariat_guard::redact::Redactor;
-use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_runtime::drive::{
+    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+};
 use lariat_runtime::system::SystemEntropy;
 use lariat_runtime::{
     AgentContext, AgentError, AgentLoopConfig, agent_loop, agent_loop_continue, agent_loop_recover,
@@ -37,6 +39,7 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
         clock: world.clock.clone(),
         entropy: Arc::new(SystemEntropy::new()),
         tool_grace: TOOL_GRACE,
+        max_tool_output: MAX_TOOL_OUTPUT,
     };
     AgentLoopConfig::new(ports, RunConfig::default(), Some("c".into()))
 }

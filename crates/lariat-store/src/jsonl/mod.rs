@@ -125,6 +125,15 @@ impl SessionStore for JsonlStore {
         self.with(move |shelf| shelf.claim(&id))
     }
 
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let id = session_id.clone();
+        self.with(move |shelf| shelf.release(&id, epoch))
+    }
+
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         let Append { session_id, epoch, expected_seq, events, .. } = append;
         Box::pin(async move {

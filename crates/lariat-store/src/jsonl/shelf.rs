@@ -41,6 +41,8 @@ pub(super) struct Shelf {
     pub(super) options: StoreOptions,
     pub(super) blobs: Blobs,
     pub(super) sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    /// Sessions that were released while a reader used them: forgotten with the next release.
+    pub(super) released: Mutex<Vec<SessionId>>,
     pub(super) catalog: Mutex<Catalog>,
     /// Syncs batched appends; `None` when nothing is batched.
     pub(super) syncer: Option<Syncer>,
@@ -104,7 +106,8 @@ impl Shelf {
         };
         let blobs = Blobs::new(name::blobs(&root), level);
         let syncer = (options.durability == Durability::Batched).then(|| Syncer::start(options.batch_window));
-        Ok(Self { blobs, sessions: Mutex::default(), catalog: Mutex::default(), syncer, root, options })
+        let (sessions, released, catalog) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { blobs, sessions, released, catalog, syncer, root, options })
     }
 
     /// The level that appends meet.
@@ -128,6 +131,27 @@ impl Shelf {
             })
         };
         Arc::clone(sessions.entry(id.clone()).or_insert_with(make))
+    }
+
+    /// Forgets a session that was released, and earlier ones that were in use then. One that is in use now, or that a
+    /// caller waits for, stays for the next time; one that was claimed again is released again.
+    pub(super) fn forget_released(&self, id: &SessionId) {
+        let mut sessions = locked(&self.sessions);
+        let mut released = locked(&self.released);
+        if !released.contains(id) {
+            released.push(id.clone());
+        }
+        released.retain(|id| {
+            let Some(session) = sessions.get(id) else { return false };
+            // The table's own reference is the only one: no other can be made while the table is locked.
+            if Arc::strong_count(session) > 1 || session.grew.receiver_count() > 0 {
+                return true;
+            }
+            if locked(&session.writer).is_none() {
+                sessions.remove(id);
+            }
+            false
+        });
     }
 
     /// What is known about a session now; `None` when it does not exist or was deleted.

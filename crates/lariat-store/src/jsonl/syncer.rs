@@ -47,6 +47,11 @@ impl Syncer {
             self.shared.changed.notify_one();
         }
     }
+
+    /// Takes a session off the list: there is nothing left to sync.
+    pub(super) fn remove(&self, session: &Arc<Session>) {
+        locked(&self.shared.work).dirty.retain(|listed| !Arc::ptr_eq(listed, session));
+    }
 }
 
 impl Drop for Syncer {

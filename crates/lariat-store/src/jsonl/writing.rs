@@ -201,14 +201,42 @@ impl Shelf {
         self.syncer = None;
         for session in std::mem::take(&mut *locked(&self.sessions)).into_values() {
             let Some(mut writer) = locked(&session.writer).take() else { continue };
-            let tip = locked(&session.known).tip.clone();
-            if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched)
-                && writer.ensure_open(&tip).and_then(|()| writer.sync()).is_ok()
-            {
-                session.note_synced(tip.head);
-            }
+            // A cache: without it the next one who opens the journal reads more of it.
+            let _ = self.settle(&session, &mut writer);
             let _ = self.index(&session, &mut writer, When::Always);
         }
+    }
+
+    /// Syncs what was promised to be synced.
+    fn settle(&self, session: &Session, writer: &mut Writer) -> io::Result<()> {
+        let tip = locked(&session.known).tip.clone();
+        if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched) {
+            writer.ensure_open(&tip)?;
+            writer.sync()?;
+            session.note_synced(tip.head);
+        }
+        Ok(())
+    }
+
+    /// Ends the claim of a writer: syncs what was promised to be, writes the index, closes the file and frees the lock. A
+    /// claim that is not the newest has nothing to give back. What cannot be synced stays open, and is tried again.
+    pub(super) fn release(&self, id: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let session = self.session(id);
+        let mut slot = locked(&session.writer);
+        if let Some(writer) = slot.as_mut().filter(|writer| writer.epoch == epoch) {
+            self.settle(&session, writer).map_err(|error| failed(&session, &error))?;
+            let _ = self.index(&session, writer, When::Always);
+            // From here on others may write to it: it is looked at again each time.
+            locked(&session.known).own = false;
+            *slot = None;
+        }
+        drop(slot);
+        if let Some(syncer) = &self.syncer {
+            syncer.remove(&session);
+        }
+        drop(session);
+        self.forget_released(id);
+        Ok(())
     }
 }
 

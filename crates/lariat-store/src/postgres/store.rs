@@ -161,6 +161,14 @@ impl SessionStore for PostgresStore {
         Box::pin(self.shared.claim(session_id))
     }
 
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(self.shared.release(session_id, epoch))
+    }
+
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         Box::pin(self.shared.append(append))
     }

@@ -14,7 +14,7 @@ use lariat_core::store::{Ack, Append, Epoch, StoreError};
 use tokio::sync::OwnedMutexGuard;
 
 use super::batch::{Batch, Written};
-use super::link::{Values, query_opt};
+use super::link::{Values, execute, query_opt};
 use super::standing::{self, Standing};
 use super::store::Shared;
 use crate::record::Chain;
@@ -29,6 +29,9 @@ const CLAIM: &str = "INSERT INTO lariat.sessions AS s (id, epoch, head, chain, b
     ON CONFLICT (id) DO UPDATE SET epoch = s.epoch + 1 WHERE NOT s.deleted \
     RETURNING no, epoch, head, chain, summary::text, set_config('synchronous_commit', 'on', true)";
 
+const RELEASE: &str =
+    "UPDATE lariat.sessions SET epoch = epoch + 1 WHERE id = $1 AND epoch = $2 AND NOT deleted";
+
 type Memory = Arc<tokio::sync::Mutex<Option<Standing>>>;
 
 /// The sessions this process writes to.
@@ -42,6 +45,14 @@ impl Writers {
             writers.retain(|_, memory| Arc::strong_count(memory) > 1);
         }
         Arc::clone(writers.entry(session_id.clone()).or_default())
+    }
+
+    /// Forgets a session that no append uses.
+    fn forget(&self, session_id: &SessionId) {
+        let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if writers.get(session_id).is_some_and(|memory| Arc::strong_count(memory) == 1) {
+            writers.remove(session_id);
+        }
     }
 
     /// Waits for an append to this session that was begun here.
@@ -96,6 +107,16 @@ impl Shared {
         let epoch = standing.epoch;
         *memory = Some(standing);
         Ok(epoch)
+    }
+
+    pub(super) async fn release(&self, session_id: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let mut memory = self.writers.of(session_id).lock_owned().await;
+        *memory = None;
+        let epoch = i64::try_from(epoch.0).unwrap_or(i64::MAX);
+        execute(&self.link.client().await?, RELEASE, &[&standing::id(session_id), &epoch]).await?;
+        drop(memory);
+        self.writers.forget(session_id);
+        Ok(())
     }
 
     pub(super) async fn append(self: &Arc<Self>, append: Append<'_>) -> Result<Ack, StoreError> {

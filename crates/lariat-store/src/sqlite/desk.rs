@@ -218,6 +218,8 @@ impl<'a> Desk<'a> {
 
     /// Makes this store the only one of this machine that writes to a session.
     pub(super) fn lock(&mut self, no: i64) -> Result<(), Fault> {
+        // A claim in the same transaction as a release keeps the lock.
+        self.released.retain(|released| *released != no);
         let Some(folder) = &self.locks else { return Ok(()) };
         if self.memory.locks.contains_key(&no) || self.taken.iter().any(|(taken, _)| *taken == no) {
             return Ok(());
@@ -291,6 +293,20 @@ impl<'a> Desk<'a> {
         let epoch = self.session(session_id)?.epoch;
         debug_assert_eq!(Some(epoch), SessionRow::of(self.connection, session_id)?.map(|row| row.epoch));
         Ok(epoch)
+    }
+
+    /// Ends the claim of a writer: settles the session, fences the epoch off, and gives lock and memory back. A claim
+    /// that is not the newest has nothing to give back.
+    pub(super) fn release(&mut self, session_id: &SessionId, epoch: u64) -> Result<(), Fault> {
+        let row = SessionRow::of(self.connection, session_id)?;
+        let Some(row) = row.filter(|row| row.kept.is_none() && row.epoch == epoch) else { return Ok(()) };
+        let connection = self.connection;
+        settle::settle(connection, self.session(session_id)?, settle::Then::Forget)?;
+        let mut statement = connection.prepare_cached("UPDATE sessions SET epoch = ? WHERE no = ?")?;
+        statement.execute([int(epoch + 1), row.no])?;
+        self.forget(session_id);
+        self.unlock(row.no);
+        Ok(())
     }
 
     /// Whether this transaction has appended to a session.

@@ -186,6 +186,19 @@ impl SessionStore for SqliteStore {
         Box::pin(self.writer.write(0, move |desk| desk.claim(&session_id).map(Epoch)))
     }
 
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let id = session_id.clone();
+            self.writer.write_soon(0, move |desk| desk.release(&id, epoch.0)).await?;
+            self.watchers.forget(session_id);
+            Ok(())
+        })
+    }
+
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         Box::pin(async move {
             let batch = Batch::new(&append)?;

@@ -49,6 +49,14 @@ impl Watchers {
         }
     }
 
+    /// Drops the entry of a session that nothing waits for.
+    pub(super) fn forget(&self, session_id: &SessionId) {
+        let mut watchers = self.locked();
+        if watchers.get(session_id).is_some_and(|sender| sender.receiver_count() == 0) {
+            watchers.remove(session_id);
+        }
+    }
+
     fn locked(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Change>>> {
         // A map of senders is whole whatever happened to whoever held the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

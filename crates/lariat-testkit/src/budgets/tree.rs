@@ -23,8 +23,10 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_core::usage::{Cost, Usage};
 use lariat_guard::redact::Redactor;
 use lariat_runtime::budget::{BudgetPool, DailyBudget, MemorySpending, SharedBudget};
-use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
-use lariat_runtime::{AgentContext, AgentLoopConfig, MemoryStore, agent_loop};
+use lariat_runtime::drive::{
+    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+};
+use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, MemoryStore, agent_loop};
 use serde_json::{Value, json};
 
 use super::books::Books;
@@ -180,6 +182,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
         clock: world.clock.shared(),
         entropy: Arc::new(SeededEntropy::new(random.bits())),
         tool_grace: TOOL_GRACE,
+        max_tool_output: MAX_TOOL_OUTPUT,
     };
     let mut config = RunConfig::default();
     if random.chance(30) {
@@ -196,7 +199,10 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
     let mut context = AgentContext::new("agent".into(), Arc::new(journal));
     Box::pin(async move {
         let prompts = vec![AgentMessage::user("go")];
-        match agent_loop(prompts, &mut context, &config, |_| {}, cancel).await {
+        match agent_loop(prompts, &mut context, &config, |_| {}, cancel)
+            .await
+            .or_else(AgentError::into_output)
+        {
             Ok(output) => format!("{:?}", output.outcome),
             Err(error) => error.to_string(),
         }

@@ -72,6 +72,38 @@ pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn Place) {
     new.check(&*store).await;
 }
 
+/// Its writer writes no more until it claims again; what it wrote is there.
+pub async fn a_released_session_refuses_its_old_writer_and_takes_a_new_one(place: &dyn Place) {
+    let store = place.open().await;
+    let mut old = Script::claim(&*store, "s", 1_000).await;
+    old.write(&*store, [said("one")]).await;
+    store.release(&old.session_id, old.epoch).await.unwrap();
+    old.check(&*store).await;
+    let late = old.make([said("too late")]);
+    let refused = store.append(Append::new(&old.session_id, old.epoch, 1, &late)).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
+    store.release(&old.session_id, old.epoch).await.unwrap();
+    let mut new = Script::claim(&*store, "s", 2_000_000).await;
+    assert!(new.epoch > old.epoch, "{:?} after {:?}", new.epoch, old.epoch);
+    new.catch_up(&*store).await;
+    new.write(&*store, [said("two")]).await;
+    new.check(&*store).await;
+}
+
+/// Neither that of a writer that was replaced nor that of a session that is not there.
+pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
+    let store = place.open().await;
+    let old = Script::claim(&*store, "s", 1_000).await;
+    let mut new = Script::claim(&*store, "s", 2_000_000).await;
+    store.release(&old.session_id, old.epoch).await.unwrap();
+    new.write(&*store, [said("goes on")]).await;
+    new.check(&*store).await;
+    let nobody = SessionId::from("nobody");
+    store.release(&nobody, old.epoch).await.unwrap();
+    assert_eq!(store.head(&nobody).await, Ok(0));
+    assert!(matches!(store.summary(&nobody).await, Err(StoreError::NotFound(_))));
+}
+
 /// And what it wrote is there.
 pub async fn of_writers_that_race_for_one_place_exactly_one_wins(place: &dyn Place) {
     let store = place.open().await;

@@ -62,6 +62,8 @@ pub enum Trouble {
 pub enum Operation {
     /// Becoming the writer.
     Claim,
+    /// Giving a claim up.
+    Release,
     /// Reading events.
     Read,
     /// Asking for the number of events.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::Clock;
-use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
+use lariat_core::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, StreamProvider};
 
 use super::checker::StrictChecker;
 use super::reply::Reply;
@@ -185,6 +185,11 @@ impl StreamProvider for ScriptedModel {
         let reply = self.answer(request);
         let setting = Setting { clock: self.clock.clone(), cancel, pacing: self.pacing };
         Box::pin(ReplyStream::new(reply, &model.id, setting))
+    }
+
+    /// Replies cost what the script says.
+    fn reports_cost(&self, _: &ModelConfig) -> bool {
+        true
     }
 }
 

@@ -21,7 +21,7 @@ use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_core::usage::Usage;
 use lariat_guard::redact::Redactor;
-use lariat_runtime::drive::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_runtime::drive::{MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use serde_json::json;
 
 use super::violation::Violation;
@@ -73,6 +73,7 @@ impl World {
             clock: clock.shared(),
             entropy: Arc::new(SeededEntropy::new(random.bits())),
             tool_grace: TOOL_GRACE,
+            max_tool_output: MAX_TOOL_OUTPUT,
         };
         let config = Arc::new(ports.run_config(run_config(&mut random)));
         let loops = 1 + random.below(2);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::Mode;
-use lariat_runtime::RunStream;
+use lariat_runtime::{AgentError, RunStream};
 use lariat_service::models::Models;
 use lariat_service::{Driving, LocalService, Place, Prompt, Session, Which};
 use serde_json::{Value, json};
@@ -200,7 +200,7 @@ impl Host<'_> {
     /// A run is over: its answer is checked, and its result is told.
     async fn over(&mut self) -> Result<(), Problem> {
         let Some(Going { run, earlier, tries_left, is_recovery }) = self.going.take() else { return Ok(()) };
-        let output = match run.finish().await {
+        let output = match run.finish().await.or_else(AgentError::into_output) {
             Ok(output) => output,
             Err(error) if error.is_nothing_to_recover() => return Ok(()),
             Err(error) => return Err(ending::failed(error)),

@@ -11,7 +11,7 @@ use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::display;
-use lariat_runtime::{AgentOutput, RunStream};
+use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
 
 use super::ask::Asked;
@@ -116,7 +116,7 @@ impl<'a> Watch<'a> {
             }
         }
         self.open.clear();
-        match run.finish().await {
+        match run.finish().await.or_else(AgentError::into_output) {
             Ok(output) => Ok(Followed::Over(Box::new(output))),
             Err(error) if error.is_nothing_to_recover() => Ok(Followed::Nothing),
             Err(error) => Err(ending::failed(error)),

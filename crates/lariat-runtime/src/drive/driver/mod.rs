@@ -33,6 +33,7 @@ use lariat_core::tool::Access;
 use pay::Paying;
 use publish::{Placed, queued};
 
+use super::bounds;
 use super::changes::Changes;
 use super::gate;
 use super::handle::RunHandle;
@@ -541,10 +542,12 @@ impl Driver {
             }
             Letter::Update { call, mut partial } => {
                 redaction::result(&self.ports.redactor, &mut partial);
+                bounds::partial(&mut partial, self.ports.max_tool_output);
                 self.on_update(call, partial);
             }
             Letter::Progress { call, mut text } => {
                 redaction::text(&self.ports.redactor, &mut text);
+                bounds::progress(&mut text, self.ports.max_tool_output);
                 let tool_name = self.tool_name(&call);
                 if let Some(tool_name) = tool_name {
                     self.record_live(AgentEvent::ProgressMessage { tool_call_id: call, tool_name, text });

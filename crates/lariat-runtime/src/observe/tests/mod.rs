@@ -171,6 +171,14 @@ impl SessionStore for Fickle {
         self.inner.claim(session_id)
     }
 
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.release(session_id, epoch)
+    }
+
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         self.inner.append(append)
     }

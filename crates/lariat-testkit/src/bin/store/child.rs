@@ -190,6 +190,14 @@ impl SessionStore for Telling {
         self.inner.claim(session_id)
     }
 
+    fn release<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.release(session_id, epoch)
+    }
+
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         Box::pin(async move {
             let line = |event: &Event| format!("ack {} {}", event.seq, event.id);

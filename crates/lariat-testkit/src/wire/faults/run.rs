@@ -22,8 +22,10 @@ use lariat_core::time::Timestamp;
 use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_guard::redact::Redactor;
 use lariat_model::http::HttpProvider;
-use lariat_runtime::drive::{Journal, JournalConfig, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
-use lariat_runtime::{AgentContext, AgentLoopConfig, AgentOutput, MemoryStore, agent_loop};
+use lariat_runtime::drive::{
+    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+};
+use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, AgentOutput, MemoryStore, agent_loop};
 
 use super::cell::{TOOL, TOOL_OUTPUT};
 use super::plan::{Compaction, Plan};
@@ -160,6 +162,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&entropy),
         tool_grace: TOOL_GRACE,
+        max_tool_output: MAX_TOOL_OUTPUT,
     };
     let mut run = RunConfig::default();
     if compaction == Compaction::On {
@@ -182,6 +185,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
         let prompts = vec![AgentMessage::user("What is there?")];
         let sender = |event: Event| events.push(event);
         let ran = agent_loop(prompts, &mut context, &config, sender, CancellationToken::new()).await;
+        let ran = ran.or_else(AgentError::into_output);
         output = Some(ran.map_err(|error| format!("the run was not driven to its end: {error}")));
     });
     let halted = executor.run(STEP_LIMIT);

@@ -1,0 +1,156 @@
+//! How much of a tool's output reaches the journal and the model.
+//!
+//! Owns the cut: the beginning and the end of a long text stay, the whole of it is kept beside the journal, and the note
+//! between them names the id that `recall` reads it by. Tools that bound their own output are not touched.
+//! Invariant: what comes out has at most the given number of bytes of text.
+
+use lariat_core::content::{Content, joined_text};
+use lariat_core::tool::{ToolError, ToolResult};
+use serde_json::{Value, json};
+
+use super::journal::Journal;
+
+/// Bytes of text of a tool's output that a model is shown, unless the builder says otherwise: about 32,000 tokens.
+pub const MAX_TOOL_OUTPUT: usize = 128 * 1024;
+
+/// Room for the note between the beginning and the end.
+const NOTE_BYTES: usize = 512;
+
+/// Bytes of base64 of an image: those of the largest file that our own tools show, 20 MiB.
+const IMAGE_BYTES: usize = 28 * 1024 * 1024;
+
+/// Bytes of the metadata of a result, as JSON.
+const DETAILS_BYTES: usize = 1024 * 1024;
+
+/// Cuts what a tool gave, and keeps the whole of it.
+pub(super) async fn outcome(
+    outcome: &mut Result<ToolResult, ToolError>,
+    most: usize,
+    recalls: bool,
+    journal: &Journal,
+) {
+    match outcome {
+        Ok(result) => {
+            bound_rest(result);
+            if text_bytes(&result.content) > most {
+                let whole = joined_text(&result.content);
+                let kept = keep(&whole, recalls, journal).await;
+                show(result, &shortened(&whole, most, &kept));
+            }
+        }
+        Err(
+            ToolError::Failed(why)
+            | ToolError::NotFound(why)
+            | ToolError::InvalidArgs(why)
+            | ToolError::Interrupted(why),
+        ) if why.len() > most => {
+            let kept = keep(why, recalls, journal).await;
+            *why = shortened(why, most, &kept);
+        }
+        Err(_) => {}
+    }
+}
+
+/// Cuts a partial result. Only observers see it: nothing is kept.
+pub(super) fn partial(result: &mut ToolResult, most: usize) {
+    bound_rest(result);
+    if text_bytes(&result.content) > most {
+        let whole = joined_text(&result.content);
+        show(result, &shortened(&whole, most, ""));
+    }
+}
+
+/// Cuts a line of progress.
+pub(super) fn progress(text: &mut String, most: usize) {
+    text.truncate(text.floor_char_boundary(most));
+}
+
+fn text_bytes(content: &[Content]) -> usize {
+    content.iter().filter_map(Content::as_text).map(str::len).sum()
+}
+
+/// Replaces all text by this one, where the first text was.
+fn show(result: &mut ToolResult, text: &str) {
+    let mut shown = false;
+    result.content.retain_mut(|block| match block {
+        Content::Text { text: old } if !std::mem::replace(&mut shown, true) => {
+            text.clone_into(old);
+            true
+        }
+        Content::Text { .. } => false,
+        _ => true,
+    });
+}
+
+/// Keeps the whole of a text. What the note says about it.
+async fn keep(whole: &str, recalls: bool, journal: &Journal) -> String {
+    match journal.keep(whole.as_bytes()).await {
+        Ok(address) if recalls => format!(" Read all of it with `recall`, id `{}`.", address.0),
+        Ok(address) => format!(" All of it is kept under `{}`.", address.0),
+        Err(_) => " The rest could not be kept.".to_owned(),
+    }
+}
+
+/// The beginning and the end of a text, in whole lines where they are short, with a note between them.
+fn shortened(whole: &str, most: usize, kept: &str) -> String {
+    let room = most.saturating_sub(NOTE_BYTES);
+    let head = whole.get(..whole.floor_char_boundary(room / 4 * 3)).unwrap_or_default();
+    let tail =
+        whole.get(whole.ceil_char_boundary(whole.len().saturating_sub(room / 4))..).unwrap_or_default();
+    // A line that is longer than half of what is shown is cut where it is.
+    let head = head
+        .rsplit_once('\n')
+        .map(|(lines, _)| lines)
+        .filter(|lines| lines.len() * 2 > head.len())
+        .unwrap_or(head);
+    let tail = tail
+        .split_once('\n')
+        .map(|(_, lines)| lines)
+        .filter(|lines| lines.len() * 2 > tail.len())
+        .unwrap_or(tail);
+    let gone = whole.len().saturating_sub(head.len() + tail.len());
+    format!("{head}\n[{gone} of {} bytes are left out here.{kept}]\n{tail}", whole.len())
+}
+
+/// Bounds what is not text: images, blocks that this version does not know, and metadata.
+fn bound_rest(result: &mut ToolResult) {
+    for block in &mut result.content {
+        let bytes = match &*block {
+            Content::Image { data, .. } if data.len() > IMAGE_BYTES => data.len(),
+            Content::Unknown(map) => match json_bytes(&Value::Object(map.clone())) {
+                bytes if bytes > IMAGE_BYTES => bytes,
+                _ => continue,
+            },
+            _ => continue,
+        };
+        *block = Content::text(format!("[A block of {bytes} bytes is left out: it is too large.]"));
+    }
+    if !result.details.is_null() {
+        let bytes = json_bytes(&result.details);
+        if bytes > DETAILS_BYTES {
+            result.details = json!({"left_out_bytes": bytes});
+        }
+    }
+}
+
+fn json_bytes(value: &Value) -> usize {
+    struct Counted(usize);
+    impl std::io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    match serde_json::to_writer(&mut counted, value) {
+        Ok(()) => counted.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+#[path = "bounds_tests.rs"]
+mod tests;
