@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::content::ToolCall;
+use crate::file_judge::FileJudge;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
@@ -209,6 +210,8 @@ impl<'a> PolicyQuery<'a> {
 pub struct Clearance {
     /// How far it may go.
     pub access: Access,
+    /// Judges the files that it opens.
+    pub files: Option<Arc<dyn FileJudge>>,
     /// Dropped when the call ended.
     pub held: Option<Box<dyn std::any::Any + Send>>,
 }

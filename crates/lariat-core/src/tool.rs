@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 use crate::content::Content;
+use crate::file_judge::FileJudge;
 use crate::id::{LoopId, SessionId, ToolCallId};
 
 /// Something a model can ask to have done.
@@ -167,6 +168,8 @@ pub struct ToolContext {
     pub loop_id: LoopId,
     /// How far the call may go.
     pub access: Access,
+    /// Judges the files that the call opens; `None` where no gate does.
+    pub files: Option<Arc<dyn FileJudge>>,
     /// Triggered when the call should end early.
     pub cancel: CancellationToken,
     /// For streaming partial results.
@@ -218,6 +221,7 @@ impl ToolContext {
             session_id,
             loop_id,
             access: Access::Full,
+            files: None,
             cancel,
             on_update: None,
             on_progress: None,

@@ -39,18 +39,26 @@ pub struct Places {
     pub project: PathBuf,
     /// The person's home.
     pub home: PathBuf,
+    /// Directories outside of the workspace that may be read as if they were in it: the person's skills.
+    pub readable: Vec<PathBuf>,
 }
 
 impl Places {
     /// A session that works at the root of its project.
     pub fn new(directory: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        Self { project: directory.clone(), directory, home: home.into() }
+        Self { project: directory.clone(), directory, home: home.into(), readable: Vec::new() }
     }
 
     /// Sets the root of the project.
     pub fn with_project(mut self, project: impl Into<PathBuf>) -> Self {
         self.project = project.into();
+        self
+    }
+
+    /// Adds directories outside of the workspace that may be read.
+    pub fn with_readable(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.readable.extend(directories);
         self
     }
 }

@@ -1,13 +1,14 @@
 //! The one gate: who may do what, for every caller.
 //!
 //! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, then, when it starts → claim of the
-//! files it changes, and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
+//! files it changes, every file it opens by its real path (`opened`), and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
 //! it is straight. What a stage cannot decide is asked, what fails is denied.
 //!
 //! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
 
 mod hooked;
 mod moments;
+mod opened;
 pub(crate) mod plan;
 mod remembered;
 mod verdict;
@@ -16,6 +17,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
+use lariat_core::file_judge::FileJudge;
 use lariat_core::hooks::SessionHooks;
 use lariat_core::permission::{
     Clearance, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
@@ -28,6 +30,7 @@ use lariat_guard::{
 };
 
 use hooked::Hooked;
+use opened::JudgedCalls;
 use plan::Approved;
 use remembered::Remembered;
 
@@ -41,6 +44,7 @@ pub struct Gate {
     hooks: Hooked,
     remembered: Remembered,
     approved: Approved,
+    judged: JudgedCalls,
     claims: Option<Claims>,
     now: RwLock<Now>,
 }
@@ -68,6 +72,7 @@ impl Gate {
             hooks: Hooked::default(),
             remembered,
             approved: Approved::default(),
+            judged: JudgedCalls::default(),
             claims: None,
             now: RwLock::new(Now { mode, guard }),
         }
@@ -122,6 +127,11 @@ impl Gate {
         now.guard.judge(&self.question(query, &query.call.arguments, now.mode))
     }
 
+    /// Judges the files that the session reads on its own: what a rule denies or asks is not read.
+    pub fn reading(&self) -> Arc<dyn FileJudge> {
+        opened::reading(self.guard())
+    }
+
     /// The guard as it stands, with what was remembered.
     pub fn guard(&self) -> Arc<Guard> {
         self.now().guard
@@ -150,6 +160,7 @@ impl Gate {
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let question = self.question(&query, arguments, mode);
         let judgement = guard.judge(&question);
+        self.judged.add(&query, &judgement);
         let asked = match verdict::weigh(&hooked, &judgement) {
             verdict::Weighed::Run => {
                 return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
@@ -232,9 +243,12 @@ impl PermissionPolicy for Gate {
         let Now { mode, guard } = self.now();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
-        let mut clearance = Clearance { access, held: None };
+        let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
+        let question = self.question(&query, &query.call.arguments, mode);
+        let files = Some(self.judged.judge(&query, &question, Arc::clone(&guard)));
+        let mut clearance = Clearance { access, files, held: None };
         if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
-            let paths = guard.written(&self.question(&query, &query.call.arguments, mode));
+            let paths = guard.written(&question);
             let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
             clearance.held = Some(Box::new(held));
         }
