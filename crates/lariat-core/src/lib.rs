@@ -3,9 +3,9 @@
 //! Everything here is data or a function of data: no clock, no randomness, no I/O, no async runtime. Time and ids
 //! arrive with inputs, effects leave as values. The runtime performs them; a simulator can too.
 //!
-//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`].
+//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
-//!   [`permission::PermissionPolicy`], [`permission::Approver`], [`hooks::Hooks`], [`hooks::InputFilter`],
+//!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_judge::FileJudge`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that cannot be invalid.
 
@@ -21,12 +21,14 @@ pub mod content;
 pub mod context;
 pub mod evaluation;
 pub mod event;
+pub mod file_judge;
 pub mod hooks;
 pub mod id;
 pub mod message;
 pub mod model;
 pub mod nearest;
 pub mod opening;
+pub mod patch;
 pub mod permission;
 pub mod planted;
 pub mod replay;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::content::ToolCall;
+use crate::file_judge::FileJudge;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::opening::Opening;
@@ -240,6 +241,8 @@ pub struct Clearance {
     pub access: Access,
     /// What is open in the sandbox of its command.
     pub openings: Vec<Opening>,
+    /// Judges the files that it opens.
+    pub files: Option<Arc<dyn FileJudge>>,
     /// Dropped when the call ended.
     pub held: Option<Box<dyn std::any::Any + Send>>,
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 use crate::content::Content;
+use crate::file_judge::FileJudge;
 use crate::id::{LoopId, SessionId, ToolCallId};
 use crate::opening::Opening;
 
@@ -170,6 +171,8 @@ pub struct ToolContext {
     pub access: Access,
     /// What a person opened in the sandbox of the call's command.
     pub openings: Vec<Opening>,
+    /// Judges the files that the call opens; `None` where no gate does.
+    pub files: Option<Arc<dyn FileJudge>>,
     /// Triggered when the call should end early.
     pub cancel: CancellationToken,
     /// For streaming partial results.
@@ -222,6 +225,7 @@ impl ToolContext {
             loop_id,
             access: Access::Full,
             openings: Vec::new(),
+            files: None,
             cancel,
             on_update: None,
             on_progress: None,

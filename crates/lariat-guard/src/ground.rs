@@ -13,6 +13,8 @@ use crate::settings::{Settings, Trust};
 pub(crate) struct Ground {
     pub(crate) places: Places,
     pub(crate) workspace: Vec<PathBuf>,
+    /// The workspace, and what may be read besides it.
+    pub(crate) readable: Vec<PathBuf>,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) trust: Trust,
 }
@@ -29,7 +31,12 @@ impl Ground {
             workspace.extend(resolver.real(&directory));
         }
         workspace.dedup();
-        Self { places, workspace, resolver, trust: settings.trust }
+        let mut readable = workspace.clone();
+        for directory in &places.readable {
+            readable.push(plain(directory));
+            readable.extend(resolver.real(directory));
+        }
+        Self { places, workspace, readable, resolver, trust: settings.trust }
     }
 
     /// A path as a tool is given it.

@@ -3,18 +3,20 @@
 //! Owns the order and nothing else. A rule that denies or asks needs one part of a call; to run, every part must be let
 //! through by the mode or by a rule. What nothing decides is asked, or denied where nobody is there to be asked.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use lariat_core::file_judge::FileUse;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::{Value, json};
 
 use crate::ground::Ground;
-use crate::judgement::{Cause, Decision, Judgement, Reason};
+use crate::judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
 use crate::mode::{Confinement, Mode, Stance};
 use crate::origin::Origin;
-use crate::part::{Access, Call, Part, Touch};
-use crate::place::{Places, Resolver};
+use crate::part::{Access, Call, Part};
+use crate::place::{Places, Resolver, Target};
 use crate::rule::{Effect, Rule, Warning};
 use crate::rulebook::Rulebook;
 use crate::settings::{Layer, Settings, Trust};
@@ -89,14 +91,31 @@ impl Guard {
         self.rulebook.removing(tool)
     }
 
-    /// Whether there is any file that [`hides`](Self::hides) names.
-    pub fn hides_any(&self) -> bool {
-        self.rulebook.hides_any()
+    /// Whether a rule denies or asks reading some files.
+    pub fn restricts_reading(&self) -> bool {
+        self.rulebook.restricts_reading()
     }
 
-    /// Whether a file may not be read. Tools that walk over many files leave these out.
-    pub fn hides(&self, path: &str) -> bool {
-        self.rulebook.hides(&Touch::new(self.ground.target(path), Access::Read, &self.ground))
+    /// Judges a file that a call has opened, by the path that it really has. The words of the call were judged before; this
+    /// asks what they would be worth with that path in them.
+    pub fn judge_opened(&self, query: &Query<'_>, path: &Path, used: FileUse) -> Judgement {
+        let access = if used == FileUse::Read { Access::Read } else { Access::Write };
+        let target = Target { named: path.to_owned(), real: Some(path.to_owned()) };
+        self.weigh(query, &Call::of_file(Part::file(target, access, &self.ground)))
+    }
+
+    /// The files that a call names, by its words alone: what an approval of it is worth when no one can tell any more where
+    /// they led.
+    pub fn named(&self, query: &Query<'_>) -> Vec<JudgedFile> {
+        let mut files = Call::new(query.tool, query.arguments, query.effects, &self.ground).files_as_named();
+        let directory = &self.ground.places.directory;
+        let Some(real) = self.ground.resolver.real(directory) else { return Vec::new() };
+        for file in &mut files {
+            if let Ok(beneath) = file.path.strip_prefix(directory) {
+                file.path = real.join(beneath);
+            }
+        }
+        files
     }
 
     /// The files of the workspace that a call writes, as far as that is known from its words: where they really are.
@@ -115,33 +134,38 @@ impl Guard {
     /// Judges a call.
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
         let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
-        let danger = danger(&call);
+        self.weigh(query, &call).with_files(call.files())
+    }
+
+    /// Judges a call that was taken apart.
+    fn weigh(&self, query: &Query<'_>, call: &Call) -> Judgement {
+        let danger = danger(call);
         let decide = |verdict, because| Judgement::new(verdict, danger, because);
         let mode = self.settings.permitted(query.mode);
         let asked = if mode == Mode::DontAsk { Decision::Deny } else { Decision::Ask };
 
-        let denied = restricting(&self.rulebook, Effect::Deny, query, &call);
+        let denied = restricting(&self.rulebook, Effect::Deny, query, call);
         if !denied.is_empty() {
             return decide(Decision::Deny, denied);
         }
         if mode == Mode::Plan {
-            let refused = refused(&call, query);
+            let refused = refused(call, query);
             if !refused.is_empty() {
                 return decide(Decision::Deny, refused);
             }
         }
-        let ask = restricting(&self.rulebook, Effect::Ask, query, &call);
+        let ask = restricting(&self.rulebook, Effect::Ask, query, call);
         if !ask.is_empty() {
             return decide(asked, ask);
         }
-        let grave = self.grave(&call, mode, query.confinement);
+        let grave = self.grave(call, mode, query.confinement);
         if !grave.is_empty() {
             return decide(asked, grave);
         }
         let mut passed = Vec::with_capacity(call.parts.len());
         let mut open = Vec::new();
         for part in &call.parts {
-            match self.passes(part, &call, query, mode) {
+            match self.passes(part, call, query, mode) {
                 Ok(reason) => passed.push(reason),
                 Err(reason) => open.push(reason),
             }

@@ -1,5 +1,7 @@
+use std::path::Path;
 use std::sync::Arc;
 
+use lariat_core::file_judge::FileUse;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::json;
@@ -120,8 +122,32 @@ fn a_bare_deny_removes_a_tool_and_a_scoped_one_does_not() {
 }
 
 #[test]
-fn files_that_may_not_be_read_are_hidden_from_tools_that_walk() {
-    let guard = guard(&[(Effect::Deny, "Read(secrets/**)")]);
-    assert!(guard.hides("secrets/a") && guard.hides("x/secrets/a"));
-    assert!(!guard.hides("src/a"));
+fn an_opened_file_is_judged_by_the_path_that_it_has() {
+    let guard = guard(&[(Effect::Deny, "Read(secrets/**)"), (Effect::Ask, "Edit(kept/**)")]);
+    let arguments = json!({});
+    let judged = |tool: &str, mode: Mode, path: &str, used: FileUse| {
+        let query = Query::new(tool, &arguments, ToolEffects::ALL).with_mode(mode);
+        guard.judge_opened(&query, Path::new(path), used).verdict
+    };
+    let edit = |mode, path| judged("edit_file", mode, path, FileUse::Write);
+    assert_eq!(edit(Mode::Auto, "/people/u/p/a"), Decision::Allow);
+    assert_eq!(edit(Mode::Default, "/people/u/p/a"), Decision::Ask);
+    assert_eq!(edit(Mode::Auto, "/people/u/p/.git/config"), Decision::Ask);
+    assert_eq!(edit(Mode::Auto, "/people/u/p/kept/a"), Decision::Ask);
+    assert_eq!(edit(Mode::Auto, "/elsewhere/a"), Decision::Ask);
+    assert_eq!(edit(Mode::Bypass, "/people/u/p/secrets/a"), Decision::Deny);
+    assert_eq!(edit(Mode::Bypass, "/people/u/p/.lariat/x"), Decision::Ask);
+    for tool in ["read_file", "search", "glob", "list_files", "repo_map", "edit_file", "apply_patch"] {
+        assert_eq!(judged(tool, Mode::Default, "/people/u/p/a", FileUse::Read), Decision::Allow, "{tool}");
+        assert_eq!(
+            judged(tool, Mode::Bypass, "/people/u/p/secrets/a", FileUse::Read),
+            Decision::Deny,
+            "{tool}"
+        );
+        assert_eq!(
+            judged(tool, Mode::Bypass, "/people/u/p/x/secrets/a", FileUse::Read),
+            Decision::Deny,
+            "{tool}"
+        );
+    }
 }

@@ -4,7 +4,9 @@
 //! one reason, and each reason names the part of the call it is about.
 
 use std::fmt;
+use std::path::PathBuf;
 
+use lariat_core::file_judge::FileUse;
 use lariat_core::permission::DangerLevel;
 
 use crate::mode::Mode;
@@ -101,12 +103,29 @@ pub struct Judgement {
     pub danger: DangerLevel,
     /// Why; the decisive reason first, and not all of very many.
     pub because: Vec<Reason>,
+    /// The files that the call names, where each really was when it was judged.
+    pub files: Vec<JudgedFile>,
+}
+
+/// A file that a call names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JudgedFile {
+    /// Where it really is.
+    pub path: PathBuf,
+    /// What the call does with it.
+    pub used: FileUse,
 }
 
 impl Judgement {
     pub(crate) fn new(verdict: Decision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
         because.truncate(REASONS);
-        Self { verdict, danger, because }
+        Self { verdict, danger, because, files: Vec::new() }
+    }
+
+    pub(crate) fn with_files(mut self, files: Vec<JudgedFile>) -> Self {
+        self.files = files;
+        self
     }
 
     /// The reasons alone, for whoever says before them what was decided.

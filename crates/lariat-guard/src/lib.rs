@@ -61,7 +61,7 @@ pub use approvals::{Approval, ApprovalBook};
 pub use claims::{Claims, Held, Taken};
 pub use document::{Document, Format};
 pub use judge::{Guard, Query};
-pub use judgement::{Cause, Decision, Judgement, Reason};
+pub use judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
 pub use kept::KeptError;
 pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};

@@ -3,11 +3,16 @@
 //! Owns what a call would do, without any rule: the commands of its script, the files it reads and writes, the host it
 //! reaches. A rule that denies or asks needs one part; to allow, every part must be covered.
 
+use std::path::PathBuf;
+
+use lariat_core::file_judge::FileUse;
+use lariat_core::patch;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::Value;
 
 use crate::ground::Ground;
+use crate::judgement::JudgedFile;
 use crate::place::Target;
 use crate::protected::{policy, protected};
 use crate::shell::{self, Command, Doubt, Script};
@@ -27,13 +32,14 @@ pub(crate) enum Access {
 pub(crate) struct Touch {
     pub(crate) target: Target,
     pub(crate) access: Access,
-    /// It lies in the workspace, whatever form of it is looked at.
+    /// It lies in the workspace, or where files may be read as if it did, whatever form of it is looked at.
     pub(crate) is_inside: bool,
 }
 
 impl Touch {
     pub(crate) fn new(target: Target, access: Access, ground: &Ground) -> Self {
-        let is_inside = target.is_beneath(&ground.workspace);
+        let place = if access == Access::Read { &ground.readable } else { &ground.workspace };
+        let is_inside = target.is_beneath(place);
         Self { target, access, is_inside }
     }
 }
@@ -166,15 +172,7 @@ impl Call {
                 Some(path) => call.parts.push(Part::file(ground.target(path), Access::Write, ground)),
                 None => call.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
             },
-            About::Patch => {
-                let patch = text(&["patch"]).unwrap_or_default();
-                let paths = patched(patch);
-                if paths.is_empty() {
-                    call.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous));
-                }
-                let file = |path: &String| Part::file(ground.target(path), Access::Write, ground);
-                call.parts.extend(paths.iter().map(file));
-            }
+            About::Patch => call.patch(tool, text(&["patch"]), ground),
             About::Address => {
                 let address = text(&["url"]).unwrap_or_default();
                 let part = Part::new(What::Address(host(address)), address, DangerLevel::Dangerous);
@@ -194,6 +192,43 @@ impl Call {
             About::Nothing => call.parts.push(other(tool, effects)),
         }
         call
+    }
+
+    /// One file, as a call.
+    pub(crate) fn of_file(part: Part) -> Self {
+        Self { parts: vec![part], script: Script::default(), text: String::new(), is_typed: false }
+    }
+
+    /// The files that it names, where they really are. What commands touch is not among them.
+    pub(crate) fn files(&self) -> Vec<JudgedFile> {
+        self.files_by(|target| target.real.clone())
+    }
+
+    /// The same, as they are named.
+    pub(crate) fn files_as_named(&self) -> Vec<JudgedFile> {
+        self.files_by(|target| Some(target.named.clone()))
+    }
+
+    fn files_by(&self, path: impl Fn(&Target) -> Option<PathBuf>) -> Vec<JudgedFile> {
+        let parts = self.parts.iter().filter(|part| self.text.is_empty() && matches!(part.what, What::File));
+        let file = |touch: &Touch| {
+            let used = if touch.access == Access::Write { FileUse::Write } else { FileUse::Read };
+            Some(JudgedFile { path: path(&touch.target)?, used })
+        };
+        parts.flat_map(|part| &part.touches).filter_map(file).collect()
+    }
+
+    /// The files that a patch changes, by the parser that the tool uses. What that refuses, the tool refuses, too, before
+    /// it touches anything.
+    fn patch(&mut self, tool: &str, patch: Option<&str>, ground: &Ground) {
+        match patch.map(patch::parse) {
+            Some(Ok(changes)) => {
+                let paths = changes.iter().flat_map(patch::Change::paths);
+                self.parts.extend(paths.map(|path| Part::file(ground.target(path), Access::Write, ground)));
+            }
+            Some(Err(_)) => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Safe)),
+            None => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
+        }
     }
 
     /// The parts of the script: its commands and the files that the shell opens.
@@ -237,55 +272,6 @@ fn other(tool: &str, effects: ToolEffects) -> Part {
     let looks = !effects.contains(ToolEffects::WRITES) && !effects.contains(ToolEffects::EXECUTES);
     part.changes = tool.starts_with(MCP) || !looks || effects.contains(changes);
     part
-}
-
-/// Every path that a patch could name, in either form. Lines of content that look like a head are taken for one.
-fn patched(patch: &str) -> Vec<String> {
-    let sections = patch.lines().any(|line| line.trim() == "*** Begin Patch");
-    let found = if sections { in_sections(patch) } else { in_diffs(patch) };
-    let mut paths: Vec<String> = Vec::new();
-    for path in found {
-        if path != "/dev/null" && !path.is_empty() && !paths.iter().any(|known| known == path) {
-            paths.push(path.to_owned());
-        }
-    }
-    paths
-}
-
-fn in_sections(patch: &str) -> Vec<&str> {
-    const HEADS: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let heads = patch.lines().filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)));
-    heads.map(str::trim).collect()
-}
-
-/// Git puts `a/` and `b/` before names. That only both together are such marks is how the tool reads them, too.
-fn in_diffs(patch: &str) -> Vec<&str> {
-    const OTHERS: &[&str] = &["rename from ", "rename to ", "copy from ", "copy to "];
-    let mut found = Vec::new();
-    let mut old: Option<&str> = None;
-    for line in patch.lines() {
-        if let Some(name) = line.strip_prefix("--- ").map(named) {
-            found.extend(old.replace(name));
-        } else if let Some(new) = line.strip_prefix("+++ ").map(named) {
-            let before = old.take().unwrap_or("/dev/null");
-            let is_old = before == "/dev/null" || before.starts_with("a/");
-            let is_new = new == "/dev/null" || new.starts_with("b/");
-            let plain = |name: &'_ str, mark: &str| name.strip_prefix(mark).map_or(0, |_| mark.len());
-            let (skip_old, skip_new) =
-                if is_old && is_new { (plain(before, "a/"), plain(new, "b/")) } else { (0, 0) };
-            found.extend(before.get(skip_old..));
-            found.extend(new.get(skip_new..));
-        } else {
-            found.extend(OTHERS.iter().find_map(|head| line.strip_prefix(head)).map(named));
-        }
-    }
-    found.extend(old);
-    found
-}
-
-/// A name without the time that may follow it, and without quotes.
-fn named(text: &str) -> &str {
-    text.split('\t').next().unwrap_or_default().trim().trim_matches('"')
 }
 
 /// The host of an address, in small letters; `None` when two readers could disagree about it.

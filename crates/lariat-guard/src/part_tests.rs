@@ -1,4 +1,4 @@
-use super::{host, patched};
+use super::host;
 
 #[test]
 fn a_host_is_known_only_when_every_reader_agrees() {
@@ -16,15 +16,4 @@ fn a_host_is_known_only_when_every_reader_agrees() {
     ] {
         assert_eq!(host(address).as_deref(), expected, "{address}");
     }
-}
-
-#[test]
-fn a_patch_names_every_file_it_could_touch() {
-    let sections = "*** Begin Patch\n*** Add File: a\n+--- x\n*** Update File: b \n*** Move to: c\n@@\n-x\n+y\n*** End Patch";
-    assert_eq!(patched(sections), ["a", "b", "c"]);
-    let unified = "--- a/x\t2026\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/new\nrename from old\nrename to \"q\"\n";
-    assert_eq!(patched(unified), ["x", "new", "old", "q"]);
-    let unmarked = "--- a/x\n+++ a/x\n@@ -1 +1 @@\n-a\n+b\n--- y\n+++ z\n--- alone\n";
-    assert_eq!(patched(unmarked), ["a/x", "y", "z", "alone"]);
-    assert!(patched("nothing").is_empty());
 }

@@ -41,13 +41,21 @@ pub struct Places {
     pub home: PathBuf,
     /// Files that hooks run. They are protected like what others execute.
     pub scripts: Vec<PathBuf>,
+    /// Directories outside of the workspace that may be read as if they were in it: the person's skills.
+    pub readable: Vec<PathBuf>,
 }
 
 impl Places {
     /// A session that works at the root of its project.
     pub fn new(directory: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        Self { project: directory.clone(), directory, home: home.into(), scripts: Vec::new() }
+        Self {
+            project: directory.clone(),
+            directory,
+            home: home.into(),
+            scripts: Vec::new(),
+            readable: Vec::new(),
+        }
     }
 
     /// Adds files that hooks run.
@@ -65,6 +73,12 @@ impl Places {
     /// Sets the root of the project.
     pub fn with_project(mut self, project: impl Into<PathBuf>) -> Self {
         self.project = project.into();
+        self
+    }
+
+    /// Adds directories outside of the workspace that may be read.
+    pub fn with_readable(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.readable.extend(directories);
         self
     }
 }

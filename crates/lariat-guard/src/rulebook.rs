@@ -261,14 +261,9 @@ impl Rulebook {
         !self.deny.commands.is_empty() || !self.ask.commands.is_empty()
     }
 
-    /// Whether a rule denies reading files.
-    pub(crate) fn hides_any(&self) -> bool {
-        self.rules.iter().any(|rule| rule.effect == Effect::Deny && class(rule) == Some(About::Read))
-    }
-
-    /// Whether a file may not be read. For tools that walk over many.
-    pub(crate) fn hides(&self, touch: &Touch) -> bool {
-        self.of_file(Effect::Deny, "", touch).is_some()
+    /// Whether a rule denies or asks reading some files.
+    pub(crate) fn restricts_reading(&self) -> bool {
+        [&self.deny, &self.ask].iter().any(|list| !list.read.is_empty() || !list.own.is_empty())
     }
 
     /// A rule that denies every call of a tool.

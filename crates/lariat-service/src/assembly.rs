@@ -91,7 +91,7 @@ impl Session {
         if let Some(form) = &form {
             builder = builder.output_schema(form.sent().clone());
         }
-        builder = told(builder.standard_context(), &parts, &bench);
+        builder = told(builder.standard_context(), &parts, &bench, &gate);
         if let Some(git) = asked.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
@@ -220,7 +220,7 @@ fn bench(
     environment: &Environment,
     supervisor: &Supervisor,
 ) -> Workbench {
-    let bench = Workbench::new(parts.place.workspace.clone())
+    let bench = Workbench::new(parts.place.tool_files())
         .with_commands(commands)
         .with_environment(environment.clone())
         .with_supervisor(supervisor.clone())
@@ -243,7 +243,7 @@ fn bench(
 }
 
 /// What the model is told besides the conversation.
-fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench) -> AgentBuilder {
+fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate) -> AgentBuilder {
     let (place, config) = (parts.place, &parts.place.config);
     let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
     let facts = prompt::Environment::new()
@@ -263,7 +263,7 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench) -> AgentBui
         builder = builder.sections(LearningsSection(learnings));
     }
     if let Some(tokens) = config.count("context.map").filter(|tokens| *tokens > 0) {
-        builder = builder.sections(MapSection::new(bench, tokens));
+        builder = builder.sections(MapSection::new(bench, tokens).judged_by(gate.reading()));
     }
     builder
 }

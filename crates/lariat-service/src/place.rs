@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use lariat_guard::trust::TrustBook;
 use lariat_guard::{Effect, Format, Layer, Level, Origin};
-use lariat_host::files::Workspace;
+use lariat_host::files::{Access, Workspace};
 use lariat_host::git::Git;
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Said};
-use crate::local::{ConfiguredKind, GitNotes, Opened, Opening, read_own};
+use crate::local::{ConfiguredKind, GitNotes, Opened, Opening, read_own, skill_folders};
 use crate::models::KnownModels;
 use crate::{Folders, ServiceError, walls};
 
@@ -85,6 +85,7 @@ impl Place {
             opening = opening.trusting();
         }
         let mut opened = opening.open()?;
+        opened.places = opened.places.with_readable(skill_folders(&folders.home));
         opened.layers.extend(rules(visit));
         let config = Config::merge(said(visit, &opened));
         Ok(Self { workspace, opened, config, catalogue: known_models(folders)? })
@@ -98,6 +99,14 @@ impl Place {
         let environment = self.environment(environment);
         let git = Git::open(self.path(), &scratch, &environment, &Supervisor::new()).ok()?;
         Some(Arc::new(GitNotes::new(git).asking_now()))
+    }
+
+    /// Its files, as the tools of an agent reach them: with the person's own skills, to be read.
+    pub(crate) fn tool_files(&self) -> Workspace {
+        let folders = self.opened.places.readable.iter().filter(|folder| !folder.starts_with(self.path()));
+        folders.fold(self.workspace.clone(), |workspace, folder| {
+            workspace.clone().with_root(folder, Access::ReadOnly).unwrap_or(workspace)
+        })
     }
 
     /// What programs inherit here: what they inherit anywhere, and the variables that settings name.

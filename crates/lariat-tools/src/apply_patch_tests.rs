@@ -1,5 +1,6 @@
-use super::hunk::{Hunk, Line, apply};
-use super::parse::parse;
+use lariat_core::patch::{Hunk, parse};
+
+use super::hunk::apply;
 use super::*;
 
 fn patched(text: &str, hunks: &[Hunk]) -> String {
@@ -11,38 +12,6 @@ fn hunks(patch: &str) -> Vec<Hunk> {
     match parse(patch).unwrap().into_iter().next() {
         Some(Change::Update { hunks, .. }) => hunks,
         other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn a_section_of_each_kind_is_read() {
-    let patch = "*** Begin Patch\n*** Add File: a\n+1\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n@@ fn x\n-1\n+2\n*** End Patch";
-    let changes = parse(patch).unwrap();
-    assert_eq!(changes[0], Change::Add { path: "a".into(), text: "1\n\n".into() });
-    assert_eq!(changes[1], Change::Delete { path: "b".into(), hunks: vec![] });
-    let hunk = Hunk {
-        anchors: vec!["fn x".into()],
-        lines: vec![Line::Remove("1".into()), Line::Add("2".into())],
-        ..Hunk::default()
-    };
-    assert_eq!(changes[2], Change::Update { path: "c".into(), to: Some("d".into()), hunks: vec![hunk] });
-}
-
-#[test]
-fn mistakes_in_a_patch_are_named_with_their_line() {
-    for (patch, words) in [
-        ("hello", "neither"),
-        ("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "line 3"),
-        ("*** Begin Patch\n*** Update File: a\n@@\nx\n*** End Patch", "line 4"),
-        ("*** Begin Patch\n*** Add File: a\n+x", "End Patch"),
-        ("*** Begin Patch\n*** Create File: a\n*** End Patch", "line 2"),
-        ("*** Begin Patch\n*** End Patch", "no file"),
-        ("--- a/x\n+++ b/x\n@@ nonsense\n", "line 3"),
-        ("--- a/x\n", "only one"),
-        ("--- a/x\n+++ b/x\n", "no hunk"),
-    ] {
-        let error = parse(patch).unwrap_err();
-        assert!(error.contains(words), "{patch:?}: {error}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What all tools have in common: one table, one future.
 //!
-//! Owns the way from [`AgentTool`] to that future: arguments are checked, a cancelled call does not begin. Work that
+//! Owns the way from [`AgentTool`] to that future: arguments are checked, a cancelled call does not begin, and the bench
+//! that a tool works on judges every file it opens for this call, so that no tool can forget to. Work that
 //! blocks is done on a thread that may, and learns when nobody waits for it any more.
 
 use std::marker::PhantomData;
@@ -90,7 +91,7 @@ impl<T: BenchTool> AgentTool for OnBench<T> {
             if context.cancel.is_cancelled() {
                 return Err(ToolError::Cancelled);
             }
-            T::run(&self.bench, arguments, context).await
+            T::run(&self.bench.of_call(&context), arguments, context).await
         })
     }
 }

@@ -80,7 +80,7 @@ fn glob(
         _ => Rules::above(bench.workspace(), path),
     };
     let mut files = Vec::new();
-    let walk = Walk { workspace: bench.workspace(), path, rules, hidden: bench.hidden(), cancel };
+    let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
     walk.run(&naming, |mut found: Vec<(i128, String)>| {
         files.append(&mut found);
         ControlFlow::Continue(())

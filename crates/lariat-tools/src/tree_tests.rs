@@ -8,7 +8,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::ToolError;
 use lariat_host::files::Workspace;
 
-use super::{Hidden, Rules, Visit, Visited, Walk};
+use super::{Rules, Visit, Visited, Walk};
 
 struct Names;
 
@@ -45,7 +45,7 @@ fn walked(base: &PathBuf, path: &str, most: usize) -> Vec<String> {
     let cancel = CancellationToken::new();
     let mut names = Vec::new();
     let rules = Rules::above(&workspace, path);
-    Walk { workspace: &workspace, path, rules, hidden: &Hidden::default(), cancel: &cancel }
+    Walk { workspace: &workspace, path, rules, cancel: &cancel }
         .run(&Names, |found| {
             names.extend(found);
             if names.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -127,13 +127,7 @@ fn a_cancelled_walk_says_so() {
     let workspace = Workspace::open(&base).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let walk = Walk {
-        workspace: &workspace,
-        path: ".",
-        rules: Rules::Nothing,
-        hidden: &Hidden::default(),
-        cancel: &cancel,
-    };
+    let walk = Walk { workspace: &workspace, path: ".", rules: Rules::Nothing, cancel: &cancel };
     assert_eq!(walk.run(&Names, |_| ControlFlow::Continue(())), Err(ToolError::Cancelled));
     std::fs::remove_dir_all(base).unwrap();
 }

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use lariat_core::tool::ToolContext;
 use lariat_host::files::{FileMemory, Workspace};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::Sandbox;
@@ -21,12 +22,12 @@ use crate::shown::ShownFiles;
 /// The handles that the tools of one agent share. Cloning shares them.
 #[derive(Clone, Debug)]
 pub struct Workbench {
+    workspace: Workspace,
     shared: Arc<Shared>,
 }
 
 #[derive(Clone, Debug)]
 struct Shared {
-    workspace: Workspace,
     memory: FileMemory,
     shown: ShownFiles,
     #[cfg(feature = "map")]
@@ -40,7 +41,6 @@ struct Shared {
     internal_hosts: Vec<String>,
     egress: Egress,
     undo: Option<Keeping>,
-    hidden: Hidden,
 }
 
 /// Where is kept what the tools change: opened when something is about to be changed, because that looks at everything.
@@ -55,25 +55,6 @@ type OpenUndo = dyn Fn() -> Result<Undo, UndoError> + Send + Sync;
 impl std::fmt::Debug for Keeping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.opened.fmt(f)
-    }
-}
-
-/// Says of a path beneath the workspace whether tools that look at many files leave it out.
-type Hides = dyn Fn(&str) -> bool + Send + Sync;
-
-/// Files that are left out.
-#[derive(Clone, Default)]
-pub(crate) struct Hidden(Option<Arc<Hides>>);
-
-impl Hidden {
-    pub(crate) fn has(&self, path: &str) -> bool {
-        self.0.as_ref().is_some_and(|hides| hides(path))
-    }
-}
-
-impl std::fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_some() { "by a rule" } else { "none" })
     }
 }
 
@@ -95,8 +76,8 @@ impl Workbench {
     /// [`with_commands`](Self::with_commands) says how they are confined.
     pub fn new(workspace: Workspace) -> Self {
         Self {
+            workspace,
             shared: Arc::new(Shared {
-                workspace,
                 memory: FileMemory::default(),
                 shown: ShownFiles::default(),
                 #[cfg(feature = "map")]
@@ -110,7 +91,6 @@ impl Workbench {
                 internal_hosts: Vec::new(),
                 egress: Egress::default(),
                 undo: None,
-                hidden: Hidden::default(),
             }),
         }
     }
@@ -157,13 +137,6 @@ impl Workbench {
         self.with(|shared| shared.egress = egress)
     }
 
-    /// Sets which files may not be read: tools that look at many leave them out, without a word. Paths are relative to
-    /// the workspace. Reading one by its name is for the gate to deny.
-    #[must_use]
-    pub fn with_hidden(self, hides: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|shared| shared.hidden = Hidden(Some(Arc::new(hides))))
-    }
-
     /// Sets where is kept what the tools change, so that it can be undone.
     #[must_use]
     pub fn with_undo(self, undo: Undo) -> Self {
@@ -185,7 +158,17 @@ impl Workbench {
 
     /// Where the agent works.
     pub fn workspace(&self) -> &Workspace {
-        &self.shared.workspace
+        &self.workspace
+    }
+
+    /// The bench of one call: every file that is opened on it is judged for that call.
+    pub(crate) fn of_call(&self, context: &ToolContext) -> Self {
+        match &context.files {
+            Some(judge) => {
+                Self { workspace: self.workspace.clone().judged_by(Arc::clone(judge)), ..self.clone() }
+            }
+            None => self.clone(),
+        }
     }
 
     /// What the agent has read.
@@ -244,10 +227,6 @@ impl Workbench {
         }
         let undo = (keeping.open)()?;
         Ok(Some(keeping.opened.get_or_init(|| undo)))
-    }
-
-    pub(crate) fn hidden(&self) -> &Hidden {
-        &self.shared.hidden
     }
 
     pub(crate) fn shown(&self) -> &ShownFiles {

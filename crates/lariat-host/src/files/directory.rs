@@ -4,14 +4,15 @@
 //! seen to be the expected one; otherwise it is put back.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 
+use lariat_core::file_judge::FileUse;
 use lariat_core::nearest::nearest;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::error::FileError;
+use super::judged::Walked;
 use super::memory::Known;
 use super::path::Mapped;
 use super::resolve::{Link, Missing, Place, is, open_beneath};
@@ -32,6 +33,16 @@ pub struct Entry {
     pub kind: Kind,
 }
 
+/// A file that was taken out of sight, to be removed, moved or put back by the handle of its directory.
+#[derive(Debug)]
+#[must_use = "it stays under its random name otherwise"]
+pub struct SetAside {
+    path: String,
+    place: Place,
+    aside: OsString,
+    stamp: Stamp,
+}
+
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -47,13 +58,15 @@ pub enum Kind {
 }
 
 impl Workspace {
-    /// At most `limit` names of a directory, sorted, and whether there are more.
+    /// At most `limit` names of a directory, sorted, and whether there are more. Names that the call may not read are left
+    /// out.
     ///
     /// # Errors
     /// When it is not a directory beneath a root.
     pub fn list(&self, path: &str, limit: usize) -> Result<(Vec<Entry>, bool), FileError> {
         let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        entries(&handle, limit).map_err(|errno| FileError::of(path, errno))
+        let walked = self.judge.walked(path, &handle)?;
+        entries(&handle, limit, &walked).map_err(|errno| FileError::of(path, errno))
     }
 
     /// What a path leads to.
@@ -72,7 +85,7 @@ impl Workspace {
     /// When it is not there, is a directory, or is not the expected file.
     pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
         let gone = match expected {
             Expected::Unchanged(known) => self.take_aside(path, &place, known)?,
             Expected::Any => {
@@ -93,20 +106,63 @@ impl Workspace {
     /// # Errors
     /// When it is not there, is no directory, or has something in it.
     pub fn remove_folder(&self, path: &str) -> Result<(), FileError> {
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Folder)?;
         let removed = unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR);
         removed.map_err(|errno| FileError::of(path, errno))?;
         self.settle(path, &place.directory)
     }
 
-    /// Gives a file, or a link itself, a random name in its directory, and answers with the path of that.
+    /// Takes a file, or a link itself, out of sight: it gets a random name in its directory.
     ///
     /// # Errors
     /// When it is not there, is a directory, or is not the expected file.
-    pub fn set_aside(&self, path: &str, known: &Known) -> Result<String, FileError> {
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep)?;
+    pub fn set_aside(&self, path: &str, known: &Known) -> Result<SetAside, FileError> {
+        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
         let aside = self.take_aside(path, &place, known)?;
-        Ok(Path::new(path).with_file_name(aside).to_string_lossy().into_owned())
+        let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
+        let stamp = Stamp::of(&stat.map_err(|errno| FileError::of(path, errno))?);
+        Ok(SetAside { path: path.to_owned(), place, aside, stamp })
+    }
+
+    /// Removes a file that was set aside.
+    ///
+    /// # Errors
+    /// When it was changed meanwhile, by a program that has it open; it stays under its random name then.
+    pub fn discard(&self, file: SetAside) -> Result<(), FileError> {
+        let SetAside { path, place, aside, stamp } = file;
+        let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = stat.map_err(|errno| FileError::of(&path, errno))?;
+        if !stamp.same_content(&Stamp::of(&stat)) {
+            return Err(FileError::Kept { path, kept: aside.to_string_lossy().into_owned() });
+        }
+        let removed = unlinkat(&place.directory, &aside, AtFlags::empty());
+        removed.map_err(|errno| FileError::of(&path, errno))?;
+        self.settle(&path, &place.directory)
+    }
+
+    /// Gives a file that was set aside its name back. Nothing is replaced.
+    ///
+    /// # Errors
+    /// When something has that name by now.
+    pub fn put_back(&self, file: SetAside) -> Result<(), FileError> {
+        let SetAside { path, place, aside, .. } = &file;
+        take(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
+        self.settle(path, &place.directory)
+    }
+
+    /// Gives a file that was set aside another path, with the directories that are missing. Nothing is replaced; when it
+    /// fails, the file is put back.
+    ///
+    /// # Errors
+    /// When something has the new path, or the old name could not be given back.
+    pub fn move_aside(&self, file: SetAside, to: &str) -> Result<(), FileError> {
+        let moved =
+            self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write).and_then(|target| {
+                give(&file.place.directory, &file.aside, &target, to)?;
+                self.settle(&file.path, &file.place.directory)?;
+                self.settle(to, &target.directory)
+            });
+        moved.map_err(|error| self.put_back(file).err().unwrap_or(error))
     }
 
     /// Takes a file out of everybody's sight; puts it back if it is not the expected one.
@@ -142,14 +198,9 @@ impl Workspace {
     /// # Errors
     /// When there is nothing to rename, or something has the new name.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), FileError> {
-        let source = self.place_to_change(from, Missing::Refuse, Link::Keep)?;
-        let target = self.place_to_change(to, Missing::Create, Link::Keep)?;
-        let flags = RenameFlags::NOREPLACE;
-        match renameat_with(&source.directory, &source.name, &target.directory, &target.name, flags) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => return Err(FileError::Exists(to.to_owned())),
-            Err(errno) => return Err(FileError::of(from, errno)),
-        }
+        let source = self.place_to_change(from, Missing::Refuse, Link::Keep, FileUse::Write)?;
+        let target = self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write)?;
+        give(&source.directory, &source.name, &target, to)?;
         self.settle(from, &source.directory)?;
         self.settle(to, &target.directory)
     }
@@ -165,7 +216,11 @@ impl Workspace {
                 continue;
             };
             let shown = if parent.as_os_str().is_empty() { ".".into() } else { parent.to_string_lossy() };
-            let Ok((entries, _)) = entries(&handle, HINT_NAMES) else { break };
+            let Ok(walked) = self.judge.walked("", &handle) else { break };
+            if self.judge.handle("", &handle, FileUse::Read).is_err() {
+                break;
+            }
+            let Ok((entries, _)) = entries(&handle, HINT_NAMES, &walked) else { break };
             let names: Vec<_> = entries.iter().map(|entry| entry.name.to_string_lossy()).collect();
             let near = nearest(&name.to_string_lossy(), names.iter().map(AsRef::as_ref));
             return match near {
@@ -191,6 +246,16 @@ impl Kind {
     }
 }
 
+/// Gives a name of a directory to another place that nothing is at.
+fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(), FileError> {
+    let flags = RenameFlags::NOREPLACE;
+    match renameat_with(directory, name, &target.directory, &target.name, flags) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(FileError::Exists(to.to_owned())),
+        Err(errno) => Err(FileError::of(to, errno)),
+    }
+}
+
 /// Gives a name of a directory another name that nothing has.
 fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
@@ -206,15 +271,15 @@ fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     }
 }
 
-/// Names of an open directory. The handle's position moves.
-pub(super) fn entries(handle: &OwnedFd, limit: usize) -> Result<(Vec<Entry>, bool), Errno> {
+/// Names of an open directory that may be read. The handle's position moves.
+pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result<(Vec<Entry>, bool), Errno> {
     use std::os::unix::ffi::OsStrExt;
 
     let mut found = Vec::new();
     for entry in Dir::read_from(handle)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." {
+        if name == "." || name == ".." || !walked.has(name) {
             continue;
         }
         if found.len() == limit {

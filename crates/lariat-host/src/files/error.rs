@@ -91,6 +91,16 @@ pub enum FileError {
     /// The root may only be read.
     #[error("`{0}` may be read but not changed: it lies beneath a read-only root.")]
     ReadOnly(String),
+    /// The gate does not let the call use what the path really leads to.
+    #[error("`{path}` was not used: it is `{real}`, and {reason}")]
+    Refused {
+        /// As it was written.
+        path: String,
+        /// Where it really leads.
+        real: String,
+        /// Why it is refused.
+        reason: String,
+    },
     /// Links that lead in a circle, too many of them, or one of the kernel's own (`/proc/self/root`).
     #[error(
         "`{0}` leads through symbolic links that are not followed: too many, a circle, or one made by the kernel."

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::directory::{Entry, entries};
 use super::error::FileError;
+use super::judged::Walked;
 use super::read::CONTENT;
 use super::stamp::Stamp;
 use super::workspace::Workspace;
@@ -21,6 +22,7 @@ use super::workspace::Workspace;
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
+    walked: Walked,
 }
 
 impl Workspace {
@@ -29,7 +31,9 @@ impl Workspace {
     /// # Errors
     /// When it is not a directory beneath a root.
     pub fn folder(&self, path: &str) -> Result<Folder, FileError> {
-        Ok(Folder { handle: self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)? })
+        let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
+        let walked = self.judge.walked(path, &handle)?;
+        Ok(Folder { handle, walked })
     }
 
     /// Opens a regular file for reading parts of it.
@@ -43,12 +47,12 @@ impl Workspace {
 }
 
 impl Folder {
-    /// At most `limit` of its names, sorted, and whether there are more.
+    /// At most `limit` of its names, sorted, and whether there are more. Names that the call may not read are left out.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn names(&self, limit: usize) -> std::io::Result<(Vec<Entry>, bool)> {
-        Ok(entries(&self.handle, limit)?)
+        Ok(entries(&self.handle, limit, &self.walked)?)
     }
 
     /// Opens a directory of it.
@@ -57,7 +61,8 @@ impl Folder {
     /// What the kernel says; a link is refused.
     pub fn folder(&self, name: &OsStr) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self { handle: openat(&self.handle, single(name)?, flags, Mode::empty())? })
+        let handle = openat(&self.handle, self.readable(name)?, flags, Mode::empty())?;
+        Ok(Self { handle, walked: self.walked.enter(name) })
     }
 
     /// Opens a regular file of it.
@@ -65,12 +70,18 @@ impl Folder {
     /// # Errors
     /// What the kernel says; links and everything else that is no regular file are refused.
     pub fn file(&self, name: &OsStr) -> std::io::Result<(File, Stamp)> {
-        let handle = openat(&self.handle, single(name)?, CONTENT | OFlags::NOFOLLOW, Mode::empty())?;
+        let handle = openat(&self.handle, self.readable(name)?, CONTENT | OFlags::NOFOLLOW, Mode::empty())?;
         let stat = fstat(&handle)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL.into());
         }
         Ok((File::from(handle), Stamp::of(&stat)))
+    }
+
+    /// Refuses what is more than one name, and what the call may not read.
+    fn readable<'a>(&self, name: &'a OsStr) -> Result<&'a OsStr, Errno> {
+        let name = single(name)?;
+        if self.walked.has(name) { Ok(name) } else { Err(Errno::ACCESS) }
     }
 
     /// The state of what a name stands for; of a link, its own.

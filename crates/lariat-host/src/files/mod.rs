@@ -9,6 +9,7 @@
 //!
 //! - `path`: from text to a root and a path relative to it.
 //! - `resolve`: from there to an open handle.
+//! - `judged`: the handle's real path, judged for the call that opens it.
 //! - `read`, `write`, `directory`: what is done with it. `folder`: walking on from it. `temporary`: names for a moment.
 //! - `memory`: what the agent has read. [`text`]: encodings and line endings, kept.
 //!
@@ -30,6 +31,7 @@ mod error;
 mod folder;
 #[cfg(feature = "planted")]
 mod hole;
+mod judged;
 mod memory;
 mod path;
 mod read;
@@ -40,7 +42,7 @@ pub mod text;
 mod workspace;
 mod write;
 
-pub use directory::{Entry, Kind};
+pub use directory::{Entry, Kind, SetAside};
 pub use error::FileError;
 pub use folder::Folder;
 #[cfg(feature = "planted")]
@@ -49,6 +51,7 @@ pub use memory::{FileMemory, Known, Standing};
 pub use read::{FileContent, LineRange};
 pub use stamp::{FileId, Stamp};
 pub use workspace::{Access, Root, Sync, Workspace};
+pub(crate) use write::PLAIN_MODE;
 pub use write::{Expected, Written};
 
 #[cfg(test)]

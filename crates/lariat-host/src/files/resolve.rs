@@ -5,13 +5,14 @@
 //! may well lead back beneath a root; what the walk finds is opened beneath a root like everything else.
 //!
 //! Invariant: a handle that leaves this module was opened with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS` from a root's
-//! handle, or by one name without links from such a handle.
+//! handle, or by one name without links from such a handle; and where a call is judged, so was the path it really has.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
+use lariat_core::file_judge::FileUse;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, openat2, statat};
 use rustix::io::Errno;
@@ -55,8 +56,15 @@ pub(super) enum Link {
 }
 
 impl Workspace {
-    /// Opens what a path leads to.
+    /// Opens what a path leads to, if the call may read it.
     pub(super) fn open_path(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
+        let handle = self.open_unjudged(path, flags)?;
+        self.judge.handle(path, &handle, FileUse::Read)?;
+        Ok(handle)
+    }
+
+    /// Opens what a path leads to, to look at what it is and nothing more.
+    pub(super) fn open_unjudged(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
         #[cfg(feature = "planted")]
@@ -80,7 +88,7 @@ impl Workspace {
     }
 
     /// The directory and the name that a path leads to. The name need not exist.
-    pub(super) fn place(&self, path: &str, missing: Missing, link: Link) -> Result<Place, FileError> {
+    fn place(&self, path: &str, missing: Missing, link: Link) -> Result<Place, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
         if ends_in_a_directory(path) {
@@ -118,15 +126,17 @@ impl Workspace {
         Err(FileError::Unsteady(path.to_owned()))
     }
 
-    /// As [`place`](Self::place), for changing what is there.
+    /// As [`place`](Self::place), for changing what is there, if the call may.
     pub(super) fn place_to_change(
         &self,
         path: &str,
         missing: Missing,
         link: Link,
+        used: FileUse,
     ) -> Result<Place, FileError> {
         let place = self.place(path, missing, link)?;
         self.must_be_writable(path, place.root, &place.directory)?;
+        self.judge.name(path, &place.directory, &place.name, used)?;
         Ok(place)
     }
 
@@ -180,6 +190,7 @@ impl Workspace {
             let mut opened = open(&next);
             if matches!(opened, Err(Errno::NOENT)) {
                 self.must_be_writable(path, plain.root, &here)?;
+                self.judge.name(path, &here, name, FileUse::Folder)?;
                 match rustix::fs::mkdirat(&here, name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => opened = open(&next),
                     Err(errno) => return Err(FileError::of(path, errno)),

@@ -6,12 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lariat_core::file_judge::FileJudge;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fstat};
 
 use super::error::FileError;
 #[cfg(feature = "planted")]
 use super::hole::Hole;
+use super::judged::Judge;
 use super::stamp::FileId;
 
 /// Where an agent works. Cheap to clone.
@@ -20,6 +22,7 @@ pub struct Workspace {
     pub(super) shared: Arc<Shared>,
     /// Whether who asks for what does not exist is told of the nearest name.
     pub(super) hints: bool,
+    pub(super) judge: Judge,
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +77,7 @@ impl Workspace {
                 hole: None,
             }),
             hints: true,
+            judge: Judge::default(),
         })
     }
 
@@ -108,6 +112,14 @@ impl Workspace {
     #[must_use]
     pub fn without_hints(mut self) -> Self {
         self.hints = false;
+        self
+    }
+
+    /// The same, for one call: every file that is opened is judged by the path that its handle really has, and not used if
+    /// the judge refuses. See [`FileJudge`].
+    #[must_use]
+    pub fn judged_by(mut self, judge: Arc<dyn FileJudge>) -> Self {
+        self.judge = Judge::by(judge);
         self
     }
 

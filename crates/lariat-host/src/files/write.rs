@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
 
+use lariat_core::file_judge::FileUse;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, linkat,
@@ -59,7 +60,7 @@ impl Workspace {
             Expected::Unchanged(_) => Missing::Refuse,
             Expected::Absent | Expected::Any => Missing::Create,
         };
-        let place = self.place_to_change(path, missing, Link::Follow)?;
+        let place = self.place_to_change(path, missing, Link::Follow, FileUse::Write)?;
         let old = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat),
             Err(Errno::NOENT) => None,
@@ -144,6 +145,8 @@ enum Change {
 
 /// Bytes of an extended attribute, by the kernel's own limit.
 const MOST_ATTRIBUTE: usize = 64 * 1024;
+/// A mode without set-user-id and set-group-id.
+pub(crate) const PLAIN_MODE: u32 = 0o1777;
 /// Bytes that are hashed at once.
 const CHUNK: u64 = 64 * 1024;
 
@@ -197,7 +200,8 @@ impl<'a> Temporary<'a> {
         linkat(CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Owner, group, mode, and extended attributes as far as this process may set them.
+    /// Owner, group, mode, and extended attributes as far as this process may set them. What lets a program run with the
+    /// rights of its owner is not taken over: the content is new, and nobody gave it those rights.
     fn take_rights(&self, place: &Place, old: &Stat) -> Result<(), Errno> {
         let now = fstat(&self.file)?;
         if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid) {
@@ -208,7 +212,7 @@ impl<'a> Temporary<'a> {
             }
         }
         self.take_attributes(place);
-        fchmod(&self.file, Mode::from_raw_mode(old.st_mode & 0o7777))
+        fchmod(&self.file, Mode::from_raw_mode(old.st_mode & PLAIN_MODE))
     }
 
     fn take_attributes(&self, place: &Place) {
@@ -219,7 +223,7 @@ impl<'a> Temporary<'a> {
         let Ok(length) = rustix::fs::flistxattr(&old, names.as_mut_slice()) else { return };
         let mut value = vec![0; MOST_ATTRIBUTE];
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
-            if name.is_empty() {
+            if name.is_empty() || name == b"security.capability" {
                 continue;
             }
             if let Ok(length) = rustix::fs::fgetxattr(&old, name, value.as_mut_slice()) {

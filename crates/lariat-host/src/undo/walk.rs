@@ -259,7 +259,9 @@ impl Walk<'_> {
         if self.flaw == Some(Flaw::ForgetsModes) {
             return 0o700;
         }
-        stat.st_mode & 0o7777
+        // A program that runs with its owner's rights is not brought back as one.
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        stat.st_mode & if is_folder { 0o7777 } else { crate::files::PLAIN_MODE }
     }
 
     fn meet_folder(&mut self, path: &[u8], stat: &Stat, look: Look) {

@@ -101,6 +101,7 @@ pub(crate) fn start(
             (Some(tool), Ok(clearance)) => {
                 context.access = clearance.access;
                 context.openings.clone_from(&clearance.openings);
+                context.files = clearance.files.clone();
                 let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
                 // The tool's own code runs inside, also the part before its first await.
                 let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();

@@ -1,13 +1,14 @@
 //! The one gate: who may do what, for every caller.
 //!
 //! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, then, when it starts → claim of the
-//! files it changes, and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
+//! files it changes, every file it opens by its real path (`opened`), and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
 //! it is straight. What a stage cannot decide is asked, what fails is denied.
 //!
 //! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
 
 mod hooked;
 mod moments;
+mod opened;
 mod openings;
 pub(crate) mod plan;
 mod remembered;
@@ -17,6 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
+use lariat_core::file_judge::FileJudge;
 use lariat_core::hooks::SessionHooks;
 use lariat_core::opening::Opening;
 use lariat_core::permission::{
@@ -30,6 +32,7 @@ use lariat_guard::{
 };
 
 use hooked::Hooked;
+use opened::JudgedCalls;
 use openings::Openings;
 use plan::Approved;
 use remembered::Remembered;
@@ -47,6 +50,7 @@ pub struct Gate {
     remembered: Remembered,
     approved: Approved,
     openings: Openings,
+    judged: JudgedCalls,
     claims: Option<Claims>,
     now: RwLock<Now>,
 }
@@ -76,6 +80,7 @@ impl Gate {
             remembered,
             approved: Approved::default(),
             openings: Openings::default(),
+            judged: JudgedCalls::default(),
             claims: None,
             now: RwLock::new(Now { mode, guard }),
         }
@@ -139,6 +144,11 @@ impl Gate {
         now.guard.judge(&self.question(query, &query.call.arguments, now.mode))
     }
 
+    /// Judges the files that the session reads on its own: what a rule denies or asks is not read.
+    pub fn reading(&self) -> Arc<dyn FileJudge> {
+        opened::reading(self.guard())
+    }
+
     /// The guard as it stands, with what was remembered.
     pub fn guard(&self) -> Arc<Guard> {
         self.now().guard
@@ -178,6 +188,7 @@ impl Gate {
         let outside = requested.contains(&Opening::Outside);
         let question = if outside { question.with_confinement(Confinement::Open) } else { question };
         let judgement = guard.judge(&question);
+        self.judged.add(&query, &judgement);
         let asked = match verdict::weigh(&hooked, &judgement) {
             verdict::Weighed::Run if !approved && !self.is_open(&requested, &question, &guard) => {
                 let why = "it asks for more than the sandbox allows".to_owned();
@@ -293,14 +304,16 @@ impl PermissionPolicy for Gate {
         let Now { mode, guard } = self.now();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
-        let mut clearance = Clearance { access, ..Clearance::default() };
+        let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
+        let question = self.question(&query, &query.call.arguments, mode);
+        let files = Some(self.judged.judge(&query, &question, Arc::clone(&guard)));
+        let mut clearance = Clearance { access, files, ..Clearance::default() };
         if self.has_sandbox && access == Access::Full {
-            let question = self.question(&query, &query.call.arguments, mode);
             clearance.openings =
                 self.openings.of(&query.call.id, &question, &guard, &self.remembered, approved);
         }
         if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
-            let paths = guard.written(&self.question(&query, &query.call.arguments, mode));
+            let paths = guard.written(&question);
             let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
             clearance.held = Some(Box::new(held));
         }

@@ -5,6 +5,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::file_judge::FileJudge;
 use lariat_core::tool::ToolContext;
 use lariat_guard::Trust;
 use lariat_host::files::Workspace;
@@ -12,7 +13,7 @@ use lariat_host::git::{Git, GitError};
 use lariat_runtime::prompt::{Place, Section, SectionQuery, SectionSource, Teller};
 use lariat_tools::Workbench;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -20,6 +21,10 @@ use tokio::time::Instant;
 
 /// Where skills are, in a home and in a workspace; the later counts.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
+/// Names of a folder of skills that are looked at for links.
+const MOST_SKILLS: usize = 500;
+/// Skills that are links, at most: each is held open.
+const MOST_LINKED: usize = 32;
 /// Tokens of the index of skills.
 const SKILLS_TOKENS: u64 = 6_000;
 /// The section of the map.
@@ -42,22 +47,52 @@ pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Skill
     set
 }
 
+/// The directories that the person's own skills are in: the folders of skills, and where links in them lead.
+pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        SKILLS.iter().map(|folder| home.join(folder)).filter(|folder| folder.is_dir()).collect();
+    let linked: Vec<PathBuf> = folders
+        .iter()
+        .filter_map(|folder| folder.read_dir().ok())
+        .flat_map(|entries| entries.filter_map(Result::ok).take(MOST_SKILLS))
+        .map(|entry| entry.path())
+        .filter(|path| path.is_symlink() && path.join("SKILL.md").is_file())
+        .filter_map(|path| path.canonicalize().ok())
+        .take(MOST_LINKED)
+        .collect();
+    folders.extend(linked);
+    folders
+}
+
 /// The index of skills as a section of the system prompt. The model reads a skill's file when it needs it.
 pub fn skills_section(skills: &SkillSet) -> Section {
     Section::new("skills", Place::Static, skills.format_for_prompt()).with_max_tokens(SKILLS_TOKENS)
 }
 
 /// The outline of a workspace's source as a section of the system prompt.
-#[derive(Debug)]
 pub struct MapSection {
     bench: Workbench,
     tokens: u64,
+    files: Option<Arc<dyn FileJudge>>,
+}
+
+impl std::fmt::Debug for MapSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MapSection").field("tokens", &self.tokens).finish_non_exhaustive()
+    }
 }
 
 impl MapSection {
     /// Of at most this many tokens.
     pub fn new(bench: &Workbench, tokens: u64) -> Self {
-        Self { bench: bench.clone(), tokens }
+        Self { bench: bench.clone(), tokens, files: None }
+    }
+
+    /// Leaves out files that may not be read.
+    #[must_use]
+    pub fn judged_by(mut self, files: Arc<dyn FileJudge>) -> Self {
+        self.files = Some(files);
+        self
     }
 }
 
@@ -72,7 +107,8 @@ impl SectionSource for MapSection {
                 return Vec::new();
             };
             let (session, run) = ("".into(), "".into());
-            let context = ToolContext::new("".into(), "repo_map", session, run, CancellationToken::new());
+            let mut context = ToolContext::new("".into(), "repo_map", session, run, CancellationToken::new());
+            context.files = self.files.clone();
             let Ok(drawn) = map.execute(json!({ "tokens": self.tokens }), context).await else {
                 return Vec::new();
             };

@@ -20,6 +20,7 @@ mod source;
 mod spending;
 mod trace_file;
 
+pub(crate) use brief::skill_folders;
 pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};

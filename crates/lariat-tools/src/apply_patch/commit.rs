@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use lariat_core::tool::ToolError;
-use lariat_host::files::{Expected, FileError, Known};
+use lariat_host::files::{Expected, FileError, Known, SetAside};
 use serde_json::Value;
 
 use crate::Workbench;
@@ -25,7 +25,7 @@ pub(super) enum Step {
 enum Done {
     Added { path: String, known: Known },
     Replaced { path: String, before: Vec<u8>, known: Known },
-    Aside { path: String, aside: String, known: Known },
+    Aside { path: String, aside: SetAside },
     Renamed { from: String, to: String, known: Known },
 }
 
@@ -55,9 +55,9 @@ pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolErro
             Done::Added { path, known } | Done::Replaced { path, known, .. } => {
                 bench.memory().remember(&path, known)
             }
-            Done::Aside { path, aside, known } => {
+            Done::Aside { path, aside } => {
                 bench.memory().forget(&path);
-                workspace.remove(&aside, &Expected::Unchanged(known)).map_err(failed)?;
+                workspace.discard(aside).map_err(failed)?;
             }
             Done::Renamed { from, to, known } => {
                 bench.memory().forget(&from);
@@ -81,14 +81,12 @@ fn perform(bench: &Workbench, step: Step) -> Result<Done, FileError> {
         }
         Step::Remove { path, known, .. } => {
             let aside = workspace.set_aside(&path, &known)?;
-            Ok(Done::Aside { path, aside, known })
+            Ok(Done::Aside { path, aside })
         }
         Step::Rename { from, to, known } => {
             let aside = workspace.set_aside(&from, &known)?;
-            match workspace.rename(&aside, &to) {
-                Ok(()) => Ok(Done::Renamed { from, to, known }),
-                Err(error) => Err(workspace.rename(&aside, &from).err().unwrap_or(error)),
-            }
+            workspace.move_aside(aside, &to)?;
+            Ok(Done::Renamed { from, to, known })
         }
     }
 }
@@ -120,7 +118,7 @@ fn take_back(bench: &Workbench, done: Vec<Done>, made: &[String], error: &FileEr
                 let written = workspace.write(&path, &before, &Expected::Unchanged(known));
                 written.map(|written| bench.memory().remember(&path, written.known))
             }
-            Done::Aside { path, aside, .. } => workspace.rename(&aside, &path),
+            Done::Aside { aside, .. } => workspace.put_back(aside),
             Done::Renamed { from, to, .. } => workspace.rename(&to, &from),
         };
         if let Err(error) = taken {

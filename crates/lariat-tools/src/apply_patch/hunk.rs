@@ -4,40 +4,11 @@
 //! lines stay as the file has them. A unified diff names the line, and the nearest match to it counts; otherwise the
 //! first match after the hunk before.
 
+use lariat_core::patch::{Hunk, Line};
 use lariat_core::tool::ToolError;
 use lariat_host::files::text::Text;
 
 use crate::document::{numbered, shortened};
-
-/// One connected change.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Hunk {
-    /// Lines that come before it, each after the other, somewhere above.
-    pub(super) anchors: Vec<String>,
-    /// First line by the patch, counted from 0.
-    pub(super) at: Option<usize>,
-    pub(super) lines: Vec<Line>,
-    /// It ends where the file ends.
-    pub(super) at_end: bool,
-    /// Whether the last line has an end afterwards, if the patch says so.
-    pub(super) final_newline: Option<bool>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    Keep(String),
-    Remove(String),
-    Add(String),
-}
-
-impl Line {
-    fn old(&self) -> Option<&str> {
-        match self {
-            Self::Keep(line) | Self::Remove(line) => Some(line),
-            Self::Add(_) => None,
-        }
-    }
-}
 
 type SameLine = fn(&str, &str) -> bool;
 

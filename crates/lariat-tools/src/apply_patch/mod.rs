@@ -1,14 +1,14 @@
 //! `apply_patch`: changes of several files, all or nothing.
 //!
-//! Owns the call and its answer. `parse` reads both forms of patches into [`Change`]s, `hunk` finds the places and makes
-//! the new texts, `commit` puts everything in place or takes it back.
+//! Owns the call and its answer. [`lariat_core::patch`] reads both forms of patches, `hunk` finds the places and makes the
+//! new texts, `commit` puts everything in place or takes it back.
 //!
 //! Invariant: everything is checked and made ready before the first file is touched.
 
 mod commit;
 mod hunk;
-mod parse;
 
+use lariat_core::patch::{self, Change};
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::FileError;
 use lariat_host::files::text::Text;
@@ -20,25 +20,6 @@ use crate::arguments::{Field, Kind};
 use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, told};
 use crate::file_tool::{FileTool, failed};
 use commit::Step;
-use hunk::Hunk;
-
-/// What a patch does to one file.
-#[derive(Debug, PartialEq, Eq)]
-enum Change {
-    Add { path: String, text: String },
-    Delete { path: String, hunks: Vec<Hunk> },
-    Update { path: String, to: Option<String>, hunks: Vec<Hunk> },
-}
-
-impl Change {
-    /// The files that it names.
-    fn paths(&self) -> [Option<&String>; 2] {
-        match self {
-            Self::Add { path, .. } | Self::Delete { path, .. } => [Some(path), None],
-            Self::Update { path, to, .. } => [Some(path), to.as_ref()],
-        }
-    }
-}
 
 /// The tool.
 pub(crate) struct ApplyPatch;
@@ -66,8 +47,8 @@ impl FileTool for ApplyPatch {
     }
 
     fn changes(arguments: &Arguments) -> Vec<String> {
-        let changes = parse::parse(&arguments.patch).unwrap_or_default();
-        changes.iter().flat_map(Change::paths).flatten().cloned().collect()
+        let changes = patch::parse(&arguments.patch).unwrap_or_default();
+        changes.iter().flat_map(Change::paths).map(str::to_owned).collect()
     }
 
     fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
@@ -87,10 +68,9 @@ impl FileTool for ApplyPatch {
 
 /// Everything that a patch does, made ready, and a line for each change.
 fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<String>), ToolError> {
-    let changes = parse::parse(&arguments.patch).map_err(|words| {
-        ToolError::Failed(format!("The patch cannot be read: {words} Nothing was changed."))
+    let changes = patch::parse(&arguments.patch).map_err(|error| {
+        ToolError::Failed(format!("The patch cannot be read: {error} Nothing was changed."))
     })?;
-    must_be_distinct(&changes)?;
     let mut steps = Vec::new();
     let mut told_of = Vec::new();
     let mut mistakes = Vec::new();
@@ -108,19 +88,6 @@ fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<Str
     }
     let words = mistakes.join("\n- ");
     Err(ToolError::Failed(format!("Nothing was changed, because the patch does not fit:\n- {words}")))
-}
-
-/// A file may be named once: what the second naming would see is not what the patch was made from.
-fn must_be_distinct(changes: &[Change]) -> Result<(), ToolError> {
-    let mut seen = std::collections::HashSet::new();
-    for change in changes {
-        if let Some(twice) = change.paths().into_iter().flatten().find(|path| !seen.insert(path.as_str())) {
-            return Err(ToolError::Failed(format!(
-                "Nothing was changed: `{twice}` is in the patch twice. Put all changes of a file into one section."
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// The steps of a change, and the line that tells of it.

@@ -90,9 +90,6 @@ impl FileTool for ListFiles {
                 let name = entry.name.to_string_lossy().into_owned();
                 let inner = join(&below, &name);
                 let whole = join(path, &inner);
-                if bench.hidden().has(&whole) {
-                    continue;
-                }
                 if ignored.has(&whole, entry.kind == EntryKind::Directory) {
                     found.ignored += 1;
                 } else if left == 0 {

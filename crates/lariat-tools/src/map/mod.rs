@@ -123,7 +123,7 @@ fn map(
         parsed: AtomicUsize::new(0),
     };
     let rules = Rules::above(bench.workspace(), path);
-    let walk = Walk { workspace: bench.workspace(), path, rules, hidden: bench.hidden(), cancel };
+    let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
     let mut sources: Vec<Source> = Vec::new();
     walk.run(&outlining, |mut found| {
         sources.append(&mut found);

@@ -148,7 +148,7 @@ fn search(
         _ => Rules::above(bench.workspace(), path),
     };
     let looking = Looking { pattern: &pattern, filter: &filter, context };
-    let walk = Walk { workspace: bench.workspace(), path, rules, hidden: bench.hidden(), cancel };
+    let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
     let seen = walk.run(&looking, |found| report.take(found))?;
     Ok(report.result(arguments, seen.files, &[]))
 }

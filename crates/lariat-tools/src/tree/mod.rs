@@ -19,7 +19,6 @@ use lariat_core::tool::ToolError;
 use lariat_host::files::{Folder, Kind, Workspace};
 
 use crate::file_tool::failed;
-use crate::workbench::Hidden;
 use agenda::{Agenda, Turn};
 pub(crate) use rules::Rules;
 
@@ -68,7 +67,6 @@ pub(crate) struct Walk<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) path: &'a str,
     pub(crate) rules: Rules,
-    pub(crate) hidden: &'a Hidden,
     pub(crate) cancel: &'a CancellationToken,
 }
 
@@ -87,7 +85,6 @@ enum Job {
 
 struct Team<'a, V: Visit, T> {
     visit: &'a V,
-    hidden: &'a Hidden,
     cancel: &'a CancellationToken,
     agenda: Agenda<Job, V::Found, T>,
     stopped: AtomicBool,
@@ -106,7 +103,6 @@ impl Walk<'_> {
         let path = if self.path == "." { String::new() } else { self.path.to_owned() };
         let team = Team {
             visit,
-            hidden: self.hidden,
             cancel: self.cancel,
             agenda: Agenda::new(take),
             stopped: AtomicBool::new(false),
@@ -179,14 +175,10 @@ where
         for entry in entries {
             let inner = join(path, &entry.name);
             match entry.kind {
-                Kind::File
-                    if self.visit.wants(&inner) && !rules.has(&inner, false) && !self.hidden.has(&inner) =>
-                {
+                Kind::File if self.visit.wants(&inner) && !rules.has(&inner, false) => {
                     files.push((entry.name, inner));
                 }
-                Kind::Directory
-                    if level < MOST_LEVELS && !rules.has(&inner, true) && !self.hidden.has(&inner) =>
-                {
+                Kind::Directory if level < MOST_LEVELS && !rules.has(&inner, true) => {
                     let (above, rules, level) = (Arc::clone(&folder), rules.clone(), level + 1);
                     folders.push(Job::Enter { above, name: entry.name, path: inner, rules, level });
                 }

@@ -7,7 +7,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::ToolError;
 use serde_json::json;
 
-use crate::ground::{Ground, context, text};
+use crate::ground::{Ground, context};
 
 fn rust_project() -> Ground {
     let ground = Ground::new();
@@ -167,26 +167,4 @@ async fn glob_finds_names_the_newest_first_and_says_what_it_cut() {
     assert!(cut.starts_with("src/main.rs\n[1 of 2 files shown"), "{cut}");
     assert!(ground.text("glob", json!({ "pattern": "*.zig" })).await.starts_with("No file matches"));
     assert!(ground.error("glob", json!({ "pattern": "a{" })).await.contains("cannot be read"));
-}
-
-#[tokio::test]
-async fn what_may_not_be_read_is_left_out_everywhere() {
-    let hidden = |path: &str| path == ".env" || path == "private" || path.ends_with("/.env");
-    let ground = Ground::with(|bench| bench.with_hidden(hidden));
-    for path in [".env", "sub/.env", "private/key.rs", "open.rs"] {
-        ground.put(path, "fn secret() {} // KEY=hunter2\n");
-    }
-    for (tool, arguments) in [
-        ("search", json!({ "pattern": "hunter2", "all": true })),
-        ("glob", json!({ "pattern": "**/*", "all": true })),
-        ("list_files", json!({ "all": true, "depth": 5 })),
-        ("repo_map", json!({})),
-    ] {
-        let text = match ground.call(tool, arguments).await {
-            Ok(result) => text(&result),
-            Err(error) => error.to_string(),
-        };
-        assert!(text.contains("open.rs"), "{tool}: {text}");
-        assert!(!text.contains(".env") && !text.contains("key.rs"), "{tool}: {text}");
-    }
 }

@@ -10,6 +10,7 @@ mod commands;
 mod fetching;
 mod finding;
 mod ground;
+mod judged;
 mod mapping;
 mod scenarios;
 mod talking;

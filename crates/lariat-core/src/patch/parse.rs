@@ -1,11 +1,12 @@
-//! Reading patches: the form with `*** Begin Patch`, and unified diffs.
+//! The two grammars: the form with `*** Begin Patch`, and unified diffs.
 //!
-//! Owns the two grammars. Errors are sentences for a model and name the line of the patch.
+//! A patch that names a file in a way that two readers could understand differently is refused: a second header, a header
+//! out of order, names that contradict each other, a file that is named twice.
 
-use super::Change;
-use super::hunk::{Hunk, Line};
+use std::collections::HashSet;
 
-/// The changes of a patch.
+use super::{Change, Hunk, Line};
+
 pub(super) fn parse(patch: &str) -> Result<Vec<Change>, String> {
     let patch = patch.replace("\r\n", "\n");
     let lines: Vec<&str> = patch.lines().collect();
@@ -25,7 +26,24 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Change>, String> {
     if changes.is_empty() {
         return Err("it changes no file.".to_owned());
     }
+    must_name_once(&changes)?;
     Ok(changes)
+}
+
+/// A file may be named once: what the second naming would see is not what the patch was made from.
+fn must_name_once(changes: &[Change]) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    for path in changes.iter().flat_map(Change::paths) {
+        if path.is_empty() || path == "/dev/null" {
+            return Err(format!("`{path}` is not the name of a file."));
+        }
+        if !seen.insert(path) {
+            return Err(format!(
+                "`{path}` is in the patch twice. Put all changes of a file into one section."
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The form between `*** Begin Patch` and `*** End Patch`.
@@ -170,19 +188,29 @@ fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
         if line.starts_with("diff --git ") {
             finish(&mut file, &mut changes)?;
         } else if let Some(name) = line.strip_prefix("--- ") {
-            if file.old.is_some() {
+            if file.old.is_some() || file.new.is_some() {
                 finish(&mut file, &mut changes)?;
             }
             file.old = Some(name_of(name));
         } else if let Some(name) = line.strip_prefix("+++ ") {
+            if file.old.is_none() || file.new.is_some() {
+                return Err(format!("line {at}, `{line}`, does not follow a line `--- ` of its own."));
+            }
             file.new = Some(name_of(name));
         } else if let Some(name) = line.strip_prefix("rename from ") {
-            file.from = Some(name.trim().to_owned());
+            only_header(&mut file.from, file.old.is_some(), name, at)?;
         } else if let Some(name) = line.strip_prefix("rename to ") {
-            file.to = Some(name.trim().to_owned());
+            only_header(&mut file.to, file.old.is_some(), name, at)?;
+        } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
+            return Err(format!("line {at}: copies are not understood. Add the new file instead."));
         } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
             return Err(format!("line {at}: binary changes are not understood."));
         } else if line.starts_with("@@") {
+            if file.new.is_none() {
+                return Err(format!(
+                    "line {at}: a hunk must follow the lines `--- ` and `+++ ` of its file."
+                ));
+            }
             let (hunk, used) = unified_hunk(line, lines.get(at..).unwrap_or_default(), at)?;
             file.hunks.push(hunk);
             at += used;
@@ -190,6 +218,15 @@ fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
     }
     finish(&mut file, &mut changes)?;
     Ok(changes)
+}
+
+/// Takes the name of a `rename` line, which comes once and before the line `--- `.
+fn only_header(slot: &mut Option<String>, late: bool, name: &str, at: usize) -> Result<(), String> {
+    if late || slot.is_some() {
+        return Err(format!("line {at}: `rename` must come once, before the line `--- ` of its file."));
+    }
+    *slot = Some(name_of(name));
+    Ok(())
 }
 
 /// One hunk after its header, and how many lines it took. Wrong counts in the header, a common slip, are not trusted over
@@ -257,6 +294,7 @@ fn plain<'a>(name: &'a str, prefix: &str) -> &'a str {
 
 fn finish(file: &mut FileDiff, changes: &mut Vec<Change>) -> Result<(), String> {
     let FileDiff { old, new, from, to, hunks } = std::mem::take(file);
+    let renamed = from.is_some() || to.is_some();
     let change = match (old, new, from, to) {
         (None, None, None, None) => return Ok(()),
         (None, None, Some(from), Some(to)) => Change::Update { path: from, to: Some(to), hunks },
@@ -265,14 +303,18 @@ fn finish(file: &mut FileDiff, changes: &mut Vec<Change>) -> Result<(), String> 
                 && (new.starts_with("b/") || new == "/dev/null");
             let (a, b) = if prefixed { ("a/", "b/") } else { ("", "") };
             let (old_name, new_name) = (plain(&old, a).to_owned(), plain(&new, b).to_owned());
+            if renamed && (from.as_ref() != Some(&old_name) || to.as_ref() != Some(&new_name)) {
+                return Err(format!(
+                    "the `rename` lines and the lines `--- {old}`, `+++ {new}` name different files."
+                ));
+            }
             if old == "/dev/null" {
                 Change::Add { path: new_name, text: added(&hunks)? }
             } else if new == "/dev/null" {
                 Change::Delete { path: old_name, hunks }
             } else {
-                let path = from.unwrap_or(old_name);
-                let to = to.or((new_name != path).then_some(new_name));
-                Change::Update { path, to, hunks }
+                let to = (new_name != old_name).then_some(new_name);
+                Change::Update { path: old_name, to, hunks }
             }
         }
         (Some(name), None, _, _) | (None, Some(name), _, _) => {

@@ -1,0 +1,136 @@
+//! Files that a call opens, judged again by the path that each really has.
+//!
+//! Owns what was judged of each call's files, from the decision to the end of the call. A file may be used when it is one
+//! that the decision was about, or when the call would have been let through with the file's real path in it; so a link
+//! that another process put on the way after the decision leads nowhere.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lariat_core::file_judge::{FileJudge, FileUse};
+use lariat_core::permission::PolicyQuery;
+use lariat_core::tool::ToolEffects;
+use lariat_guard::{Confinement, Decision, Guard, JudgedFile, Judgement, Mode, Query};
+use serde_json::Value;
+
+/// Calls whose files are remembered. Of one that is forgotten, the words count.
+const MOST_CALLS: usize = 1_024;
+
+/// What was judged of calls that may run.
+#[derive(Debug, Default)]
+pub(super) struct JudgedCalls(Mutex<VecDeque<(String, Files)>>);
+
+/// The files of one call.
+#[derive(Clone, Debug)]
+struct Files {
+    named: Vec<JudgedFile>,
+    /// Something besides the rules let the call run: a person, a plan, a hook.
+    approved: bool,
+}
+
+impl JudgedCalls {
+    /// Remembers the files of a call as they were judged.
+    pub(super) fn add(&self, query: &PolicyQuery<'_>, judgement: &Judgement) {
+        let approved = judgement.verdict != Decision::Allow;
+        let key = key(query);
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|(known, _)| *known != key);
+        if calls.len() == MOST_CALLS {
+            calls.pop_front();
+        }
+        calls.push_back((key, Files { named: judgement.files.clone(), approved }));
+    }
+
+    /// Takes what is remembered of a call.
+    fn take(&self, query: &PolicyQuery<'_>) -> Option<Files> {
+        let key = key(query);
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = calls.iter().position(|(known, _)| *known == key)?;
+        calls.remove(at).map(|(_, files)| files)
+    }
+
+    /// Who judges the files that a call opens now. A call that was decided by another process is worth its words: a file
+    /// that is reached through links was not decided about.
+    pub(super) fn judge(
+        &self,
+        query: &PolicyQuery<'_>,
+        question: &Query<'_>,
+        guard: Arc<Guard>,
+    ) -> Arc<dyn FileJudge> {
+        let files = self.take(query);
+        let files = files.unwrap_or_else(|| Files { named: guard.named(question), approved: true });
+        Arc::new(OpenedFiles {
+            guard,
+            tool: question.tool.to_owned(),
+            effects: question.effects,
+            mode: question.mode,
+            confinement: question.confinement,
+            files,
+        })
+    }
+}
+
+fn key(query: &PolicyQuery<'_>) -> String {
+    format!("{}/{}/{}", query.session_id, query.loop_id, query.call.id)
+}
+
+/// Judges what a session reads on its own, such as the map of a repository.
+pub(super) fn reading(guard: Arc<Guard>) -> Arc<dyn FileJudge> {
+    Arc::new(OpenedFiles {
+        guard,
+        tool: "read_file".to_owned(),
+        effects: ToolEffects::READS,
+        mode: Mode::Default,
+        confinement: Confinement::Open,
+        files: Files { named: Vec::new(), approved: false },
+    })
+}
+
+struct OpenedFiles {
+    guard: Arc<Guard>,
+    tool: String,
+    effects: ToolEffects,
+    mode: Mode,
+    confinement: Confinement,
+    files: Files,
+}
+
+impl OpenedFiles {
+    /// Whether the decision was about this file. Who may write a file may read it, and make the directories it lies in.
+    fn is_decided(&self, path: &Path, used: FileUse) -> bool {
+        self.files.named.iter().any(|file| match (used, file.used) {
+            (FileUse::Read, _) | (FileUse::Write, FileUse::Write) => file.path == path,
+            (FileUse::Folder, FileUse::Write) => file.path.starts_with(path),
+            _ => false,
+        })
+    }
+
+    /// Whether a directory that was approved to be read has it.
+    fn is_beneath(&self, path: &Path, used: FileUse) -> bool {
+        used == FileUse::Read
+            && self.files.approved
+            && self.files.named.iter().any(|file| path.starts_with(&file.path))
+    }
+}
+
+impl FileJudge for OpenedFiles {
+    fn judge(&self, path: &Path, used: FileUse) -> Result<(), String> {
+        if self.is_decided(path, used) {
+            return Ok(());
+        }
+        let query = Query::new(&self.tool, &Value::Null, self.effects)
+            .with_mode(self.mode)
+            .with_confinement(self.confinement);
+        let judgement = self.guard.judge_opened(&query, path, used);
+        match judgement.verdict {
+            Decision::Allow => Ok(()),
+            Decision::Ask if self.is_beneath(path, used) => Ok(()),
+            _ => Err(judgement.because.first().map(ToString::to_string).unwrap_or_default()),
+        }
+    }
+
+    fn reads_everything_in(&self, directory: &Path) -> bool {
+        !self.guard.restricts_reading() && self.judge(directory, FileUse::Read).is_ok()
+    }
+}

@@ -1,0 +1,160 @@
+//! Files that a call opens are judged by the path that they really have, whatever tool opens them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::file_judge::{FileJudge, FileUse};
+use lariat_core::tool::{ToolEffects, ToolError};
+use serde_json::{Value, json};
+
+use crate::ground::{Ground, context, text};
+
+/// Refuses what a function says, and remembers what it was asked.
+struct Refusing<F> {
+    refuses: F,
+    asked: Mutex<Vec<(PathBuf, FileUse)>>,
+}
+
+impl<F: Fn(&Path, FileUse) -> bool + Send + Sync> FileJudge for Refusing<F> {
+    fn judge(&self, path: &Path, used: FileUse) -> Result<(), String> {
+        self.asked.lock().unwrap().push((path.to_owned(), used));
+        if (self.refuses)(path, used) { Err("it is refused".to_owned()) } else { Ok(()) }
+    }
+}
+
+fn refusing<F: Fn(&Path, FileUse) -> bool + Send + Sync>(refuses: F) -> Arc<Refusing<F>> {
+    Arc::new(Refusing { refuses, asked: Mutex::default() })
+}
+
+async fn call(ground: &Ground, judge: Arc<dyn FileJudge>, tool: &str, arguments: Value) -> String {
+    let mut context = context(tool, CancellationToken::new());
+    context.files = Some(judge);
+    match ground.tool(tool).execute(arguments, context).await {
+        Ok(result) => text(&result),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A call of each tool that opens a file; `None` for tools that open none.
+fn uses(tool: &str) -> Option<Value> {
+    let patch = "--- a/d/secret.rs\n+++ b/d/secret.rs\n@@ -1 +1 @@\n-fn hunter2() {}\n+fn changed() {}\n";
+    Some(match tool {
+        "read_file" => json!({ "path": "d/secret.rs" }),
+        "list_files" | "repo_map" => json!({ "path": "d" }),
+        "search" => json!({ "pattern": "hunter2", "path": "d" }),
+        "glob" => json!({ "pattern": "**/secret.rs", "path": "d" }),
+        "write_file" => json!({ "path": "d/new.rs", "content": "x" }),
+        "edit_file" => json!({ "path": "d/secret.rs", "old_string": "hunter2", "new_string": "changed" }),
+        "multi_edit" => {
+            json!({ "path": "d/secret.rs", "edits": [{ "old_string": "hunter2", "new_string": "changed" }] })
+        }
+        "apply_patch" => json!({ "patch": patch }),
+        // These reach files through the sandbox, the network or not at all.
+        "bash" | "bash_output" | "bash_input" | "bash_stop" | "fetch" | "todo" | "ask_user" | "recall" => {
+            return None;
+        }
+        other => panic!("say how `{other}` uses a file, or that it uses none"),
+    })
+}
+
+/// S15: every tool that opens files asks, and does nothing with what is refused.
+#[tokio::test]
+async fn every_tool_asks_about_the_files_that_it_opens() {
+    let ground = Ground::new();
+    ground.put("d/secret.rs", "fn hunter2() {}\n");
+    let mut asking = 0;
+    for tool in ground.tools() {
+        let Some(arguments) = uses(tool.name()) else { continue };
+        let judge = refusing(|_, _| true);
+        let said = call(&ground, judge.clone(), tool.name(), arguments.clone()).await;
+        assert!(said.contains("it is refused"), "{}: {said}", tool.name());
+        assert!(!said.contains("hunter2") || tool.name() == "search", "{}: {said}", tool.name());
+        let asked = judge.asked.lock().unwrap();
+        let beneath = ground.base.join("ws/d");
+        assert!(asked.iter().any(|(path, _)| path.starts_with(&beneath)), "{}: {asked:?}", tool.name());
+        asking += 1;
+        // The control: without a refusal it does what it is for.
+        if tool.effects().contains(ToolEffects::WRITES) {
+            assert_eq!(
+                ground.content("d/secret.rs").as_deref(),
+                Some("fn hunter2() {}\n"),
+                "{}",
+                tool.name()
+            );
+            assert_eq!(ground.content("d/new.rs"), None);
+        }
+    }
+    assert!(asking >= 9, "{asking}");
+}
+
+/// S15: a writer that may read a file is refused when it comes to write it.
+#[tokio::test]
+async fn every_writer_is_refused_when_only_writing_is() {
+    for tool in ["write_file", "edit_file", "multi_edit", "apply_patch"] {
+        let ground = Ground::new();
+        ground.put("d/secret.rs", "fn hunter2() {}\n");
+        let arguments = uses(tool).unwrap();
+        let refused = refusing(|_, used| used != FileUse::Read);
+        let said = call(&ground, refused, tool, arguments.clone()).await;
+        assert!(said.contains("it is refused"), "{tool}: {said}");
+        assert_eq!(ground.content("d/secret.rs").as_deref(), Some("fn hunter2() {}\n"), "{tool}");
+        assert_eq!(ground.content("d/new.rs"), None, "{tool}");
+        call(&ground, refusing(|_, _| false), tool, arguments).await;
+        let changed = ground.content("d/secret.rs").as_deref() != Some("fn hunter2() {}\n");
+        assert!(changed || ground.content("d/new.rs").is_some(), "{tool} changes nothing");
+    }
+}
+
+/// The path that is judged is that of the handle, not the one that was written.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+async fn links_are_judged_by_where_they_lead() {
+    let ground = Ground::new();
+    ground.put(".git/config", "[core]\n");
+    std::os::unix::fs::symlink(".git", ground.base.join("ws/d")).unwrap();
+    for (tool, arguments) in [
+        ("edit_file", json!({ "path": "d/config", "old_string": "[core]", "new_string": "[evil]" })),
+        ("write_file", json!({ "path": "d/hooks/pre-commit", "content": "x" })),
+        ("apply_patch", json!({ "patch": "--- a/d/config\n+++ /dev/null\n@@ -1 +0,0 @@\n-[core]\n" })),
+        ("apply_patch", json!({ "patch": "rename from d/config\nrename to stolen\n" })),
+    ] {
+        let judge =
+            refusing(|path: &Path, used| used != FileUse::Read && path.iter().any(|name| name == ".git"));
+        let said = call(&ground, judge, tool, arguments).await;
+        assert!(said.contains("/.git/") && said.contains("it is refused"), "{tool}: {said}");
+        assert_eq!(ground.content(".git/config").as_deref(), Some("[core]\n"));
+        assert!(!ground.base.join("ws/.git/hooks").exists() && !ground.base.join("ws/stolen").exists());
+    }
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_left_out_everywhere() {
+    let ground = Ground::new();
+    for path in [".env", "sub/.env", "private/key.rs", "open.rs"] {
+        ground.put(path, "fn secret() {} // KEY=hunter2\n");
+    }
+    for (tool, arguments) in [
+        ("search", json!({ "pattern": "hunter2", "all": true })),
+        ("glob", json!({ "pattern": "**/*", "all": true })),
+        ("list_files", json!({ "all": true, "depth": 5 })),
+        ("repo_map", json!({})),
+    ] {
+        let judge = refusing(|path: &Path, _| path.iter().any(|name| name == ".env" || name == "private"));
+        let said = call(&ground, judge, tool, arguments).await;
+        assert!(said.contains("open.rs"), "{tool}: {said}");
+        assert!(!said.contains(".env") && !said.contains("key.rs"), "{tool}: {said}");
+    }
+}
+
+/// A name that is near to what was asked for is told only where names may be read.
+#[tokio::test]
+async fn hints_do_not_tell_names_that_may_not_be_read() {
+    let ground = Ground::new();
+    ground.put("private/launch-codes", "x");
+    let judge = refusing(|path: &Path, _| path.iter().any(|name| name == "private"));
+    let said = call(&ground, judge, "read_file", json!({ "path": "private/launch-code" })).await;
+    assert!(!said.contains("codes"), "{said}");
+    let open = ground.call("read_file", json!({ "path": "private/launch-code" })).await;
+    assert!(matches!(open, Err(ToolError::Failed(words)) if words.contains("launch-codes")));
+}
