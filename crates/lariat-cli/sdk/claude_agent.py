@@ -84,7 +84,7 @@ async def queries():
     messages, result, _ = await ask(say("Hello there."))
     first = messages[0]
     check.true("begins with what it is", isinstance(first, SystemMessage) and first.subtype == "init")
-    check.true("names its tools", "bash" in first.data["tools"])
+    check.true("names its tools", "Bash" in first.data["tools"])
     check.same("text", texts(messages), ["Hello there."])
     check.same("result", (result.subtype, result.is_error, result.result), ("success", False, "Hello there."))
     check.same("turns", result.num_turns, 1)
@@ -97,7 +97,7 @@ async def queries():
             if isinstance(block, ToolUseBlock)]
     results = [block for message in messages if isinstance(message, UserMessage) for block in message.content
                if isinstance(block, ToolResultBlock)]
-    check.same("calls", [(use.name, use.input) for use in uses], [("bash", {"command": "touch made"})])
+    check.same("calls", [(use.name, use.input) for use in uses], [("Bash", {"command": "touch made"})])
     check.same("results", [(one.tool_use_id, one.is_error) for one in results], [(uses[0].id, False)])
     check.true("the call did it", (work / "made").exists())
 
@@ -189,7 +189,7 @@ async def questions():
             await client.query(touch(name))
             messages = [message async for message in client.receive_response()]
             denied = messages[-1].permission_denials or []
-            check.same(f"asked about {name}", asked[-1][:2], ("bash", {"command": f"touch {name}"}))
+            check.same(f"asked about {name}", asked[-1][:2], ("Bash", {"command": f"touch {name}"}))
             check.same(f"{name} is made", (work / name).exists(), name == "wanted")
             check.same(f"{name} is told as denied", len(denied), 0 if name == "wanted" else 1)
         check.true("the reason reaches the model", "other arguments" in texts(messages)[-1], texts(messages)[-1])

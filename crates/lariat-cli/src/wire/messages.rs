@@ -6,6 +6,7 @@ use lariat_core::content::Content;
 use lariat_core::id::MessageId;
 use lariat_core::message::{AssistantMessage, StopReason, ToolResultMessage};
 use lariat_core::usage::Usage;
+use lariat_guard::hooks::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 /// A reply.
@@ -64,7 +65,10 @@ pub(super) fn block(content: &Content) -> Value {
         }),
         Content::RedactedThinking { data } => json!({ "type": "redacted_thinking", "data": data }),
         Content::ToolCall(call) => json!({
-            "type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments,
+            "type": "tool_use",
+            "id": call.id,
+            "name": claude_name(&call.name),
+            "input": claude_input(&call.name, &call.arguments),
         }),
         other => serde_json::to_value(other).unwrap_or_default(),
     }

@@ -9,6 +9,7 @@ use lariat_core::content::Content;
 use lariat_core::event::StreamDelta;
 use lariat_core::id::MessageId;
 use lariat_core::message::AssistantMessage;
+use lariat_guard::hooks::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 use super::messages;
@@ -85,9 +86,9 @@ impl Partial {
             let index = self.index;
             events.extend([
                 json!({ "type": "content_block_start", "index": index, "content_block":
-                    { "type": "tool_use", "id": call.id, "name": call.name, "input": {} } }),
+                    { "type": "tool_use", "id": call.id, "name": claude_name(&call.name), "input": {} } }),
                 json!({ "type": "content_block_delta", "index": index, "delta":
-                    { "type": "input_json_delta", "partial_json": call.arguments.to_string() } }),
+                    { "type": "input_json_delta", "partial_json": claude_input(&call.name, &call.arguments).to_string() } }),
                 json!({ "type": "content_block_stop", "index": index }),
             ]);
             self.index += 1;

@@ -3,6 +3,7 @@
 //! Owns their shape, in both directions; who acts on them is `commands::run::host`. Lenient in what is read.
 
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_guard::hooks::{claude_input, claude_name};
 use lariat_runtime::prompt::ContextReport;
 use lariat_service::Prompt;
 use serde_json::{Value, json};
@@ -162,13 +163,13 @@ pub(crate) fn can_use_tool(id: &str, request: &PermissionRequest, input: &Value)
         "request_id": id,
         "request": {
             "subtype": "can_use_tool",
-            "tool_name": request.tool_name,
-            "input": input,
+            "tool_name": claude_name(&request.tool_name),
+            "input": claude_input(&request.tool_name, input),
             "tool_use_id": request.tool_call_id,
             "permission_suggestions": suggestions(request),
             "decision_reason": request.reason,
-            "title": format!("Allow {}?", request.tool_name),
-            "display_name": request.tool_name,
+            "title": format!("Allow {}?", claude_name(&request.tool_name)),
+            "display_name": claude_name(&request.tool_name),
             "description": request.summary,
         },
     })
@@ -210,7 +211,8 @@ pub(crate) fn decision(
         let message = Some(text(answer, "message")).filter(|message| !message.is_empty());
         return (PermissionDecision::Deny { reason: message.map(str::to_owned) }, interrupts);
     }
-    if answer.get("updatedInput").is_some_and(|updated| !updated.is_null() && updated != input) {
+    let shown = claude_input(&request.tool_name, input);
+    if answer.get("updatedInput").is_some_and(|updated| !updated.is_null() && *updated != shown) {
         let reason = "It was approved only with other arguments, which cannot be put in its place. \
                       Make the call again with the arguments that are wanted.";
         return (PermissionDecision::deny(reason), false);

@@ -8,6 +8,7 @@ use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
 use lariat_core::id::{MessageId, ToolCallId};
 use lariat_core::message::{AgentMessage, Message, Origin, StopReason, ToolResultMessage};
 use lariat_guard::Mode;
+use lariat_guard::hooks::{claude_input, claude_name};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -86,7 +87,7 @@ impl StreamJson {
                 "type": "system",
                 "subtype": "init",
                 "cwd": facts.cwd,
-                "tools": facts.tools,
+                "tools": tool_names(&facts.tools),
                 "mcp_servers": [],
                 "model": facts.model,
                 "permissionMode": mode_name(facts.mode),
@@ -231,9 +232,9 @@ impl StreamJson {
         system(
             "permission_denied",
             json!({
-                "tool_name": result.tool_name,
+                "tool_name": claude_name(&result.tool_name),
                 "tool_use_id": result.tool_call_id,
-                "tool_input": self.tally.input(&result.tool_call_id),
+                "tool_input": claude_input(&result.tool_name, &self.tally.input(&result.tool_call_id)),
                 "message": joined_text(&result.content),
             }),
         )
@@ -244,6 +245,17 @@ impl StreamJson {
         set(&mut line, "uuid", json!(uuid));
         line
     }
+}
+
+/// The tools by the names that programs made for Claude Code test for, each once.
+fn tool_names(tools: &[String]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in tools.iter().map(|tool| claude_name(tool)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// What runs without a question, in Claude Code's words.

@@ -13,6 +13,7 @@ use lariat_core::id::ToolCallId;
 use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
+use lariat_guard::hooks::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 /// Begins the result of a call that was denied.
@@ -68,9 +69,9 @@ impl Tally {
         if self.is_denied(result) {
             let input = self.input(&result.tool_call_id);
             self.denied.push(json!({
-                "tool_name": result.tool_name,
+                "tool_name": claude_name(&result.tool_name),
                 "tool_use_id": result.tool_call_id,
-                "tool_input": input,
+                "tool_input": claude_input(&result.tool_name, &input),
             }));
         }
     }

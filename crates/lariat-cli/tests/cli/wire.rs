@@ -42,7 +42,7 @@ async fn stream_json_tells_a_run_line_by_line() {
     ids.dedup();
     assert_eq!(ids.len(), lines.len(), "every line has an id of its own");
     assert_eq!(lines[0]["permissionMode"], "bypassPermissions");
-    assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("bash")));
+    assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("Bash")));
     let blocks: Vec<&str> = lines[1]["message"]["content"]
         .as_array()
         .unwrap()
@@ -183,7 +183,7 @@ async fn a_program_is_asked_about_calls_and_its_word_counts() {
         held.say("make a file");
         let (_, question) = held.until("control_request");
         let request = &question["request"];
-        assert_eq!((&request["subtype"], &request["tool_name"]), (&json!("can_use_tool"), &json!("bash")));
+        assert_eq!((&request["subtype"], &request["tool_name"]), (&json!("can_use_tool"), &json!("Bash")));
         assert_eq!(request["input"], json!({ "command": "touch made" }));
         assert!(!ground.workspace().join("made").exists());
         let answer = json!({ "behavior": behavior, "updatedInput": request["input"], "message": "not now" });

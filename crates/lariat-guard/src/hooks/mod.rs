@@ -21,7 +21,7 @@ pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
 pub use matcher::Matcher;
 pub use run::{Ended, HookRunner, Round, Spent};
 pub use scripts::{Pin, Scripts};
-pub use subject::Subject;
+pub use subject::{Subject, claude_input, claude_name};
 pub use told::Told;
 
 use serde::{Deserialize, Serialize};

@@ -146,6 +146,21 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// The name that programs made for Claude Code know a tool by; its own where there is no other.
+pub fn claude_name(tool: &str) -> &str {
+    let (names, is_known) = claude_names(tool, ToolEffects::NONE);
+    names.first().copied().filter(|_| is_known).unwrap_or(tool)
+}
+
+/// The arguments of a call by the names that those programs know.
+pub fn claude_input(tool: &str, arguments: &Value) -> Value {
+    let Value::Object(fields) = arguments else { return arguments.clone() };
+    let theirs = |field: &str| FIELDS.iter().find(|row| row.0 == tool && row.1 == field).map(|row| row.2);
+    let renamed =
+        |(field, value): (&String, &Value)| (theirs(field).unwrap_or(field).to_owned(), value.clone());
+    Value::Object(fields.iter().map(renamed).collect())
+}
+
 /// Fields that scripts know by another name: tool, our name, theirs.
 const FIELDS: &[(&str, &str, &str)] = &[
     ("read_file", "path", "file_path"),
