@@ -5,17 +5,19 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::budget::BudgetScope;
+use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
 use crate::event::{
     AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, Event, EventRecord, FORMAT_VERSION,
-    LoopStart, MessageRef, QueueKind, Recorded, RunOutcome, SpawnRef,
+    Import, LoopStart, MessageRef, QueueKind, Recorded, RunOutcome, SpawnRef,
 };
 use crate::id::{EventId, LoopId, MessageId};
 use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,
 };
+use crate::model::{Place, PromptSection};
+use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
 use crate::transcript::{RepairKind, Transcript};
 use crate::usage::Usage;
@@ -430,4 +432,69 @@ fn a_session_record_survives_json() {
     let session = two_loops().session();
     let json = serde_json::to_string(&session).unwrap();
     assert_eq!(serde_json::from_str::<Session>(&json).unwrap(), session);
+}
+
+/// Everything that a person or a policy decides, once.
+fn decide(journal: &mut Journal) {
+    let call = crate::content::ToolCall {
+        id: "a".into(),
+        name: "read".into(),
+        arguments: json!({}),
+        signature: None,
+    };
+    let request = PermissionRequest::new(&call, "read").with_remember("Read");
+    let (request_id, tool_call_id) = (request.id, call.id.clone());
+    let limits = BudgetLimits { tokens: Some(5), ..BudgetLimits::none() };
+    journal.add(None, AgentEvent::MessageEnd { message: Recorded::Full(reply(1, &["a"])) });
+    journal.add(None, AgentEvent::PermissionRequired { request: Arc::new(request) });
+    let decision = PermissionDecision::AllowSession;
+    journal.add(None, AgentEvent::PermissionDecided { request_id, tool_call_id, decision });
+    let (tool_name, summary) = ("read".to_owned(), "harmless".to_owned());
+    journal.add(None, AgentEvent::PlanChangeQueued { tool_call_id: "a".into(), tool_name, summary });
+    journal.add(None, AgentEvent::PlanDecided { approved: vec!["a".into()], rejected: Vec::new() });
+    journal.add(None, AgentEvent::BudgetExtended { scope: BudgetScope::Session, limits, by: "user".into() });
+    let sections = [PromptSection::new("system", Place::Static, "obey")].into();
+    journal.add(None, AgentEvent::PromptAssembled { sections });
+}
+
+fn is_undecided(memory: &SessionMemory) -> bool {
+    memory.answers().is_empty()
+        && memory.plan().is_empty()
+        && memory.prompt().is_none()
+        && *memory.budget().more() == BudgetLimits::none()
+}
+
+/// S13: of all that was decided before this machine took a session over, nothing applies.
+#[test]
+fn decisions_of_an_import_do_not_apply() {
+    let import = |id: &str| AgentEvent::SessionImported(Box::new(Import::new(id, "lariat", "s".into())));
+    let taken = |id: &str| AgentEvent::SessionTakenOver { import_id: id.to_owned() };
+    let mut own = Journal::default();
+    decide(&mut own);
+    let memory = SessionFold::of(&own.events).memory().clone();
+    assert!(memory.imported().is_none() && memory.answers().len() == 1 && memory.plan().len() == 1);
+    assert!(memory.prompt().is_some() && memory.budget().more().tokens == Some(5));
+
+    let mut journal = Journal::default();
+    journal.add(None, import("outer"));
+    decide(&mut journal);
+    // Another import inside of it, which says of itself that it was taken over.
+    journal.add(None, import("inner")).add(None, taken("inner"));
+    decide(&mut journal);
+    let fold = SessionFold::of(&journal.events);
+    assert!(is_undecided(fold.memory()), "{:?}", fold.memory());
+    assert_eq!(fold.memory().untaken().map(|import| import.import_id.as_str()), Some("outer"));
+    let foreign = journal.events.len();
+    let decisions = |events: &[Event], fold: &SessionFold| {
+        events.iter().filter(|event| fold.memory().is_foreign(event)).count()
+    };
+    assert_eq!(decisions(&journal.events, &fold), 12);
+
+    journal.add(None, taken("outer"));
+    decide(&mut journal);
+    let fold = SessionFold::of(&journal.events);
+    assert!(fold.memory().untaken().is_none() && fold.memory().imported().is_some());
+    assert_eq!((fold.memory().answers().len(), fold.memory().plan().len()), (1, 1));
+    assert_eq!(decisions(&journal.events, &fold), 12);
+    assert_eq!(decisions(&journal.events[foreign..], &fold), 0);
 }

@@ -148,7 +148,7 @@ fn scripts_see_the_names_they_know() {
     let told = runner.0.lock().unwrap();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["tool_name"], "Write");
-    assert_eq!(told[0]["tool_input"], json!({"file_path": "a.txt", "content": "x"}));
+    assert_eq!(told[0]["tool_input"], json!({"file_path": "/w/a.txt", "content": "x"}));
 }
 
 #[test]
@@ -358,4 +358,60 @@ fn a_gate_without_hooks_wants_no_moment() {
     let gate = gate("{}");
     assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
     assert_eq!(tell(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
+}
+
+/// Class (g): what a hook rewrote is what rules and protected paths are held against, for every tool that writes.
+#[test]
+fn rewritten_paths_are_judged_as_rewritten() {
+    let rewrite = |path: &str| {
+        let input = json!({"file_path": path, "content": "x"});
+        let output = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": input}});
+        json!({"PreToolUse": [{"matcher": "Write", "hooks": [{"command": output.to_string()}]}]})
+    };
+    let rules = r#"{"permissions": {"defaultMode": "acceptEdits", "deny": ["Edit(./secrets/**)"]}}"#;
+    let write = |gate: &Gate| check(gate, "write_file", json!({"path": "a.txt", "content": "x"}));
+    let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
+    assert_eq!(write(&gate), Verdict::Rewrite(Arc::new(json!({"path": "/w/b.txt", "content": "x"}))));
+    // What it gave back as it was told is what the model said.
+    let (gate, _) = hooked(rules, rewrite("/w/a.txt"));
+    assert_eq!(write(&gate), Verdict::Allow);
+    let (gate, _) = hooked(rules, rewrite("/w/secrets/k"));
+    assert!(matches!(write(&gate), Verdict::Deny(_)));
+    let (gate, _) = hooked(rules, rewrite("/w/.git/config"));
+    assert_eq!(*asked(write(&gate)).args.unwrap(), json!({"path": "/w/.git/config", "content": "x"}));
+    // Our patch has no such form: the call is refused, not run as it was.
+    let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
+    let patch = json!({"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"});
+    let Verdict::Deny(why) = check(&gate, "apply_patch", patch) else { panic!() };
+    assert!(why.contains("cannot carry over"), "{why}");
+}
+
+/// S2: a call that changes several files is allowed by a hook only when every file is.
+#[test]
+fn hook_that_allows_one_file_of_two_allows_nothing() {
+    struct OneFile;
+    impl HookRunner for OneFile {
+        fn run<'a>(&'a self, _: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+            let allows = input.contains("\"file_path\":\"/w/a.txt\"");
+            let output = if allows {
+                json!({"hookSpecificOutput": {"permissionDecision": "allow"}}).to_string()
+            } else {
+                String::new()
+            };
+            Box::pin(async move { Ended::Exited { code: 0, output, errors: String::new() } })
+        }
+    }
+    let mut book = HookBook::default();
+    book.add("settings.json", &json!({"PreToolUse": [{"matcher": "Edit", "hooks": [{"command": "x"}]}]}));
+    let gate = gate("{}").with_hooks(book, Arc::new(OneFile));
+    let patch = |names: &[&str]| {
+        let diff = |name: &&str| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+two\n");
+        json!({ "patch": names.iter().map(diff).collect::<String>() })
+    };
+    assert_eq!(check(&gate, "apply_patch", patch(&["a.txt"])), Verdict::Allow);
+    asked(check(&gate, "apply_patch", patch(&["a.txt", "b.txt"])));
+    let many: Vec<String> = (0..65).map(|number| format!("f{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let Verdict::Deny(why) = check(&gate, "apply_patch", patch(&many)) else { panic!() };
+    assert!(why.contains("65 files"), "{why}");
 }

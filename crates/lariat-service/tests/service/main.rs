@@ -6,6 +6,8 @@
     reason = "tests make the files they are about, and fail when they cannot"
 )]
 
+mod tools;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
