@@ -41,12 +41,12 @@ fn is_prompt(words: &[String]) -> bool {
     let names = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
     match nearest_within(first, names, slips) {
         None => true,
-        Some(near) => rest.len() > 1 && !is_below(&command, near, &rest),
+        Some(near) => rest.len() > 1 && !is_below(&command, near, rest),
     }
 }
 
 /// Whether a word is a command below another one, or an option: `sesions list`, `udno --list`.
-fn is_below(command: &clap::Command, near: &str, rest: &&[String]) -> bool {
+fn is_below(command: &clap::Command, near: &str, rest: &[String]) -> bool {
     let Some(first) = rest.first() else { return false };
     let below = command.find_subcommand(near).into_iter().flat_map(clap::Command::get_subcommands);
     first.starts_with('-')

@@ -116,11 +116,16 @@ fn edited(text: &str, key: &str, value: Option<&Value>) -> Result<String, String
         None => drop(table.remove(name)),
         Some(value) => {
             let mut new = toml(value)?;
-            let old = table.get(name).and_then(Item::as_value);
-            if let Some(old) = old {
-                *new.decor_mut() = old.decor().clone();
+            match table.get_mut(name) {
+                // In place: the comment above belongs to the key, the one behind to the value.
+                Some(old) => {
+                    if let Some(old) = old.as_value() {
+                        *new.decor_mut() = old.decor().clone();
+                    }
+                    *old = Item::Value(new);
+                }
+                None => drop(table.insert(name, Item::Value(new))),
             }
-            table.insert(name, Item::Value(new));
         }
     }
     Ok(document.to_string())

@@ -7,6 +7,7 @@ use crate::screen::samples::assert_harmless;
 fn samples() -> Vec<AgentEvent> {
     let error = || "overloaded_error: try later\u{1b}[2J\nmore".to_owned();
     vec![
+        AgentEvent::MessageWithdrawn { message_id: Default::default() },
         AgentEvent::ModelRetry { attempt: 1, delay_ms: 3_200, error: error() },
         AgentEvent::ModelFallback { from: "a".to_owned(), to: "b".to_owned(), error: error() },
         AgentEvent::BudgetWarning {
@@ -52,7 +53,8 @@ fn everything_a_person_should_know_is_a_sentence() {
     let look = Look::plain(72);
     let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &look)).collect();
     insta::assert_snapshot!(shown, @r#"
-    ▸ model busy, trying again in 4 s: overloaded_error: try
+    ▸ the reply broke off here; it is void and asked for again
+    ▸ attempt 1 failed, the next begins in 4s: overloaded_error: try
       later⟨U+001B⟩[2J
     ▸ a failed, going on with b: overloaded_error: try later⟨U+001B⟩[2J
     ▸ 91 % of the money for this session is used: $0.9100 of $1.00

@@ -73,7 +73,7 @@ fn a_run_reads_from_top_to_bottom() {
 
     ✓ read_file  src/a.rs  50ms
     ✗ bash  cargo test  8.7s  error: test failed
-    ▸ model busy, trying again in 4 s: overloaded
+    ▸ attempt 1 failed, the next begins in 4s: overloaded
     ✓ edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
       1 - let a = 1;
@@ -101,7 +101,7 @@ fn more_is_told_to_whoever_asks_for_it() {
     ✗ bash  cargo test  8.7s  error: test failed
       error: test failed
       more
-    ▸ model busy, trying again in 4 s: overloaded
+    ▸ attempt 1 failed, the next begins in 4s: overloaded
     ✓ edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
       1 - let a = 1;
@@ -111,6 +111,21 @@ fn more_is_told_to_whoever_asks_for_it() {
     • one
     • two
     "#);
+}
+
+#[test]
+fn verbose_output_is_whole() {
+    let output: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+    let events = [
+        loop_start(0),
+        tool_start(100, "a", "bash", json!({"command": "seq 30"})),
+        tool_end(200, "a", "bash", Ok((output.as_str(), Value::Null))),
+    ];
+    let shown = print(Look::plain(72), Verbosity::Verbose, &events);
+    assert!(
+        shown.contains("line 21") && shown.contains("line 30") && !shown.contains("more lines"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -129,7 +144,7 @@ fn a_dumb_terminal_gets_lines_only() {
     + read_file  src/a.rs  50ms
     * bash  cargo test
     x bash  cargo test  8.7s  error: test failed
-    > model busy, trying again in 4 s: overloaded
+    > attempt 1 failed, the next begins in 4s: overloaded
     * edit_file  src/a.rs
     + edit_file  src/a.rs  20ms  +1 -1
       src/a.rs

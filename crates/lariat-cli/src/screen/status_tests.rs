@@ -69,7 +69,7 @@ fn the_line_says_what_is_waited_for() {
     ⠼ read_file 1s a · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ read_file 1s page 3⟨U+001B⟩[2J · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ trying again in 4 s · turn 1 · 5.0k tokens · context 35 % · $0.0123
+    ⠼ attempt 2 in 4s: busy · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ making room 0s · turn 1 · 5.0k tokens · context 80 % · $0.0123
     "#);
 }

@@ -10,6 +10,7 @@ use lariat_runtime::{ChangeKind, FileChange};
 
 use super::look::{Look, Style};
 use super::{human, text};
+use crate::failure::limit_words;
 
 /// What is summed up.
 #[derive(Clone, Debug)]
@@ -117,8 +118,8 @@ pub(crate) fn ending(outcome: &RunOutcome) -> Option<(Style, String)> {
         RunOutcome::Aborted => return Some((Style::Warning, "stopped; the session is kept".to_owned())),
         RunOutcome::Rejected => "the prompt was not let through".to_owned(),
         RunOutcome::StoppedByHook => "stopped by a hook".to_owned(),
-        RunOutcome::LimitReached { limit, .. } => {
-            return Some((Style::Warning, format!("stopped: no {} left", limit_name(*limit))));
+        RunOutcome::LimitReached { limit, scope } => {
+            return Some((Style::Warning, format!("stopped: {}", limit_words(*limit, *scope))));
         }
         RunOutcome::Repetition => "stopped: the model went round in a circle".to_owned(),
         RunOutcome::ContextFull(full) => full.to_string(),

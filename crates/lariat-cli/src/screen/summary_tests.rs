@@ -39,7 +39,7 @@ fn a_run_is_summed_up_with_the_way_to_go_on() {
 }
 
 #[test]
-fn a_run_that_did_not_end_well_says_so_first() {
+fn a_run_that_reached_a_limit_says_so_first_and_a_failure_is_left_to_its_error() {
     let outcome = RunOutcome::Failed { error: "overloaded\u{1b}[31m: try later".to_owned() };
     let summary = Summary {
         outcome: &outcome,
@@ -50,10 +50,9 @@ fn a_run_that_did_not_end_well_says_so_first() {
         session: None,
     };
     insta::assert_snapshot!(summary.lines(&Look::plain(60)), @r#"
-    ■ failed: overloaded⟨U+001B⟩[31m: try later
     1 turn · 10 in, 0 out · 0ms
     "#);
     let limit = RunOutcome::LimitReached { limit: LimitKind::Cost, scope: Default::default() };
     let summary = Summary { outcome: &limit, ..summary };
-    assert!(summary.lines(&Look::plain(60)).starts_with("\n■ stopped: no money left\n"));
+    assert!(summary.lines(&Look::plain(60)).starts_with("\n■ stopped: the run reached its cost limit\n"));
 }

@@ -47,7 +47,7 @@ async fn standard_input_is_read_only_for_a_dash() {
 async fn nothing_to_do_is_said_with_what_to_do_instead() {
     let ground = saying("Done.").await;
     let ran = ground.run(&["run"]).expect(2);
-    assert!(ran.stderr.contains("there is nothing to do") && ran.stderr.contains("next:"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is nothing to do") && ran.stderr.contains("hint:"), "{}", ran.stderr);
     let ran = ground.run(&["run", "--continue"]).expect(6);
     assert!(ran.stderr.contains("there is no session"), "{}", ran.stderr);
     ground.run(&["run", "begin"]).expect(0);
@@ -124,7 +124,7 @@ async fn a_cap_ends_with_its_own_code() {
     let result = ran.json();
     assert_eq!(result["subtype"], "error_max_turns");
     assert_eq!((&result["num_turns"], &result["is_error"]), (&json!(2), &json!(true)));
-    assert!(ran.stderr.contains("turns") && ran.stderr.contains("--resume"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("its turn limit") && ran.stderr.contains("--resume"), "{}", ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,7 +57,7 @@ pub const KEYS: &[Key] = &[
         "retry.attempts",
         Kind::Count,
         "10",
-        "How often a model call that failed is made again before the run gives up (0 = never).",
+        "How often a model call that failed is made again before the run gives up; 0 for never.",
     ),
     key(
         "retry.patience",

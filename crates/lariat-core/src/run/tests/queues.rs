@@ -169,6 +169,7 @@ fn what_is_queued_when_the_run_fails_or_is_cancelled_is_left_for_the_next() {
             .reply(vec![piece("half"), super::super::ModelSignal::Failed(network())])
             .when("event MessageUpdate", Say::Steer("s"))
             .when("event MessageUpdate", Say::FollowUp("f"))
+            .configured(|config| config.retry = crate::config::RetryConfig::none())
     };
     let both = || (vec!["s".to_owned()], vec!["f".to_owned()]);
     assert_eq!(left(story().begin()), both());

@@ -110,6 +110,7 @@ fn a_run_that_hangs_or_fails_without_a_type_is_noticed() {
         observed.output = Err("HANG: stalled".to_owned());
     });
     assert!(hang.contains("HANG"), "{hang}");
-    let untyped = judged("reset", Position::Quarter, |observed| observed.exchanges[0].error = None);
+    let untyped =
+        judged("error: bad request", Position::Quarter, |observed| observed.exchanges[0].error = None);
     assert!(untyped.contains("without a typed error"), "{untyped}");
 }
