@@ -266,6 +266,16 @@ impl Rulebook {
         [&self.deny, &self.ask].iter().any(|list| !list.read.is_empty() || !list.own.is_empty())
     }
 
+    /// Where the files are that rules deny to read.
+    pub(crate) fn denied_starts(&self) -> &[std::path::PathBuf] {
+        self.deny.read.starts()
+    }
+
+    /// Whether a rule denies to read a path, as it is written.
+    pub(crate) fn denies_path(&self, path: &std::path::Path) -> bool {
+        self.deny.read.fits(path)
+    }
+
     /// A rule that denies every call of a tool.
     pub(crate) fn removing(&self, tool: &str) -> Option<&Rule> {
         let mut rules = self.rules_of(&self.deny.calls);

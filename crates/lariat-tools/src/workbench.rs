@@ -3,6 +3,7 @@
 //! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
 //! outputs that were cut, what can be undone, and who can ask a person. Cloning shares.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use lariat_core::tool::ToolContext;
@@ -40,6 +41,7 @@ struct Shared {
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
     egress: Egress,
+    hidden: Hidden,
     undo: Option<Keeping>,
 }
 
@@ -55,6 +57,35 @@ type OpenUndo = dyn Fn() -> Result<Undo, UndoError> + Send + Sync;
 impl std::fmt::Debug for Keeping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.opened.fmt(f)
+    }
+}
+
+/// What rules deny to read, for sandboxes, which must know it before a command starts.
+pub trait DeniedReads: Send + Sync {
+    /// Folders and files at which everything begins that is denied.
+    fn starts(&self) -> Vec<PathBuf>;
+
+    /// Whether an absolute path that has no links in it is denied.
+    fn denies(&self, path: &Path) -> bool;
+}
+
+/// Files that sandboxes of commands hide.
+#[derive(Clone, Default)]
+pub(crate) struct Hidden(Option<Arc<dyn DeniedReads>>);
+
+impl Hidden {
+    pub(crate) fn starts(&self) -> Vec<PathBuf> {
+        self.0.as_ref().map(|denied| denied.starts()).unwrap_or_default()
+    }
+
+    pub(crate) fn denies(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|denied| denied.denies(path))
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "by a rule" } else { "none" })
     }
 }
 
@@ -90,6 +121,7 @@ impl Workbench {
                 asker: None,
                 internal_hosts: Vec::new(),
                 egress: Egress::default(),
+                hidden: Hidden::default(),
                 undo: None,
             }),
         }
@@ -135,6 +167,12 @@ impl Workbench {
     #[must_use]
     pub fn with_egress(self, egress: Egress) -> Self {
         self.with(|shared| shared.egress = egress)
+    }
+
+    /// Sets what the sandboxes of commands hide, because rules deny to read it.
+    #[must_use]
+    pub fn with_denied_reads(self, denied: Arc<dyn DeniedReads>) -> Self {
+        self.with(|shared| shared.hidden = Hidden(Some(denied)))
     }
 
     /// Sets where is kept what the tools change, so that it can be undone.
@@ -227,6 +265,10 @@ impl Workbench {
         }
         let undo = (keeping.open)()?;
         Ok(Some(keeping.opened.get_or_init(|| undo)))
+    }
+
+    pub(crate) fn hidden(&self) -> &Hidden {
+        &self.shared.hidden
     }
 
     pub(crate) fn shown(&self) -> &ShownFiles {

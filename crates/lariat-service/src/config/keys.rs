@@ -52,7 +52,18 @@ pub const KEYS: &[Key] = &[
     own("mode", MODES, "", "What runs without a question."),
     own("sandbox.enabled", Kind::Flag, "true", "Whether commands run in the kernel's sandbox."),
     own("sandbox.hooks", Kind::Flag, "true", "Whether hooks that run a project's files run in the sandbox."),
-    own("sandbox.network", Kind::Flag, "false", "Whether commands in the sandbox reach the network."),
+    own(
+        "sandbox.network",
+        Kind::Flag,
+        "false",
+        "Whether commands in the sandbox reach the network, services of this machine included; the mode `auto` then asks.",
+    ),
+    own(
+        "sandbox.memory",
+        Kind::Count,
+        "0",
+        "Memory that a command may use, in MiB (0 = three quarters of the machine's, for each process).",
+    ),
     key(
         "retry.attempts",
         Kind::Count,
