@@ -121,3 +121,41 @@ pub(crate) fn aliases_of(tool: &str) -> impl Iterator<Item = &'static str> {
 pub(crate) fn about(tool: &str) -> About {
     OWN.iter().find(|(name, _)| *name == tool).map_or(About::Nothing, |(_, about)| *about)
 }
+
+/// Our tools that a name means: a name of Claude Code's settings, or the name of one of our own tools that rules know.
+pub fn tools_named(name: &str) -> Option<Vec<&'static str>> {
+    let own = || OWN.iter().find(|(known, _)| *known == name).map(|(known, _)| vec![*known]);
+    alias_of(name).map(|alias| alias.tools.to_vec()).or_else(own)
+}
+
+/// Every name that Claude Code's settings use for a tool.
+pub fn foreign_tool_names() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|alias| alias.name).chain(ABSENT.iter().copied())
+}
+
+/// Tools of Claude Code that there are none of here: a rule about one restricts nothing, and is no slip.
+const ABSENT: &[&str] = &[
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "ListMcpResourcesTool",
+    "LSP",
+    "Monitor",
+    "PowerShell",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "SlashCommand",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "ToolSearch",
+];

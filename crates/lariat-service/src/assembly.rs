@@ -31,7 +31,7 @@ use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
 use crate::session::{Driving, Session};
 use crate::traces::Traces;
-use crate::{Folders, ServiceError, StoredLearnings, walls};
+use crate::{Folders, ServiceError, StoredLearnings, private, walls};
 
 /// Everything that a session is put together from.
 pub(crate) struct Parts<'a> {
@@ -66,7 +66,10 @@ impl Session {
         let is_confined = matches!(commands, Commands::Confined(_));
         let gate = gate(&parts, supervisor, &environment, is_confined)?;
         let bench = bench(&parts, commands, &environment, supervisor);
-        let tools = default_tools(&bench);
+        let mut tools = default_tools(&bench);
+        if let Some(only) = &place.tools {
+            tools.retain(|tool| only.contains(tool.name()));
+        }
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
 
         let mut builder = Agent::builder()
@@ -154,7 +157,8 @@ fn gate(
     environment: &Environment,
     is_confined: bool,
 ) -> Result<Arc<Gate>, ServiceError> {
-    let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone());
+    let project = parts.place.opened.territory.root();
+    let runner = HookPrograms::new(supervisor.clone(), project, environment.clone());
     let gate = parts.place.opened.gate(Arc::new(runner));
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = if is_confined { gate.sandboxed() } else { gate };
@@ -183,6 +187,8 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
+    // Undo makes its own folder, and says when it cannot; this sees that nobody else can look into it.
+    let _ = private::folder(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
         // Another session works here: this one keeps its own.

@@ -5,6 +5,7 @@
 mod ask;
 mod auth;
 mod config;
+mod consent;
 mod context;
 mod doctor;
 mod init;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, exit_of};
 use crate::around;
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -48,14 +49,20 @@ pub(crate) fn start() -> ExitCode {
             },
         );
     }
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return exit_of(&error);
+        }
+    };
     over(
         &world,
         match args.command {
             Command::Run(args) => waiting(run::run(&world, *args)),
             Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
             Command::Replay(args) => waiting(sessions::replay(&world, args)),
-            Command::Permissions(args) => permissions::permissions(&world, args),
+            Command::Permissions(args) => waiting(permissions::permissions(&world, args)),
             Command::Trust(args) => trust::trust(&world, &args),
             Command::Models(args) => models::models(&world, args),
             Command::Auth(args) => auth::auth(&world, args),

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::document::{self, Format};
+use crate::instructions;
 
 /// One thing that would take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub enum BroughtKind {
     Setting,
     /// What git would start when it looks at the repository.
     Git,
+    /// A file whose text instructs the model.
+    Instructions,
     /// A file that is obeyed or executed as a whole.
     File,
 }
@@ -41,7 +44,7 @@ pub enum BroughtKind {
 impl Brought {
     /// Files of the workspace that a command seems to name.
     pub(super) fn paths(&self) -> Vec<String> {
-        if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::File) {
+        if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::Instructions | BroughtKind::File) {
             return Vec::new();
         }
         let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$".contains(letter);
@@ -62,9 +65,12 @@ impl Brought {
     }
 }
 
-/// What one file would do.
-pub(super) fn of(path: &str, text: &str) -> Vec<Brought> {
+/// What one file would do; `name` is its path in the directory whose file it is.
+pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<Brought> {
     let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
+    if instructions::is_instruction(name) {
+        return vec![brought(BroughtKind::Instructions, path.to_owned())];
+    }
     let value = Format::of(path).and_then(|format| document::value(text, format).ok());
     let Some(Value::Object(fields)) = value else {
         return vec![brought(BroughtKind::File, path.to_owned())];

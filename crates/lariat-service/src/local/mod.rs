@@ -13,12 +13,15 @@ mod hooks;
 mod memory;
 mod open;
 mod opened;
+mod parts;
 mod paths;
 #[cfg(feature = "models")]
 mod posts;
 mod source;
 mod spending;
+mod territory;
 mod trace_file;
+mod unsupported;
 
 pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
@@ -28,4 +31,6 @@ pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;
 pub use spending::SpendingFiles;
+pub use territory::{Owner, Territory};
 pub use trace_file::TraceFile;
+pub use unsupported::RESTRICTING;
