@@ -144,7 +144,7 @@ fn rules(visit: &Visit) -> Vec<Layer> {
         (!rules.is_empty()).then(|| rules.iter().fold(layer, |layer, rule| layer.with_rule(effect, rule)))
     };
     let allow = layer(Effect::Allow, "--allow (--allowedTools)", &visit.allow);
-    let deny = layer(Effect::Deny, "--deny (--disallowedTools)", &visit.deny);
+    let deny = layer(Effect::Deny, "--deny (--disallowedTools, --disallowed-tools)", &visit.deny);
     allow.into_iter().chain(deny).collect()
 }
 
