@@ -91,6 +91,7 @@ impl From<ServiceError> for Problem {
                     .next("make it writable, or set another in the settings (`store.path`)")
             }
             ServiceError::Open(error) => Self::from(error),
+            ServiceError::Book(error) => Self::from(error),
             ServiceError::Schema(_) => Self::new(Exit::Setup, cause),
             _ => Self::new(Exit::Failed, cause),
         }
@@ -147,6 +148,12 @@ impl From<StoreError> for Problem {
 
 impl From<KeptError> for Problem {
     fn from(error: KeptError) -> Self {
-        Self::new(Exit::Setup, error.to_string())
+        let problem = Self::new(Exit::Setup, error.to_string());
+        match error {
+            KeptError::Exposed { path, .. } => {
+                problem.next(format!("check what it says, then `chmod 600 '{}'`", path.display()))
+            }
+            _ => problem,
+        }
     }
 }

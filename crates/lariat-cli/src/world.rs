@@ -76,7 +76,7 @@ impl World {
         let mut settings = Map::new();
         for (name, value) in self.variables.iter() {
             let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-            // What is no text is no value of any setting, and is told as such.
+            // Bytes that are not text are a value of no setting, and are reported as such.
             let value = value.to_str().map_or(Value::Null, |text| {
                 let parsed = serde_json::from_str(text).ok().filter(|value: &Value| !value.is_object());
                 parsed.unwrap_or_else(|| Value::from(text))

@@ -207,7 +207,7 @@ impl Layer {
             }
         };
         for name in table.keys().filter(|name| !KEYS.contains(&name.as_str())) {
-            // A list under a misspelt name is a list that nobody holds to.
+            // A list under a misspelt name would restrict nothing.
             match nearest(name, KEYS.iter().copied()) {
                 Some(known) => layer.breaks(name, format!("is not a setting; did you mean `{known}`?")),
                 None => layer.warn(name, "is not a setting; it is ignored.".to_owned()),

@@ -133,7 +133,7 @@ pub fn foreign_tool_names() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|alias| alias.name).chain(ABSENT.iter().copied())
 }
 
-/// Tools of Claude Code that there are none of here: a rule about one restricts nothing, and is no slip.
+/// Tools of Claude Code that there are none of here: a rule about one restricts nothing, and is not a slip.
 const ABSENT: &[&str] = &[
     "CronCreate",
     "CronDelete",

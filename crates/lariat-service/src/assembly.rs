@@ -58,6 +58,7 @@ impl Session {
         let form = driving.schema.clone().map(Form::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
+        notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
         let traces = Traces::of(config, &mut notices);
 
         let environment = place.environment(&parts.environment);
@@ -187,7 +188,7 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
-    // Undo makes its own folder, and says when it cannot; this sees that nobody else can look into it.
+    // Undo makes its own folder and reports when it cannot; this keeps other users out of it.
     let _ = private::folder(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
@@ -210,8 +211,7 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench) -> AgentBui
     if !found.skills().is_empty() {
         builder = builder.section(skills_section(&found));
     }
-    if let Some(instructions) = instructions(config) {
-        let files = Arc::new(MemoryFiles::new(&place.workspace, home, trust).with_instructions(instructions));
+    if let Some(files) = memory(parts).map(Arc::new) {
         builder = builder.sections(Arc::clone(&files)).context_source(files);
     }
     if let Some(learnings) = parts.learnings.clone() {
@@ -221,6 +221,13 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench) -> AgentBui
         builder = builder.sections(MapSection::new(bench, tokens));
     }
     builder
+}
+
+/// The files that instruct the model, unless the settings want none.
+fn memory(parts: &Parts<'_>) -> Option<MemoryFiles> {
+    let (place, home) = (parts.place, Some(parts.folders.home.as_path()));
+    let instructions = instructions(&place.config)?;
+    Some(MemoryFiles::new(&place.workspace, home, place.opened.trust).with_instructions(instructions))
 }
 
 fn instructions(config: &Config) -> Option<Instructions> {

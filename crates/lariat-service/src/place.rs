@@ -118,8 +118,7 @@ impl Place {
         let scratch = folders.scratch();
         let _ = walls::make(&scratch);
         let environment = self.environment(environment);
-        // Of the directory that the session works in, as long as that is the top of the repository: git obeys what lies there.
-        let git = Git::open(self.path(), &scratch, &environment, &Supervisor::new()).ok()?;
+        let git = Git::open(self.opened.territory.root(), &scratch, &environment, &Supervisor::new()).ok()?;
         Some(Arc::new(GitNotes::new(git).asking_now()))
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn chosen_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The files of a database: the file itself is made if it is missing, so that nobody sees it with another mode; what the
+/// The files of a database: the file itself is made if it is missing, so that it never has another mode; what the
 /// database makes beside it has the same mode.
 pub(crate) fn database(path: &Path) -> io::Result<Was> {
     create(path)?;

@@ -1,7 +1,7 @@
 //! What a run says about a project that is not trusted: asked once on a terminal, one line otherwise.
 //!
-//! Owns the words and the memory of what was asked. Invariant: nothing that a project brings is left out without a word, and
-//! nothing of it counts without a yes to exactly this.
+//! Owns the words and the memory of what was asked. Invariant: a run never leaves out what a project brings without saying so, and
+//! uses it only after a yes to exactly this.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
@@ -38,12 +38,12 @@ pub(crate) fn settle(world: &World, visit: &Visit, may_ask: bool) -> Result<Plac
         match answer.trim().to_lowercase().as_str() {
             "t" | "trust" | "y" | "yes" => {
                 opened.accept(&TrustBook::new(world.folders.trust())).map_err(ServiceError::from)?;
-                // Opened again, so that what counts is what was accepted, and nothing that came meanwhile.
+                // Opened again, so that it uses what was accepted, and nothing that came since.
                 return world.place(visit);
             }
             "s" | "show" => trust::show(world, &place),
             "n" | "no" | "not now" => break,
-            // Nobody answers.
+            // The terminal is gone.
             _ if !read.is_ok_and(|read| read > 0) => break,
             _ => {}
         }

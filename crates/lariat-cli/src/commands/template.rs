@@ -34,7 +34,7 @@ fn body(is_meant: impl Fn(&Key) -> bool) -> String {
     text
 }
 
-/// What a key is when nobody sets it, or an example that works. Never a value that would switch something off by itself.
+/// The built-in value of a key, or an example that works: never a value that switches something off.
 fn written(key: &Key) -> String {
     let quoted = |text: &str| format!("\"{text}\"");
     match key.kind {

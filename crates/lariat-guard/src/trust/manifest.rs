@@ -114,7 +114,7 @@ impl Manifest {
         if directory.is_empty() {
             walk.git()?;
         }
-        // A command names scripts elsewhere in the project; whoever trusts the command trusts them. Git names folders
+        // A command names scripts elsewhere in the project; trust in the command is trust in them. Git names folders
         // of them, too.
         let brought = walk.manifest.brought.clone();
         for one in &brought {
@@ -235,7 +235,7 @@ impl Walk<'_> {
                 .iter()
                 .filter_map(|import| instructions::import_target(&file, import))
             {
-                // A word that is no file's name is prose.
+                // A word that names no file is prose.
                 if self.manifest.files.contains_key(&target) {
                     continue;
                 }

@@ -122,7 +122,7 @@ fn instructions_and_what_they_import_are_listed_and_their_changes_noticed() {
     assert_eq!(standing_after(&files, &files.clone().with("docs/hidden.md", "x")), Standing::Trusted);
 }
 
-/// S7: trust lapsed by what can run nothing and instructs nobody.
+/// S7: trust lapsed by changes that run nothing and instruct no model.
 #[test]
 fn a_comment_in_settings_or_a_usual_editor_of_git_keeps_trust() {
     let files = repository()

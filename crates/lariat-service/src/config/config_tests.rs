@@ -96,7 +96,7 @@ fn a_restriction_that_cannot_be_read_is_broken_and_names_its_place() {
     assert_eq!(config.count("limits.turns"), Some(500));
 }
 
-/// S8: a switch that is not in the table was off, whoever asked for it.
+/// S8: a switch that is not in the table was off.
 #[test]
 fn every_switch_has_a_value_and_every_name_that_the_program_asks_for_is_in_the_table() {
     assert!(KEYS.iter().filter(|key| key.kind == Kind::Flag).all(|key| key.built_in().is_some()));

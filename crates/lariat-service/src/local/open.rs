@@ -2,8 +2,8 @@
 //!
 //! Owns the order: where the project begins → what its directories bring → what the person said about that → the person's
 //! own files → the project's files. Reads no environment: every path outside of the project is the caller's.
-//! Invariant: nothing is started, nobody is reached, and what an untrusted project brings can only forbid. A file of
-//! settings that cannot be read, and a restriction that cannot be put into effect, is an error, whoever wrote it: going on
+//! Invariant: no program starts, no server is reached, and what an untrusted project brings can only forbid. A file of
+//! settings that cannot be read, and a restriction that cannot be put into effect, is an error in every file: going on
 //! would drop what it forbids.
 
 use std::path::PathBuf;
@@ -104,7 +104,7 @@ impl Opening {
         self
     }
 
-    /// Adds settings that were given as text, by whoever starts the session.
+    /// Adds settings that the caller has as text.
     #[must_use]
     pub fn with_text(mut self, origin: Origin, format: Format, text: impl Into<String>) -> Self {
         self.given.push((origin, format, text.into()));

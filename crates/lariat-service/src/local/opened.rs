@@ -28,7 +28,7 @@ pub struct Opened {
     pub territory: Territory,
     /// Which directory the root of the project is.
     pub identity: Identity,
-    /// What the root brings; none when what the project brings cannot be told, so that nobody can trust it.
+    /// What the root brings; none when what the project brings cannot be listed, so that it cannot be trusted.
     pub manifest: Option<Manifest>,
     parts: Vec<Part>,
     /// What the person's word on the project is worth: when it is not trusted, what changed since it was.
@@ -168,7 +168,7 @@ impl Opened {
         self.parts.iter().flat_map(each).collect()
     }
 
-    /// Takes a file of settings of somebody who may say everything, or of a project.
+    /// Takes a file of settings of the person, the organisation or a project.
     pub(super) fn take(&mut self, document: &Document) -> Result<(), SettingsError> {
         unsupported::check(document)?;
         self.take_layer(Layer::of(document)?)?;

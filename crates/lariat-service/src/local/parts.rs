@@ -19,7 +19,7 @@ use super::{Problem, WorkspaceFiles};
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) identity: Identity,
-    /// None when it cannot be told.
+    /// None when it cannot be listed.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) standing: Standing,
     place: Place,
@@ -83,7 +83,7 @@ pub(super) fn gather(
         let files = ProjectFiles { files: WorkspaceFiles(&workspace), territory };
         let manifest = Manifest::of_instructions(&files).map_err(|error| error.to_string());
         if manifest.as_ref().is_ok_and(Manifest::is_empty) && files.entries("").is_ok() {
-            // What is gone is no reason to ask: it does not instruct anybody any more.
+            // A file that is gone instructs no model, so there is nothing to ask.
             continue;
         }
         parts.push(part(files.files.identity()?, manifest, Place::Above, book, problems));
@@ -108,7 +108,9 @@ fn part(
         }
         Ok(manifest) => {
             let standing = book.standing(&identity, &manifest).unwrap_or_else(|error| {
-                tell(format!("it is not trusted, since nobody knows whether it was: {error}"));
+                tell(format!(
+                    "it is not trusted, because the list of trusted projects cannot be used: {error}"
+                ));
                 Standing::Unknown
             });
             (Some(manifest), standing)

@@ -16,7 +16,7 @@ pub enum Owner {
     Person,
     /// The organisation, on this machine.
     Organisation,
-    /// The project, or somebody above it: it needs trust, and without it can only forbid.
+    /// The project, or a directory above it: it needs trust, and can only forbid without.
     Project,
 }
 
@@ -50,7 +50,7 @@ const MARKERS: [&str; 8] = [
 const HIGHEST: usize = 64;
 
 impl Territory {
-    /// What is whose, for somebody who works in a directory. Both paths are real ones.
+    /// The territory of a session in a directory. Both paths are canonical.
     pub fn of(directory: &Path, home: Option<&Path>) -> Self {
         let home = home.filter(|home| home.parent().is_some());
         let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));

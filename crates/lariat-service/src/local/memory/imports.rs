@@ -37,7 +37,7 @@ impl MemoryFiles {
             Side::Above => None,
         };
         let inside = inside.filter(|target| self.is_of(side, target));
-        // A word that is no file's name is prose.
+        // A word that names no file is prose.
         if inside.is_none() && self.leads_somewhere(side, from, path) {
             let from = Found { side, path: from.to_owned(), text: String::new() }.shown(&self.territory);
             let limits = if side == Side::Person { "the folder of your settings" } else { "the project" };

@@ -147,6 +147,12 @@ impl MemoryFiles {
         self
     }
 
+    /// Reads what would be told from the beginning, and gives what could not be.
+    pub fn check(&self) -> Vec<String> {
+        drop(self.first());
+        self.problems()
+    }
+
     /// What could not be read so far, in words.
     pub fn problems(&self) -> Vec<String> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
