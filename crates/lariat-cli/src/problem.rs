@@ -102,6 +102,7 @@ impl From<ServiceError> for Problem {
                     .next("make it writable, or set another in the settings (`store.path`)")
             }
             ServiceError::Open(error) => Self::from(error),
+            ServiceError::Book(error) => Self::from(error),
             ServiceError::Schema(_) => Self::new(Exit::Setup, cause),
             _ => Self::new(Exit::Failed, cause),
         }
@@ -111,7 +112,7 @@ impl From<ServiceError> for Problem {
 impl From<OpenError> for Problem {
     fn from(error: OpenError) -> Self {
         let cause = error.to_string();
-        let unread = |origin: &Origin, reason: &str| {
+        let unread = |origin: &Origin, line: Option<usize>, reason: &str| {
             // A parser's picture of the place is left out: the line and what is wrong with it say as much.
             let lines: Vec<&str> = reason.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             let reason = match lines.as_slice() {
@@ -119,12 +120,20 @@ impl From<OpenError> for Problem {
                 _ => reason.to_owned(),
             };
             Self::new(Exit::Setup, format!("settings cannot be read: {reason}"))
-                .at(origin.to_string())
-                .next("correct the file, or move it away; `lariat config schema` knows every setting")
+                .at(line.map_or_else(|| origin.to_string(), |line| format!("{origin}:{line}")))
+                .next("correct the file, or move it away; `lariat config schema` lists every setting")
         };
         match &error {
-            OpenError::Settings(SettingsError::Malformed { origin, reason })
-            | OpenError::Unreadable { origin, reason } => unread(origin, reason),
+            OpenError::Settings(SettingsError::Malformed { origin, line, reason }) => {
+                unread(origin, *line, reason)
+            }
+            OpenError::Unreadable { origin, reason } => unread(origin, None, reason),
+            OpenError::Settings(SettingsError::Restriction(broken)) => Self::new(
+                Exit::Setup,
+                format!("a restriction cannot be enforced: `{}` {}", broken.subject, broken.reason),
+            )
+            .at(broken.place())
+            .next("correct or remove it; Lariat does not run without a restriction that is written"),
             _ => Self::new(Exit::Setup, cause),
         }
     }
@@ -150,6 +159,12 @@ impl From<StoreError> for Problem {
 
 impl From<KeptError> for Problem {
     fn from(error: KeptError) -> Self {
-        Self::new(Exit::Setup, error.to_string())
+        let problem = Self::new(Exit::Setup, error.to_string());
+        match error {
+            KeptError::Exposed { path, .. } => {
+                problem.next(format!("check what it says, then `chmod 600 '{}'`", path.display()))
+            }
+            _ => problem,
+        }
     }
 }

@@ -97,10 +97,12 @@ impl World {
         let mut settings = Map::new();
         for (name, value) in self.variables.iter() {
             let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-            let Some(value) = value.to_str() else { continue };
-            let value = serde_json::from_str(value).ok().filter(|value: &Value| !value.is_object());
-            let text = || Value::from(name_value(self, name));
-            insert(&mut settings, &key.to_lowercase(), value.unwrap_or_else(text));
+            // Bytes that are not text are a value of no setting, and are reported as such.
+            let value = value.to_str().map_or(Value::Null, |text| {
+                let parsed = serde_json::from_str(text).ok().filter(|value: &Value| !value.is_object());
+                parsed.unwrap_or_else(|| Value::from(text))
+            });
+            insert(&mut settings, &key.to_lowercase(), value);
         }
         settings
     }
@@ -201,17 +203,18 @@ fn certificates(path: &str) -> Result<Vec<u8>, ServiceError> {
     std::fs::read(path).map_err(unusable)
 }
 
-fn name_value(world: &World, name: &OsString) -> String {
-    let found = world.variables.iter().find(|(known, _)| known == name);
-    found.and_then(|(_, value)| value.to_str()).unwrap_or_default().to_owned()
-}
-
-/// Puts a value at `a__b`, as the table `a` with the key `b`.
+/// Puts a value at `a__b`, as the table `a` with the key `b`. Where one variable sets the table itself and another a key
+/// in it, neither is dropped: the first is kept as a key without a name, which no setting has.
 fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
-    match path.split_once("__") {
-        None => drop(settings.insert(path.to_owned(), value)),
-        Some((table, rest)) => {
-            let table = settings.entry(table.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    let (name, rest) = path.split_once("__").unwrap_or((path, ""));
+    let entry = settings.entry(name.to_owned());
+    match (entry, rest.is_empty()) {
+        (serde_json::map::Entry::Vacant(vacant), true) => drop(vacant.insert(value)),
+        (entry, _) => {
+            let table = entry.or_insert_with(|| Value::Object(Map::new()));
+            if !table.is_object() {
+                *table = Value::Object(Map::from_iter([(String::new(), table.take())]));
+            }
             if let Some(table) = table.as_object_mut() {
                 insert(table, rest, value);
             }

@@ -242,6 +242,11 @@ impl Guard {
     ///
     /// `None` when the text is not of that form.
     pub fn dry_run(&self, text: &str, mode: Mode) -> Option<Judgement> {
+        self.dry_run_in(text, mode, Confinement::Open)
+    }
+
+    /// The same where commands run in a sandbox, or do not.
+    pub fn dry_run_in(&self, text: &str, mode: Mode, confinement: Confinement) -> Option<Judgement> {
         let (name, inner) = match text.trim().split_once('(') {
             Some((name, rest)) => (name, Some(rest.strip_suffix(')')?)),
             None => (text.trim(), None),
@@ -265,7 +270,8 @@ impl Guard {
             (About::Nothing, Some(_)) => json!({}),
         };
         let effects = ToolEffects::ALL;
-        Some(self.judge(&Query::new(tool, &arguments, effects).with_mode(mode)))
+        let query = Query::new(tool, &arguments, effects).with_mode(mode).with_confinement(confinement);
+        Some(self.judge(&query))
     }
 
     pub(crate) const fn ground(&self) -> &Ground {

@@ -33,6 +33,14 @@ pub enum KeptError {
         /// What happened.
         source: io::Error,
     },
+    /// Other users can write the file, so what it says may be theirs.
+    #[error("{path} can be written by other users (its mode is {mode:03o}), so it is not used")]
+    Exposed {
+        /// Which file.
+        path: PathBuf,
+        /// Who may do what with it.
+        mode: u32,
+    },
     /// The file is not what was written. It is left as it is.
     #[error("{path} is damaged ({problem}); move it away to start anew")]
     Damaged {
@@ -53,6 +61,7 @@ impl Kept {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Ok(file) => {
+                self.check(&file)?;
                 file.take(LARGEST).read_to_end(&mut text).map_err(|source| self.error(source))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
@@ -62,13 +71,33 @@ impl Kept {
             .map_err(|problem| KeptError::Damaged { path: self.path.clone(), problem: problem.to_string() })
     }
 
+    /// Closes a file that others could read; one that others could write is not believed.
+    #[cfg(unix)]
+    fn check(&self, file: &File) -> Result<(), KeptError> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.metadata().map_err(|source| self.error(source))?.permissions().mode() & 0o777;
+        if mode & 0o022 != 0 {
+            return Err(KeptError::Exposed { path: self.path.clone(), mode });
+        }
+        if mode & 0o077 != 0 {
+            // Where it cannot be closed, it belongs to someone else who keeps it open; nothing secret is in it.
+            let _ = file.set_permissions(Permissions::from_mode(0o600));
+        }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn check(&self, _: &File) -> Result<(), KeptError> {
+        Ok(())
+    }
+
     /// Changes what is remembered. Waits for others who do.
     pub(crate) fn update<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, KeptError>
     where
         T: DeserializeOwned + Serialize + Default,
     {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).map_err(|source| self.error(source))?;
+        make_private(folder).map_err(|source| self.error(source))?;
         let lock = private(&self.path.with_extension("lock")).map_err(|source| self.error(source))?;
         lock.lock().map_err(|source| self.error(source))?;
         let mut value: T = self.load()?;
@@ -95,6 +124,15 @@ impl Kept {
     fn error(&self, source: io::Error) -> KeptError {
         KeptError::File { path: self.path.clone(), source }
     }
+}
+
+/// A directory that only the user can enter, made with those above it if they are missing.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// A file that only the user can read, made if it is missing.

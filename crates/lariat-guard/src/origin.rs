@@ -52,30 +52,38 @@ pub struct Origin {
     pub level: Level,
     /// The file; none for flags and for the environment.
     pub file: Option<PathBuf>,
+    /// The flag or the variable, where one is known.
+    pub name: Option<String>,
 }
 
 impl Origin {
     /// A file of a level.
     pub fn file(level: Level, file: impl AsRef<Path>) -> Self {
-        Self { level, file: Some(file.as_ref().to_owned()) }
+        Self { level, file: Some(file.as_ref().to_owned()), name: None }
+    }
+
+    /// A flag of the command line or a variable of the environment, by its name.
+    pub fn named(level: Level, name: impl Into<String>) -> Self {
+        Self { level, file: None, name: Some(name.into()) }
     }
 
     /// The command line, or the program that embeds us.
     pub const fn flags() -> Self {
-        Self { level: Level::Flags, file: None }
+        Self { level: Level::Flags, file: None, name: None }
     }
 
     /// The environment of the process.
     pub const fn environment() -> Self {
-        Self { level: Level::Environment, file: None }
+        Self { level: Level::Environment, file: None, name: None }
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.file {
-            Some(file) => write!(f, "{} {}", self.level, file.display()),
-            None => self.level.fmt(f),
+        match (&self.name, &self.file) {
+            (Some(name), _) => f.write_str(name),
+            (None, Some(file)) => write!(f, "{} {}", self.level, file.display()),
+            (None, None) => self.level.fmt(f),
         }
     }
 }

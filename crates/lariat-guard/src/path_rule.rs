@@ -112,6 +112,15 @@ impl PathRules {
     }
 }
 
+/// Whether a pattern can be compiled, wherever it begins.
+pub(crate) fn is_readable(pattern: &str) -> bool {
+    let glob = |body: &str| {
+        let glob = GlobBuilder::new(body).literal_separator(true).backslash_escape(true).build().ok()?;
+        set(&[(0, glob)])
+    };
+    pattern.len() <= LONGEST && glob(&escaped(pattern, '{', '}')).is_some()
+}
+
 /// One automaton for some globs; `None` when it would be too large.
 fn set(globs: &[(usize, Glob)]) -> Option<(GlobSet, Vec<usize>)> {
     let mut builder = GlobSetBuilder::new();
@@ -160,7 +169,7 @@ fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &Places) -> Anchor<'a> 
 /// What `/x` is relative to.
 fn source(origin: &Origin, places: &Places) -> PathBuf {
     match origin.level {
-        Level::Project | Level::Local => places.project.clone(),
+        Level::Project | Level::Local => directory_of(origin).unwrap_or_else(|| places.project.clone()),
         Level::User => places.home.join(".claude"),
         Level::Flags | Level::Environment => places.directory.clone(),
         Level::Managed => {
@@ -168,6 +177,14 @@ fn source(origin: &Origin, places: &Places) -> PathBuf {
             file.map_or_else(|| places.directory.clone(), Path::to_owned)
         }
     }
+}
+
+/// The directory whose settings a file of the workspace holds: the one that it lies in, or that its `.claude` lies in.
+fn directory_of(origin: &Origin) -> Option<PathBuf> {
+    let folder = origin.file.as_deref()?.parent()?;
+    let is_claude = folder.file_name().is_some_and(|name| name == ".claude");
+    let directory = if is_claude { folder.parent()? } else { folder };
+    directory.is_absolute().then(|| directory.to_owned())
 }
 
 fn globs(

@@ -184,8 +184,20 @@ impl Rule {
             return (made(tools, Specifier::Any), None);
         };
         match specified(name, specifier, effect) {
+            Ok((specifier @ Specifier::Path(_), reason)) => {
+                (made(of_files(name, tools), specifier), reason.and_then(warning))
+            }
             Ok((specifier, reason)) => (made(tools, specifier), reason.and_then(warning)),
             Err(reason) => (None, warning(reason)),
+        }
+    }
+
+    /// The name of the one tool that it speaks of, where that is neither a name of settings nor a tool of a server. A
+    /// program that knows all of its tools can tell a slip by it.
+    pub fn own_tool(&self) -> Option<&str> {
+        match &self.tools {
+            Tools::One(name) if !name.starts_with(MCP) => Some(name),
+            _ => None,
         }
     }
 
@@ -239,6 +251,16 @@ fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
     }
 }
 
+/// The tools of a rule about files: all that read, or all that write, whichever of them it names.
+fn of_files(name: &str, tools: Tools) -> Tools {
+    let class = match alias_of(name).filter(|alias| alias.paths == Paths::Ignored).map(|alias| alias.about) {
+        Some(About::Read) => "Read",
+        Some(_) => "Edit",
+        None => return tools,
+    };
+    alias_of(class).map_or(tools, |alias| Tools::Named(alias.tools))
+}
+
 /// Whether the first `*` comes after a literal `mcp__<server>__`.
 fn names_a_server(name: &str) -> bool {
     let literal = name.split('*').next().unwrap_or_default();
@@ -258,7 +280,11 @@ fn specified(name: &str, text: &str, effect: Effect) -> Specified {
     let primary = parameter.as_ref().is_some_and(|parameter| PRIMARY.contains(&parameter.name.as_str()));
     match kind {
         About::Command | About::Input => {
-            let reason = primary.then_some("is read as the text of a command: fields that hold what a call is about have no parameter rules.");
+            const READ_AS_TEXT: &str = "is read as the text of a command: fields that hold what a call is about have no parameter rules.";
+            if primary && restricting {
+                return Err(READ_AS_TEXT);
+            }
+            let reason = primary.then_some(READ_AS_TEXT);
             let parameter = parameter.filter(|_| restricting && !primary);
             Ok((Specifier::Command(CommandPattern::new(text), parameter), reason))
         }
@@ -276,11 +302,15 @@ fn specified(name: &str, text: &str, effect: Effect) -> Specified {
                 Some(parameter) if restricting && !primary && !consulted => {
                     Ok((Specifier::Parameter(parameter), None))
                 }
-                _ if !consulted && kind == About::Read => {
+                // To restrict, such a rule means what `Read(...)` or `Edit(...)` would; to allow, it must be written so.
+                _ if !consulted && !restricting && kind == About::Read => {
                     Err("is ignored: only `Read(...)` rules say which files may be read.")
                 }
-                _ if !consulted => Err("is ignored: only `Edit(...)` rules say which files may be written."),
+                _ if !consulted && !restricting => {
+                    Err("is ignored: only `Edit(...)` rules say which files may be written.")
+                }
                 _ if text.starts_with('!') => Err("is ignored: a rule has no exceptions."),
+                _ if !crate::path_rule::is_readable(text) => Err("has a pattern that cannot be read."),
                 _ => Ok((Specifier::Path(text.to_owned()), None)),
             }
         }

@@ -4,9 +4,11 @@
 //! the order of levels: lists merge, single values come from the strongest level. Unknown keys are left alone.
 //! Invariant: before its workspace is trusted a level of the workspace can only restrict, and it can never bypass.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lariat_core::nearest::nearest;
 use serde_json::Value;
 
 use crate::document::{Document, Format};
@@ -23,9 +25,57 @@ pub enum SettingsError {
     Malformed {
         /// Where.
         origin: Box<Origin>,
+        /// On which line, where the parser says so.
+        line: Option<usize>,
         /// What the parser says.
         reason: String,
     },
+    /// A restriction is written and cannot be put into effect.
+    #[error("{0}")]
+    Restriction(Box<BrokenRestriction>),
+}
+
+/// Something that should restrict and cannot: a rule that denies or asks, a list of them, a mode. No session may begin
+/// without it; where one does, every call is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BrokenRestriction {
+    /// What was written: a rule, or a key.
+    pub subject: String,
+    /// What is wrong with it, in words that follow the subject.
+    pub reason: String,
+    /// Where it was written.
+    pub origin: Arc<Origin>,
+    /// On which line of the file.
+    pub line: Option<usize>,
+}
+
+impl BrokenRestriction {
+    /// Something that should restrict and cannot.
+    pub fn new(subject: impl Into<String>, reason: impl Into<String>, origin: Arc<Origin>) -> Self {
+        Self { subject: subject.into(), reason: reason.into(), origin, line: None }
+    }
+
+    /// Says on which line it stands.
+    #[must_use]
+    pub const fn with_line(mut self, line: Option<usize>) -> Self {
+        self.line = line;
+        self
+    }
+
+    /// The file and the line, or what stands for them.
+    pub fn place(&self) -> String {
+        match self.line {
+            Some(line) => format!("{}:{line}", self.origin),
+            None => self.origin.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for BrokenRestriction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: `{}` {}", self.place(), self.subject, self.reason)
+    }
 }
 
 /// Whether the workspace may raise what is allowed.
@@ -56,7 +106,24 @@ pub struct Layer {
     pub disables_auto: bool,
     /// What has no effect.
     pub warnings: Vec<Warning>,
+    /// What should restrict and cannot.
+    pub broken: Vec<BrokenRestriction>,
 }
+
+/// The keys of `permissions`, in both spellings.
+const KEYS: &[&str] = &[
+    "allow",
+    "ask",
+    "deny",
+    "defaultMode",
+    "default_mode",
+    "additionalDirectories",
+    "additional_directories",
+    "disableBypassPermissionsMode",
+    "disable_bypass_permissions_mode",
+    "disableAutoMode",
+    "disable_auto_mode",
+];
 
 impl Layer {
     /// A layer without settings.
@@ -69,6 +136,7 @@ impl Layer {
             disables_bypass: false,
             disables_auto: false,
             warnings: Vec::new(),
+            broken: Vec::new(),
         }
     }
 
@@ -87,7 +155,11 @@ impl Layer {
     /// # Errors
     /// When they are not a table.
     pub fn of(document: &Document) -> Result<Self, SettingsError> {
-        Self::permissions(document.value.get("permissions"), document.origin.clone())
+        let mut layer = Self::permissions(document.value.get("permissions"), document.origin.clone())?;
+        for broken in &mut layer.broken {
+            broken.line = document.line_of(&["permissions", &broken.subject]);
+        }
+        Ok(layer)
     }
 
     /// What is left of it: before its workspace is trusted, a layer of a workspace only restricts. What is left out is
@@ -100,11 +172,15 @@ impl Layer {
         self
     }
 
-    /// Adds a rule; a warning is kept with the layer.
+    /// Adds a rule; a warning is kept with the layer. One that should deny or ask and cannot be read is kept as broken.
     pub fn with_rule(mut self, effect: Effect, text: &str) -> Self {
-        let (rule, warning) = Rule::parse(text, effect, &self.origin);
-        self.rules.extend(rule);
-        self.warnings.extend(warning);
+        match Rule::parse(text, effect, &self.origin) {
+            (None, Some(warning)) if effect != Effect::Allow => self.breaks(text, warning.reason),
+            (rule, warning) => {
+                self.rules.extend(rule);
+                self.warnings.extend(warning);
+            }
+        }
         self
     }
 
@@ -125,8 +201,18 @@ impl Layer {
         let table = match value {
             None | Some(Value::Null) => return Ok(layer),
             Some(Value::Object(table)) => table,
-            Some(_) => return Err(SettingsError::malformed(&layer.origin, &"`permissions` must be a table")),
+            Some(_) => {
+                let reason = "`permissions` must be a table";
+                return Err(SettingsError::malformed(&layer.origin, None, &reason));
+            }
         };
+        for name in table.keys().filter(|name| !KEYS.contains(&name.as_str())) {
+            // A list under a misspelt name would restrict nothing.
+            match nearest(name, KEYS.iter().copied()) {
+                Some(known) => layer.breaks(name, format!("is not a setting; did you mean `{known}`?")),
+                None => layer.warn(name, "is not a setting; it is ignored.".to_owned()),
+            }
+        }
         for (effect, key) in [(Effect::Deny, "deny"), (Effect::Ask, "ask"), (Effect::Allow, "allow")] {
             for text in layer.texts(key, table.get(key)) {
                 layer = layer.with_rule(effect, &text);
@@ -138,7 +224,8 @@ impl Layer {
         if let Some(value) = one("default_mode", "defaultMode") {
             layer.default_mode = value.as_str().and_then(Mode::parse);
             if layer.default_mode.is_none() {
-                layer.warn("defaultMode", format!("has the unknown value {value}; it is ignored."));
+                let modes = Mode::ALL.map(Mode::name).join("`, `");
+                layer.breaks("defaultMode", format!("must be one of `{modes}`, not {value}"));
             }
         }
         layer.disables_bypass = layer.switch(
@@ -160,7 +247,12 @@ impl Layer {
         for item in items {
             match item {
                 Value::String(text) => texts.push(text.clone()),
-                other => self.warn(key, format!("has the entry {other}, which is no text; it is ignored.")),
+                other if matches!(key, "deny" | "ask") => {
+                    self.breaks(key, format!("has the entry {other}, which is not a rule"));
+                }
+                other => {
+                    self.warn(key, format!("has the entry {other}, which is not a text; it is ignored."))
+                }
             }
         }
         texts
@@ -179,14 +271,18 @@ impl Layer {
         }
     }
 
+    fn breaks(&mut self, subject: &str, reason: String) {
+        self.broken.push(BrokenRestriction::new(subject, reason, self.origin.clone()));
+    }
+
     fn warn(&mut self, key: &str, reason: String) {
         self.warnings.push(Warning { subject: key.to_owned(), reason, origin: self.origin.clone() });
     }
 }
 
 impl SettingsError {
-    pub(crate) fn malformed(origin: &Origin, reason: &dyn std::fmt::Display) -> Self {
-        Self::Malformed { origin: Box::new(origin.clone()), reason: reason.to_string() }
+    pub(crate) fn malformed(origin: &Origin, line: Option<usize>, reason: &dyn fmt::Display) -> Self {
+        Self::Malformed { origin: Box::new(origin.clone()), line, reason: reason.to_string() }
     }
 }
 
@@ -222,10 +318,24 @@ impl Settings {
             settings.rules.append(&mut layer.rules);
             settings.additional_directories.extend(layer.additional_directories.iter().map(PathBuf::from));
             settings.warnings.append(&mut layer.warnings);
+            settings.hold(&layer);
             mode = mode.or(layer.default_mode);
         }
         settings.mode = settings.permitted(mode.unwrap_or_default());
         settings
+    }
+
+    /// What of a layer cannot be put into effect makes every call a question: it may have been about any.
+    fn hold(&mut self, layer: &Layer) {
+        if layer.broken.is_empty() {
+            return;
+        }
+        self.warnings.extend(layer.broken.iter().map(|broken| Warning {
+            subject: broken.subject.clone(),
+            reason: broken.reason.clone(),
+            origin: broken.origin.clone(),
+        }));
+        self.rules.extend(Rule::parse("*", Effect::Ask, &layer.origin).0);
     }
 
     /// A mode, or the default one where settings switch it off.

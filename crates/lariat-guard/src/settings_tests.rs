@@ -66,16 +66,30 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
 }
 
 #[test]
-fn entries_of_a_wrong_kind_are_told_and_the_others_count() {
-    let text = r#"{"permissions": {"deny": ["Read(.env)", 3, null], "allow": "Bash(make *)", "defaultMode": "yolo",
-        "disableBypassPermissionsMode": "perhaps"}}"#;
+fn what_should_restrict_and_cannot_is_broken_with_its_line() {
+    let text = "{ \"permissions\": {\n\"deny\": [\"Read(.env)\",\n3, \"Read(.x\"],\n\"allow\": \"Bash(make *)\",\n\
+        \"defaultMode\": \"yolo\",\n\"dney\": [], \"disableBypassPermissionsMode\": \"perhaps\" } }";
     let layer = Layer::claude(text, origin()).unwrap();
     assert_eq!(texts(&layer, Effect::Deny), ["Read(.env)"]);
     assert_eq!(texts(&layer, Effect::Allow), ["Bash(make *)"]);
     assert_eq!(layer.default_mode, None);
     assert!(layer.disables_bypass, "what only restricts counts when in doubt");
     let subjects: Vec<&str> = layer.warnings.iter().map(|warning| warning.subject.as_str()).collect();
-    assert_eq!(subjects, ["deny", "deny", "defaultMode", "disableBypassPermissionsMode"]);
+    assert_eq!(subjects, ["disableBypassPermissionsMode"]);
+    let broken: Vec<_> = layer.broken.iter().map(|one| (one.subject.as_str(), one.line)).collect();
+    assert_eq!(
+        broken,
+        [("dney", Some(6)), ("deny", Some(2)), ("Read(.x", Some(3)), ("defaultMode", Some(5))]
+    );
+    assert_eq!(layer.broken[2].place(), "user settings /people/u/.claude/settings.json:3");
+}
+
+#[test]
+fn a_broken_restriction_makes_everything_a_question() {
+    let layer = Layer::new(origin()).with_rule(Effect::Deny, "Read(.env").with_rule(Effect::Allow, "Bash");
+    let settings = Settings::merge([layer], Trust::Trusted);
+    assert!(settings.rules.iter().any(|rule| rule.effect == Effect::Ask && rule.text == "*"));
+    assert_eq!(settings.warnings.len(), 1);
 }
 
 #[test]

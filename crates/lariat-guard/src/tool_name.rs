@@ -176,3 +176,41 @@ pub(crate) fn by_effects(tool: &str, effects: ToolEffects) -> impl Iterator<Item
     let stands = move |effect: &ToolEffects| !is_listed && effects.contains(*effect);
     BY_EFFECT.iter().filter(move |(effect, _)| stands(effect)).flat_map(|(_, names)| *names).copied()
 }
+
+/// Our tools that a name means: a name of Claude Code's settings, or the name of one of our own tools that rules know.
+pub fn tools_named(name: &str) -> Option<Vec<&'static str>> {
+    let own = || OWN.iter().find(|(known, _)| *known == name).map(|(known, _)| vec![*known]);
+    alias_of(name).map(|alias| alias.tools.to_vec()).or_else(own)
+}
+
+/// Every name that Claude Code's settings use for a tool.
+pub fn foreign_tool_names() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|alias| alias.name).chain(ABSENT.iter().copied())
+}
+
+/// Tools of Claude Code that there are none of here: a rule about one restricts nothing, and is not a slip.
+const ABSENT: &[&str] = &[
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "ListMcpResourcesTool",
+    "LSP",
+    "Monitor",
+    "PowerShell",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "SlashCommand",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "ToolSearch",
+];

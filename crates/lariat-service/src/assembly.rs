@@ -33,7 +33,7 @@ use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
 use crate::session::{Driving, Session};
 use crate::traces::Traces;
-use crate::{Folders, ServiceError, StoredLearnings, walls};
+use crate::{Folders, ServiceError, StoredLearnings, private, walls};
 
 /// Everything that a session is put together from.
 pub(crate) struct Parts<'a> {
@@ -63,6 +63,7 @@ impl Session {
         let form = driving.schema.clone().map(Form::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
+        notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
         let traces = Traces::of(config, parts.keys, &parts.client, &mut notices);
 
         let environment = place.environment(&parts.environment);
@@ -71,7 +72,10 @@ impl Session {
         let gate = gate(&parts, supervisor, &environment, &commands)?;
         notices.extend(origin(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
-        let tools = default_tools(&bench);
+        let mut tools = default_tools(&bench);
+        if let Some(only) = &place.tools {
+            tools.retain(|tool| only.contains(tool.name()));
+        }
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
 
         let mut builder = Agent::builder()
@@ -227,14 +231,14 @@ fn gate(
     environment: &Environment,
     commands: &Commands,
 ) -> Result<Arc<Gate>, ServiceError> {
-    let is_confined = matches!(commands, Commands::Confined(_));
     let of_project = match commands {
         _ if !parts.place.config.flag("sandbox.hooks") => ProjectHooks::Unconfined,
         Commands::Confined(sandbox) => ProjectHooks::Confined(sandbox.clone()),
         Commands::Unconfined => ProjectHooks::Unconfined,
         _ => ProjectHooks::Refused("no sandbox works here for hooks of a project".to_owned()),
     };
-    let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone())
+    let project = parts.place.opened.territory.root();
+    let runner = HookPrograms::new(supervisor.clone(), project, environment.clone())
         .with_workspace(&parts.place.workspace)
         .with_project_hooks(of_project)
         .with_client(parts.client.clone());
@@ -293,6 +297,8 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
+    // Undo makes its own folder and reports when it cannot; this keeps other users out of it.
+    let _ = private::folder(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
         // Another session works here: this one keeps its own.
@@ -327,8 +333,7 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate
     if !found.skills().is_empty() {
         builder = builder.section(skills_section(&found));
     }
-    if let Some(instructions) = instructions(config) {
-        let files = Arc::new(MemoryFiles::new(&place.workspace, home, trust).with_instructions(instructions));
+    if let Some(files) = memory(parts).map(Arc::new) {
         builder = builder.sections(Arc::clone(&files)).context_source(files);
     }
     if let Some(learnings) = parts.learnings.clone() {
@@ -338,6 +343,13 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate
         builder = builder.sections(MapSection::new(bench, tokens).judged_by(gate.reading()));
     }
     builder
+}
+
+/// The files that instruct the model, unless the settings want none.
+fn memory(parts: &Parts<'_>) -> Option<MemoryFiles> {
+    let (place, home) = (parts.place, Some(parts.folders.home.as_path()));
+    let instructions = instructions(&place.config)?;
+    Some(MemoryFiles::new(&place.workspace, home, place.opened.trust).with_instructions(instructions))
 }
 
 fn instructions(config: &Config) -> Option<Instructions> {

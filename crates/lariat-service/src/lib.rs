@@ -26,9 +26,13 @@ pub mod otlp;
 #[cfg(feature = "service")]
 pub mod place;
 #[cfg(feature = "service")]
+mod private;
+#[cfg(feature = "service")]
 pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
+#[cfg(feature = "service")]
+mod tools;
 #[cfg(feature = "service")]
 mod traces;
 #[cfg(feature = "service")]
@@ -46,3 +50,5 @@ pub use place::{Place, Visit};
 pub use service::{LocalService, Which, WindowLook};
 #[cfg(feature = "service")]
 pub use session::{Driving, Prompt, Session};
+#[cfg(feature = "service")]
+pub use tools::is_tool;

@@ -3,20 +3,23 @@
 //! Owns the way from a directory to what counts in it: its files of settings, trust, permissions, and every setting with its
 //! origin. Invariant: nobody is reached, and nothing is started but git, when that is asked for.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lariat_guard::trust::TrustBook;
-use lariat_guard::{Effect, Format, Layer, Level, Origin};
+use lariat_guard::{BrokenRestriction, Document, Effect, Format, Layer, Level, Origin, SettingsError};
 use lariat_host::files::{Access, Workspace};
 use lariat_host::git::Git;
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Said};
-use crate::local::{ConfiguredKind, GitNotes, Opened, Opening, read_own, skill_folders};
+use crate::local::{
+    Configured, ConfiguredKind, GitNotes, OpenError, Opened, Opening, read_own, skill_folders,
+};
 use crate::models::KnownModels;
-use crate::{Folders, ServiceError, walls};
+use crate::{Folders, ServiceError, tools, walls};
 
 /// What is asked for when somebody comes to a directory.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +35,14 @@ pub struct Visit {
     pub allow: Vec<String>,
     /// Rules that deny, for this time.
     pub deny: Vec<String>,
-    /// Whether what the workspace brings is trusted, for this time.
+    /// Settings in Claude Code's format, for this time: each with where they come from and their text.
+    pub settings: Vec<(String, String)>,
+    /// The only tools that there are, by our names or Claude Code's; all of them without.
+    pub tools: Option<Vec<String>>,
+    /// Whether what the project brings is trusted, for this time.
     pub trusting: bool,
+    /// Whether nothing that the project brings is trusted, whatever was said before.
+    pub distrusting: bool,
 }
 
 impl Visit {
@@ -55,6 +64,8 @@ pub struct Place {
     pub config: Config,
     /// Every model that is known, with the person's corrections.
     pub catalogue: KnownModels,
+    /// The only tools that there are; all of them without.
+    pub(crate) tools: Option<BTreeSet<String>>,
 }
 
 /// Settings of all users of the machine.
@@ -65,7 +76,7 @@ impl Place {
     /// Comes to a directory.
     ///
     /// # Errors
-    /// When it cannot be opened, or settings of the person's own cannot be read.
+    /// When it cannot be opened, settings cannot be read, or something that restricts cannot be put into effect.
     pub fn visit(visit: &Visit, folders: &Folders) -> Result<Self, ServiceError> {
         let unusable = |error: &dyn std::fmt::Display| ServiceError::Directory {
             path: visit.directory.display().to_string(),
@@ -81,14 +92,30 @@ impl Place {
             Format::Json,
             folders.home.join(".claude/settings.json"),
         );
+        for (source, text) in &visit.settings {
+            opening = opening.with_text(Origin::named(Level::Flags, source), Format::Json, text);
+        }
+        opening = opening.with_own_folder(&folders.config);
         if visit.trusting {
             opening = opening.trusting();
         }
+        if visit.distrusting {
+            opening = opening.distrusting();
+        }
         let mut opened = opening.open()?;
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
-        opened.layers.extend(rules(visit));
+        for layer in rules(visit) {
+            opened.take_layer(layer).map_err(OpenError::from)?;
+        }
         let config = Config::merge(said(visit, &opened));
-        Ok(Self { workspace, opened, config, catalogue: known_models(folders)? })
+        if let Some(broken) = config.broken.first() {
+            return Err(restriction(located(broken.clone())));
+        }
+        if let Some(broken) = tools::misnamed(&opened.layers) {
+            return Err(restriction(located(broken)));
+        }
+        let tools = visit.tools.as_ref().map(|names| tools::only(names)).transpose().map_err(restriction)?;
+        Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
     }
 
     /// Asks git what the repository is like, if the place is one. It answers beside what is done next, so whoever asks first
@@ -97,7 +124,7 @@ impl Place {
         let scratch = folders.scratch();
         let _ = walls::make(&scratch);
         let environment = self.environment(environment);
-        let git = Git::open(self.path(), &scratch, &environment, &Supervisor::new()).ok()?;
+        let git = Git::open(self.opened.territory.root(), &scratch, &environment, &Supervisor::new()).ok()?;
         Some(Arc::new(GitNotes::new(git).asking_now()))
     }
 
@@ -137,13 +164,34 @@ fn known_models(folders: &Folders) -> Result<KnownModels, ServiceError> {
 }
 
 /// The rules of the command line.
-fn rules(visit: &Visit) -> Option<Layer> {
-    if visit.allow.is_empty() && visit.deny.is_empty() {
-        return None;
-    }
-    let layer = Layer::new(Origin::flags());
-    let layer = visit.allow.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
-    Some(visit.deny.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Deny, rule)))
+fn rules(visit: &Visit) -> Vec<Layer> {
+    let layer = |effect, flag: &str, rules: &[String]| {
+        let layer = Layer::new(Origin::named(Level::Flags, flag));
+        (!rules.is_empty()).then(|| rules.iter().fold(layer, |layer, rule| layer.with_rule(effect, rule)))
+    };
+    let allow = layer(Effect::Allow, "--allow (--allowedTools)", &visit.allow);
+    let deny = layer(Effect::Deny, "--deny (--disallowedTools, --disallowed-tools)", &visit.deny);
+    allow.into_iter().chain(deny).collect()
+}
+
+fn restriction(broken: BrokenRestriction) -> ServiceError {
+    OpenError::from(SettingsError::Restriction(Box::new(broken))).into()
+}
+
+/// With the line of the file that it stands on. Read again, because what was parsed is gone: only for the message.
+fn located(broken: BrokenRestriction) -> BrokenRestriction {
+    let Some(file) = broken.origin.file.clone().filter(|_| broken.line.is_none()) else { return broken };
+    let document = walls::read(&file).and_then(|text| {
+        let format =
+            if file.extension().is_some_and(|end| end == "toml") { Format::Toml } else { Format::Json };
+        Document::parse(&text, format, (*broken.origin).clone()).ok()
+    });
+    let words: Vec<&str> = match broken.subject.contains('(') {
+        true => vec![broken.subject.as_str()],
+        false => broken.subject.split('.').collect(),
+    };
+    let line = document.and_then(|document| document.line_of(&words));
+    broken.with_line(line)
 }
 
 /// What every place says. Files of Claude Code say many things that are none of ours; those are not looked at.
@@ -156,7 +204,9 @@ fn said(visit: &Visit, opened: &Opened) -> Vec<Said> {
         origin.file.as_ref().and_then(|file| file.extension()).is_some_and(|extension| extension == "toml")
     };
     let settings = opened.values.iter().filter(|value| value.kind == ConfiguredKind::Setting);
-    for value in settings.filter(|value| is_ours(&value.origin)) {
+    // Of settings that were given as text the model counts besides permissions, hooks and variables.
+    let is_given = |value: &Configured| value.origin.level == Level::Flags && value.name == "model";
+    for value in settings.filter(|value| is_ours(&value.origin) || is_given(value)) {
         let of_origin = said.iter_mut().find(|said| said.origin == value.origin);
         match of_origin {
             Some(said) => drop(said.values.insert(value.name.clone(), value.value.clone())),

@@ -18,8 +18,9 @@ use lariat_store::sqlite::SqliteStore;
 use crate::assembly::Parts;
 use crate::models::{Keys, Purpose};
 use crate::place::Place;
+use crate::private::{self, Was};
 use crate::session::{Driving, Session};
-use crate::{Folders, ServiceError, StoredLearnings, walls};
+use crate::{Folders, ServiceError, StoredLearnings};
 
 /// Which session is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct LocalService {
     registry: ProviderRegistry,
     client: ClientConfig,
     keeper: Option<Keeper>,
+    /// What a person should know of the store.
+    notices: Vec<String>,
 }
 
 /// Sessions that are looked through for the beginning of an id.
@@ -72,14 +75,26 @@ impl LocalService {
         environment: Environment,
         keys: Arc<dyn Keys>,
     ) -> Result<Self, ServiceError> {
-        let path = path.unwrap_or_else(|| folders.sessions());
-        let folder = path.parent().unwrap_or(&path);
-        walls::make(folder).map_err(|error| ServiceError::Folder {
-            path: folder.display().to_string(),
+        let unusable = |path: &std::path::Path, error: std::io::Error| ServiceError::Folder {
+            path: path.display().to_string(),
             reason: error.to_string(),
-        })?;
+        };
+        let mut notices = Vec::new();
+        let mut say = |path: &std::path::Path, was: Was| {
+            if was == Was::Open {
+                notices.push(format!("other users could read {}; now only you can", path.display()));
+            }
+        };
+        let state = private::folder(&folders.state).map_err(|error| unusable(&folders.state, error))?;
+        say(&folders.state, state);
+        let path = path.unwrap_or_else(|| folders.sessions());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            private::chosen_folder(folder).map_err(|error| unusable(folder, error))?;
+        }
+        say(&path, private::database(&path).map_err(|error| unusable(&path, error))?);
         let store = SqliteStore::open(&path, StoreOptions::default()).await?;
-        Ok(Self::on(folders, Arc::new(store), environment, keys))
+        Ok(Self { notices, ..Self::on(folders, Arc::new(store), environment, keys) })
     }
 
     /// Sessions that are gone with the process.
@@ -97,7 +112,8 @@ impl LocalService {
 
     fn on(folders: Folders, store: Arc<SqliteStore>, environment: Environment, keys: Arc<dyn Keys>) -> Self {
         let (registry, client) = (ProviderRegistry::default(), ClientConfig::default());
-        Self { folders, environment, keys, store, registry, client, keeper: None }
+        let notices = Vec::new();
+        Self { folders, environment, keys, store, registry, client, keeper: None, notices }
     }
 
     /// Reaches everything outside of this machine (models, pages, hooks, collectors) through this proxy and with these certificates.
@@ -210,7 +226,7 @@ impl LocalService {
             }
         };
         let store = Arc::clone(&self.store) as Arc<dyn SessionStore>;
-        Session::assemble(Parts {
+        let mut session = Session::assemble(Parts {
             place,
             folders: &self.folders,
             keys: &*self.keys,
@@ -224,6 +240,8 @@ impl LocalService {
             purpose,
             driving,
         })
-        .await
+        .await?;
+        session.notices.extend(self.notices.iter().cloned());
+        Ok(session)
     }
 }

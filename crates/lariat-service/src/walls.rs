@@ -76,18 +76,20 @@ fn stamp(program: &Path) -> Value {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a file of ours, and the kernel's name of the boot")]
-fn read(file: &Path) -> Option<String> {
+pub(crate) fn read(file: &Path) -> Option<String> {
     std::fs::read_to_string(file).ok()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a file of ours")]
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
     let new = file.with_extension(format!("{}.new", std::process::id()));
-    std::fs::write(&new, text)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).open(&new)?.write_all(text.as_bytes())?;
     std::fs::rename(&new, file)
 }
 
 pub(crate) fn make(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    crate::private::folder(folder).map(drop)
 }

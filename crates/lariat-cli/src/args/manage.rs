@@ -37,9 +37,9 @@ pub(crate) struct JsonArgs {
 /// A call that is judged.
 #[derive(Args, Debug)]
 pub(crate) struct CallArgs {
-    /// The tool: `bash`, `Read`, `mcp__server__tool`.
+    /// A command, or the tool: `git status`, `bash`, `Read`, `mcp__server__tool`.
     pub(crate) tool: String,
-    /// What it is called with: a command, a path, an address.
+    /// What the tool is called with: a command, a path, an address.
     #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<String>,
     /// In this mode, not in that of the settings.

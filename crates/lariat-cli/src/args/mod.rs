@@ -4,12 +4,16 @@
 
 pub(crate) mod manage;
 pub(crate) mod prompt;
+#[cfg(test)]
+pub(crate) mod restricting;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod task;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Parser, Subcommand};
 
+use crate::exit::Exit;
 use manage::{
     AuthArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs,
     ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
@@ -62,3 +66,25 @@ pub(crate) enum Command {
     #[command(hide = true, name = "__complete")]
     Complete(CompleteArgs),
 }
+
+/// Flags that restrict. A value that cannot be read ends as any restriction that cannot be enforced.
+const RESTRICTING_FLAGS: &[&str] = &["--max-turns", "--max-cost", "--max-time", "--mode", "--deny"];
+
+/// How the program ends when the arguments make no sense.
+pub(crate) fn exit_of(error: &clap::Error) -> std::process::ExitCode {
+    let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    let name = flag.split(' ').next().unwrap_or_default();
+    let is_value = matches!(
+        error.kind(),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::NoEquals | ErrorKind::TooManyValues
+    );
+    match (is_value && RESTRICTING_FLAGS.contains(&name), error.exit_code()) {
+        (_, 0) => Exit::Done.into(),
+        (true, _) => Exit::Setup.into(),
+        (false, _) => Exit::Usage.into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "restricting_tests.rs"]
+mod restricting_tests;

@@ -35,13 +35,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "MODE", value_parser = ["default", "accept-edits", "plan", "auto", "dont-ask", "bypass"])]
     pub(crate) mode: Option<String>,
     /// Model calls at most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_turns: Option<u64>,
     /// Dollars at most.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Time at most: `90s`, `10m`, `2h`.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) max_time: Option<String>,
     /// Allow what a rule covers, for this time: `Bash(cargo test *)`. May be given again.
     #[arg(long, value_name = "RULE")]

@@ -6,6 +6,8 @@ use lariat_service::Which;
 use serde_json::{Map, Value, json};
 
 use super::run::{Output, RunArgs};
+use crate::exit::Exit;
+use crate::problem::Problem;
 use crate::wire::stream_json::Wishes;
 
 /// What a run is asked to do.
@@ -31,8 +33,14 @@ pub(crate) struct Task {
     pub(crate) allow: Vec<String>,
     /// Rules that deny.
     pub(crate) deny: Vec<String>,
-    /// Whether what the workspace brings is trusted.
+    /// Settings in Claude Code's format: JSON, or a file of it.
+    pub(crate) given: Vec<String>,
+    /// The only tools that there are.
+    pub(crate) tools: Option<Vec<String>>,
+    /// Whether what the project brings is trusted.
     pub(crate) trusting: bool,
+    /// Whether nothing that the project brings is trusted, whatever was said before.
+    pub(crate) distrusting: bool,
     /// The directory.
     pub(crate) cwd: Option<PathBuf>,
     /// Whether nothing is kept.
@@ -47,6 +55,8 @@ pub(crate) struct Task {
     pub(crate) answers: bool,
     /// What was asked for and cannot be done.
     pub(crate) warnings: Vec<String>,
+    /// What would restrict the run and cannot be done: each with its flag. The run does not begin.
+    pub(crate) refused: Vec<(String, String)>,
 }
 
 /// Where a schema comes from.
@@ -80,6 +90,17 @@ impl From<RunArgs> for Task {
 }
 
 impl Task {
+    /// Refuses a run that should be restricted in a way that it cannot be.
+    ///
+    /// # Errors
+    /// When there is such a restriction.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        let Some((flag, why)) = self.refused.first() else { return Ok(()) };
+        Err(Problem::new(Exit::Setup, format!("a restriction cannot be enforced: {why}"))
+            .at(flag.clone())
+            .next("correct or remove it; Lariat does not run without a restriction that it was given"))
+    }
+
     /// Sets a setting by its path, one table deep at most.
     pub(crate) fn set(&mut self, path: &str, value: Value) {
         match path.split_once('.') {

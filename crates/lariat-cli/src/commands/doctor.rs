@@ -13,7 +13,7 @@ use lariat_service::models::Models;
 use lariat_service::{Place, ServiceError, walls};
 use serde::Serialize;
 
-use super::{Ended, print, trust};
+use super::{Ended, consent, print, trust};
 use crate::args::manage::DoctorArgs;
 use crate::around;
 use crate::exit::Exit;
@@ -57,7 +57,8 @@ pub(crate) async fn doctor(world: &World, args: &DoctorArgs) -> Ended {
     match world.place(&world.visit(None)) {
         Err(problem) => {
             let fix = problem.next.clone().unwrap_or_else(|| "correct the file that is named".to_owned());
-            findings.push(bad("settings", problem.cause, fix));
+            let place = problem.place.map(|place| format!("{place}: ")).unwrap_or_default();
+            findings.push(bad("settings", format!("{place}{}", problem.cause), fix));
         }
         Ok(place) => {
             findings.extend(settings(&place));
@@ -103,19 +104,21 @@ fn settings(place: &Place) -> Vec<Finding> {
         problems.map(|found| bad("settings", found.to_string(), "correct the file, or move it away")),
     );
     if findings.is_empty() {
-        findings.push(ok("settings", "everything that is written counts"));
+        findings.push(ok("settings", "all settings are valid"));
     }
     findings
 }
 
 fn trusted(place: &Place) -> Finding {
-    let what = format!("{}: {}", place.path().display(), trust::standing(&place.opened.standing));
+    let root = place.opened.territory.root();
     match (&place.opened.standing, place.opened.trust) {
-        (Standing::Harmless, _) | (_, Trust::Trusted) => ok("trust", what),
+        (Standing::Harmless, _) | (_, Trust::Trusted) => {
+            ok("trust", format!("{}: {}", root.display(), trust::standing(&place.opened.standing)))
+        }
         _ => warning(
             "trust",
-            format!("{what}; its hooks, servers and rules that allow do not count"),
-            "`lariat trust` shows them",
+            format!("{}: {}", root.display(), consent::situation(place)),
+            consent::advice(place),
         ),
     }
 }

@@ -5,12 +5,16 @@
 
 use std::path::Path;
 
+use lariat_guard::instructions::CLAUDE;
+use lariat_guard::trust::{Difference, Standing, TrustBook};
+use lariat_service::{Place, ServiceError};
 use serde_json::Value;
 
 use super::{Ended, ask, print, template};
 use crate::args::manage::InitArgs;
 use crate::exit::Exit;
 use crate::files;
+use crate::problem::Problem;
 use crate::world::World;
 
 /// What a project is made with, and how.
@@ -26,7 +30,12 @@ pub(crate) fn init(world: &World, args: &InitArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     let folder = place.path();
     let project = look(folder);
-    let files = [("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
+    let mut files = vec![("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
+    // Beside a CLAUDE.md an AGENTS.md is not read.
+    if let Some(name) = CLAUDE.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
+        print::note(&format!("{name} is there, so AGENTS.md is not written: only one of them is read"));
+        files.retain(|(name, _)| *name != "AGENTS.md");
+    }
     let (there, missing): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|(name, _)| folder.join(name).symlink_metadata().is_ok());
     there.iter().for_each(|(name, _)| print::note(&format!("{name} is there and stays as it is")));
@@ -43,7 +52,27 @@ pub(crate) fn init(world: &World, args: &InitArgs) -> Ended {
         files::write_new(&folder.join(name), text)?;
         print::note(&format!("wrote {name}"));
     }
+    keep_trust(world, &place, &missing)?;
     Ok(Exit::Done)
+}
+
+/// What this program wrote into a project that is trusted is trusted, too, as long as nothing else changed.
+fn keep_trust(world: &World, before: &Place, written: &[(&str, String)]) -> Result<(), Problem> {
+    if !before.opened.standing.is_trusted() {
+        print::note("these files count once the project is trusted: lariat trust");
+        return Ok(());
+    }
+    let now = world.place(&world.visit(None))?;
+    let Standing::Changed(differences) = &now.opened.standing else { return Ok(()) };
+    let root = now.opened.territory.root();
+    let is_ours = |one: &Difference| {
+        let (path, text) = (root.join(&one.path), one.now.as_deref());
+        written.iter().any(|(name, ours)| path == before.path().join(name) && text == Some(ours))
+    };
+    if differences.iter().all(is_ours) {
+        now.opened.accept(&TrustBook::new(world.folders.trust())).map_err(ServiceError::from)?;
+    }
+    Ok(())
 }
 
 /// Looks at a project.

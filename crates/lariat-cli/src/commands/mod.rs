@@ -6,6 +6,7 @@ mod ask;
 mod auth;
 mod config;
 mod config_set;
+mod consent;
 mod context;
 mod doctor;
 mod init;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{self, Args, Command};
+use crate::args::{self, Args, Command, exit_of};
 use crate::around;
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -53,7 +54,13 @@ pub(crate) fn start() -> ExitCode {
             },
         );
     }
-    let args = Args::parse_from(args::prompt::as_command(world.arguments()));
+    let args = match Args::try_parse_from(args::prompt::as_command(world.arguments())) {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return exit_of(&error);
+        }
+    };
     if !matches!(args.command, Command::Completions(_) | Command::Man(_))
         && let Err(problem) = world.require_home()
     {
@@ -66,7 +73,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Run(args) => waiting(run::run(&world, *args)),
             Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
             Command::Replay(args) => waiting(sessions::replay(&world, args)),
-            Command::Permissions(args) => permissions::permissions(&world, args),
+            Command::Permissions(args) => waiting(permissions::permissions(&world, args)),
             Command::Trust(args) => trust::trust(&world, &args),
             Command::Models(args) => models::models(&world, args),
             Command::Auth(args) => auth::auth(&world, args),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use lariat_core::nearest::nearest;
-use lariat_guard::{ApprovalBook, Cause, Decision, Level, Mode, Reason};
+use lariat_guard::{ApprovalBook, Cause, Confinement, Decision, Level, Mode, Reason};
 use lariat_host::process::Supervisor;
 use lariat_runtime::Gate;
-use lariat_service::Place;
 use lariat_service::local::HookPrograms;
+use lariat_service::{Place, is_tool, walls};
 use serde::Serialize;
 
 use super::Ended;
@@ -60,13 +60,13 @@ struct Part {
 }
 
 /// Looks at permissions.
-pub(crate) fn permissions(world: &World, args: PermissionsArgs) -> Ended {
+pub(crate) async fn permissions(world: &World, args: PermissionsArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     let book = ApprovalBook::new(world.folders.approvals());
     match args.command {
         PermissionsCommand::List(args) => list(world, &place, &book, args.json),
-        PermissionsCommand::Test(args) => judge(world, &place, book, &args, false),
-        PermissionsCommand::Explain(args) => judge(world, &place, book, &args, true),
+        PermissionsCommand::Test(args) => judge(world, &place, book, &args, false).await,
+        PermissionsCommand::Explain(args) => judge(world, &place, book, &args, true).await,
         PermissionsCommand::Revoke(args) => revoke(&place, &book, &args),
     }
 }
@@ -123,21 +123,22 @@ fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended 
 }
 
 /// Judges a call. Ends with 0 when it would run without a question.
-fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, every: bool) -> Ended {
+async fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, every: bool) -> Ended {
     let gate = gate(world, place, book)?;
     if let Some(mode) = args.mode.as_deref().and_then(Mode::parse) {
         gate.set_mode(mode);
     }
-    let arguments = args.arguments.join(" ");
-    let call = if arguments.is_empty() { args.tool.clone() } else { format!("{}({arguments})", args.tool) };
-    let judgement = gate.guard().dry_run(&call, gate.mode()).ok_or_else(|| {
+    let (tool, arguments) = call_of(args);
+    let call = if arguments.is_empty() { tool.clone() } else { format!("{tool}({arguments})") };
+    let confinement = confinement(world, place).await;
+    let judgement = gate.guard().dry_run_in(&call, gate.mode(), confinement).ok_or_else(|| {
         Problem::new(Exit::Usage, format!("`{call}` is no call"))
             .next("name the tool, then what it is called with: `lariat permissions test bash \"git push\"`")
     })?;
     let verdict = word(judgement.verdict);
     let because = judgement.because.iter().map(told);
-    let is_shell = args.tool.eq_ignore_ascii_case("bash");
-    let parts = if every && is_shell { parts(&gate, &args.tool, &arguments) } else { Vec::new() };
+    let is_shell = tool.eq_ignore_ascii_case("bash");
+    let parts = if every && is_shell { parts(&gate, &tool, &arguments, confinement) } else { Vec::new() };
     let judged = Judged {
         call,
         verdict,
@@ -161,6 +162,25 @@ fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, ever
     Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::Unsound })
 }
 
+/// The tool and what it is called with. Words that begin with no tool's name are a command.
+fn call_of(args: &CallArgs) -> (String, String) {
+    let arguments = args.arguments.join(" ");
+    let name = args.tool.split('(').next().unwrap_or_default();
+    if is_tool(name) {
+        return (args.tool.clone(), arguments);
+    }
+    let words =
+        std::iter::once(args.tool.as_str()).chain((!arguments.is_empty()).then_some(arguments.as_str()));
+    ("bash".to_owned(), words.collect::<Vec<_>>().join(" "))
+}
+
+/// Whether commands of a run here would be confined.
+async fn confinement(world: &World, place: &Place) -> Confinement {
+    let is_confined = place.config.flag("sandbox.enabled")
+        && walls::backend(&world.folders, &world.environment()).await.is_ok();
+    if is_confined { Confinement::Sandboxed } else { Confinement::Open }
+}
+
 const fn word(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allow",
@@ -180,7 +200,7 @@ fn told(reason: &Reason) -> String {
 }
 
 /// Each command of a shell command, judged by itself.
-fn parts(gate: &Gate, tool: &str, command: &str) -> Vec<Part> {
+fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Vec<Part> {
     let commands = lariat_guard::shell::analyse(command).commands;
     if commands.len() < 2 {
         return Vec::new();
@@ -191,7 +211,7 @@ fn parts(gate: &Gate, tool: &str, command: &str) -> Vec<Part> {
             None => one.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),
         });
     let judged = texts.filter_map(|part| {
-        let judgement = gate.guard().dry_run(&format!("{tool}({part})"), gate.mode())?;
+        let judgement = gate.guard().dry_run_in(&format!("{tool}({part})"), gate.mode(), confinement)?;
         let because = judgement.because.iter().map(told).collect();
         Some(Part { part, verdict: word(judgement.verdict), because })
     });

@@ -34,19 +34,14 @@ fn body(is_meant: impl Fn(&Key) -> bool) -> String {
     text
 }
 
-/// What a key is when nobody sets it, or an example.
+/// The built-in value of a key, or an example that works: never a value that switches something off.
 fn written(key: &Key) -> String {
     let quoted = |text: &str| format!("\"{text}\"");
     match key.kind {
         Kind::Text | Kind::Time | Kind::Word(_) if !key.default.is_empty() => quoted(key.default),
         _ if !key.default.is_empty() => key.default.to_owned(),
-        Kind::Flag => "false".to_owned(),
-        Kind::Count | Kind::Percent => "0".to_owned(),
-        Kind::Money => "1.00".to_owned(),
-        Kind::Time => quoted("10m"),
-        Kind::Word(words) => quoted(words.first().copied().unwrap_or_default()),
-        Kind::Texts => "[]".to_owned(),
-        _ => quoted(""),
+        Kind::Word(words) if key.example.is_empty() => quoted(words.first().copied().unwrap_or_default()),
+        _ => key.example.to_owned(),
     }
 }
 

@@ -38,3 +38,12 @@ fn a_projects_template_has_nothing_that_only_a_person_may_set() {
     }
     assert!(!table.contains_key("providers") && !table.contains_key("sandbox"));
 }
+
+/// U11: `tokens = 0` and `model = ""` were in the template: switched on, they stop every run.
+#[test]
+fn no_example_of_a_template_is_empty_or_zero() {
+    for key in KEYS.iter().filter(|key| key.default.is_empty()) {
+        let written = written(key);
+        assert!(!matches!(written.as_str(), "" | "\"\"" | "0" | "[]"), "{} = {written}", key.name);
+    }
+}

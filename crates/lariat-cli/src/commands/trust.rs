@@ -1,7 +1,7 @@
-//! `lariat trust`: what a workspace brings, and whether that takes effect.
+//! `lariat trust`: what a project brings, and whether that takes effect.
 
 use lariat_guard::display;
-use lariat_guard::trust::{BroughtKind, Difference, Manifest, Standing, TrustBook};
+use lariat_guard::trust::{BroughtKind, Difference, Standing, TrustBook};
 use lariat_service::{Place, ServiceError};
 use serde::Serialize;
 use similar::TextDiff;
@@ -55,6 +55,21 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
         }
         return print::json(&told);
     }
+    show(world, &place);
+    if place.opened.standing.is_trusted() {
+        return Ok(Exit::Done);
+    }
+    if !ask::whether(world, "Trust it, with exactly this?", args.yes)? {
+        return Ok(Exit::Done);
+    }
+    place.opened.accept(&book).map_err(ServiceError::from)?;
+    print::note("trusted, as long as none of this changes");
+    Ok(Exit::Done)
+}
+
+/// Shows what a project brings, and what changed since it was trusted.
+pub(crate) fn show(world: &World, place: &Place) {
+    let told = told(place);
     print::line(&format!("{}: {}", told.directory, told.standing));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
     if !told.brings.is_empty() {
@@ -68,36 +83,23 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
         let columns = [Column::whole("KIND"), Column::whole("FILE"), Column::whole("WHAT")];
         print::out(&print::table(&columns, &rows));
     }
-    match &place.opened.standing {
-        Standing::Trusted => return Ok(Exit::Done),
-        Standing::Changed(differences) => {
-            print::line("\nit changed since it was trusted:");
-            let look = world.terminal(&place.config, Stream::Output);
-            differences.iter().for_each(|difference| print::out(&shown(difference, &look)));
-        }
-        _ => {}
+    if let Standing::Changed(differences) = &place.opened.standing {
+        print::line("\nit changed since it was trusted:");
+        let look = world.terminal(&place.config, Stream::Output);
+        differences.iter().for_each(|difference| print::out(&shown(difference, &look)));
     }
-    if !ask::whether(world, "Trust it, with exactly this?", args.yes)? {
-        return Ok(Exit::Done);
-    }
-    place.opened.accept(&book).map_err(ServiceError::from)?;
-    print::note("trusted, as long as none of this changes");
-    Ok(Exit::Done)
 }
 
 fn told(place: &Place) -> Told {
     let opened = &place.opened;
-    let brings = opened.manifest.iter().flat_map(Manifest::brought).map(|brought| Thing {
-        file: brought.file.clone(),
-        kind: kind(brought.kind),
-        what: brought.what.clone(),
-    });
+    let brings = opened.brings().into_iter();
+    let brings = brings.map(|one| Thing { kind: kind(one.kind), file: one.file, what: one.what });
     let changed = match &opened.standing {
         Standing::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
         _ => Vec::new(),
     };
     Told {
-        directory: place.path().display().to_string(),
+        directory: opened.territory.root().display().to_string(),
         standing: standing(&opened.standing),
         brings: brings.collect(),
         changed,
@@ -122,6 +124,7 @@ const fn kind(kind: BroughtKind) -> &'static str {
         BroughtKind::AllowRule => "allow",
         BroughtKind::Setting => "setting",
         BroughtKind::Git => "git",
+        BroughtKind::Instructions => "instructions",
         BroughtKind::File => "file",
         _ => "other",
     }
@@ -161,8 +164,9 @@ fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
     // A directory that is gone can be forgotten, too.
     let named = args.dir.clone().unwrap_or_else(|| world.directory.clone());
     let path = match world.place(&world.visit(Some(&named))) {
-        Ok(place) => place.path().display().to_string(),
-        Err(_) => named.display().to_string(),
+        Ok(place) => place.opened.territory.root().display().to_string(),
+        // A directory that is gone, or whose settings cannot be read.
+        Err(_) => named.canonicalize().unwrap_or(named).display().to_string(),
     };
     if book.revoke(&path)? {
         if args.json {

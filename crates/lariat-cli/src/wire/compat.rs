@@ -1,7 +1,8 @@
 //! The flags that programs start Claude Code with, so that they can start us instead.
 //!
-//! Owns one table: what each flag takes and means here. Lenient: what is not known, or not possible, is warned of and
-//! never fails. Our own commands begin with a word; these begin with a flag, so that the two cannot be confused.
+//! Owns one table: what each flag takes and means here. What is not possible is warned of, unless it restricts: a run that
+//! should be restricted and cannot be is refused, and so is one with a flag that is not known, because that may restrict.
+//! Our own commands begin with a word; these begin with a flag, so that the two cannot be confused.
 
 use lariat_service::Which;
 use serde_json::Value;
@@ -25,6 +26,8 @@ enum Flag {
     Bare(fn(&mut Task)),
     /// Takes a value.
     Valued(fn(&mut Task, &str)),
+    /// Takes one value or more, up to the next flag.
+    Listed(fn(&mut Task, &str)),
     /// Takes a value, or nothing.
     Optional(fn(&mut Task, Option<&str>)),
     /// Takes nothing, and nothing here depends on it.
@@ -35,6 +38,8 @@ enum Flag {
     Lacking,
     /// Takes a value, and cannot be done.
     LackingValued,
+    /// Takes a value, restricts, and cannot be done.
+    RefusedValued,
 }
 
 /// Every flag that is known.
@@ -55,10 +60,10 @@ const FLAGS: &[(&str, Flag)] = &[
     ("max-budget-usd", Flag::Valued(|task, value| number(task, "limits.cost", value))),
     ("system-prompt", Flag::Valued(words)),
     ("append-system-prompt", Flag::Valued(words)),
-    ("allowedTools", Flag::Valued(|task, value| task.allow.extend(rules(value)))),
-    ("allowed-tools", Flag::Valued(|task, value| task.allow.extend(rules(value)))),
-    ("disallowedTools", Flag::Valued(|task, value| task.deny.extend(rules(value)))),
-    ("disallowed-tools", Flag::Valued(|task, value| task.deny.extend(rules(value)))),
+    ("allowedTools", Flag::Listed(|task, value| task.allow.extend(rules(value)))),
+    ("allowed-tools", Flag::Listed(|task, value| task.allow.extend(rules(value)))),
+    ("disallowedTools", Flag::Listed(|task, value| task.deny.extend(rules(value)))),
+    ("disallowed-tools", Flag::Listed(|task, value| task.deny.extend(rules(value)))),
     ("continue", Flag::Bare(|task| task.which = Which::Continue)),
     ("resume", Flag::Optional(resume)),
     ("fork-session", Flag::Bare(|task| task.forks = true)),
@@ -72,17 +77,17 @@ const FLAGS: &[(&str, Flag)] = &[
     ("debug", Flag::Idle),
     ("debug-to-stderr", Flag::Idle),
     ("allow-dangerously-skip-permissions", Flag::Idle),
-    ("tools", Flag::Valued(tools)),
+    ("tools", Flag::Listed(tools)),
     ("add-dir", Flag::LackingValued),
     ("mcp-config", Flag::LackingValued),
-    ("settings", Flag::LackingValued),
-    ("setting-sources", Flag::LackingValued),
+    ("settings", Flag::Valued(|task, value| task.given.push(value.to_owned()))),
+    ("setting-sources", Flag::Valued(sources)),
     ("system-prompt-file", Flag::LackingValued),
     ("session-id", Flag::LackingValued),
     ("resume-session-at", Flag::LackingValued),
     ("resume-drops-turn", Flag::LackingValued),
     ("session-mirror", Flag::Lacking),
-    ("task-budget", Flag::LackingValued),
+    ("task-budget", Flag::RefusedValued),
     ("betas", Flag::LackingValued),
     ("agents", Flag::LackingValued),
     ("plugin-dir", Flag::LackingValued),
@@ -120,7 +125,9 @@ fn read(words: &[String]) -> Task {
                     continue;
                 }
                 None => {
-                    task.warnings.push(format!("`{word}` is not looked at"));
+                    let why =
+                        "there is a prompt already; flags have one value, or several separated by commas";
+                    task.refused.push((format!("`{word}`"), why.to_owned()));
                     continue;
                 }
             },
@@ -132,8 +139,17 @@ fn read(words: &[String]) -> Task {
             Some(Flag::Bare(act)) => act(&mut task),
             Some(Flag::Valued(act)) => match value() {
                 Some(value) => act(&mut task, value),
-                None => task.warnings.push(format!("--{name} has no value")),
+                None => task.refuse(name, "it has no value"),
             },
+            Some(Flag::Listed(act)) => {
+                match value() {
+                    Some(value) => act(&mut task, value),
+                    None => task.refuse(name, "it has no value"),
+                }
+                while let Some(value) = words.next_if(|next| inline.is_none() && !next.starts_with('-')) {
+                    act(&mut task, value);
+                }
+            }
             Some(Flag::Optional(act)) => {
                 let next = words.next_if(|next| inline.is_none() && !next.starts_with('-'));
                 act(&mut task, inline.or(next));
@@ -147,15 +163,25 @@ fn read(words: &[String]) -> Task {
                 let _ = value();
                 task.warnings.push(format!("--{name} is not supported"));
             }
+            Some(Flag::RefusedValued) => {
+                let _ = value();
+                task.refuse(name, "it is not supported");
+            }
             None => {
                 if held && inline.is_none() {
                     words.next_if(|next| !next.starts_with('-'));
                 }
-                task.warnings.push(format!("--{name} is not known"));
+                task.refuse(name, "it is not known, so it may restrict");
             }
         }
     }
     task
+}
+
+impl Task {
+    fn refuse(&mut self, flag: &str, why: &str) {
+        self.refused.push((format!("--{flag}"), why.to_owned()));
+    }
 }
 
 fn is_held(flag: &str, value: &str) -> bool {
@@ -207,11 +233,10 @@ fn resume(task: &mut Task, value: Option<&str>) {
     task.which = value.map_or(Which::Continue, |id| Which::Resume(id.to_owned()));
 }
 
+/// A cap. What is no number is refused with the settings, as any cap that cannot be read.
 fn number(task: &mut Task, path: &str, value: &str) {
-    match serde_json::from_str::<Value>(value) {
-        Ok(number) if number.is_number() => task.set(path, number),
-        _ => task.warnings.push(format!("`{value}` is no number")),
-    }
+    let number = serde_json::from_str::<Value>(value).ok().filter(Value::is_number);
+    task.set(path, number.unwrap_or_else(|| value.into()));
 }
 
 fn effort(value: &str) -> &str {
@@ -232,15 +257,27 @@ fn thinking_tokens(task: &mut Task, value: &str) {
         Ok(1..=4_096) => "low",
         Ok(4_097..=16_384) => "medium",
         Ok(_) => "high",
-        Err(_) => return task.warnings.push(format!("`{value}` is no number")),
+        Err(_) => return task.refuse("max-thinking-tokens", "it must be a whole number"),
     };
     task.set("thinking", level.into());
 }
 
+/// The tools that there are: `default` for all, nothing for none.
 fn tools(task: &mut Task, value: &str) {
     if value != "default" {
-        task.warnings.push("--tools is not supported: every tool is there; deny some instead".to_owned());
+        let names = value.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned);
+        task.tools.get_or_insert_default().extend(names);
     }
+}
+
+/// Which settings count. The person's own always do; without the project's, nothing of the project is trusted, and its
+/// rules that deny or ask count all the same.
+fn sources(task: &mut Task, value: &str) {
+    let names: Vec<&str> = value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if let Some(name) = names.iter().find(|name| !["user", "project", "local"].contains(name)) {
+        task.refuse("setting-sources", &format!("`{name}` is not `user`, `project` or `local`"));
+    }
+    task.distrusting = !names.contains(&"project") && !names.contains(&"local");
 }
 
 fn list(value: &str) -> Vec<Value> {

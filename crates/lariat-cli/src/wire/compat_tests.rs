@@ -83,16 +83,43 @@ fn a_printed_run_has_its_prompt_anywhere() {
 }
 
 #[test]
-fn what_is_not_known_is_warned_of_and_takes_no_prompt_with_it() {
+fn what_is_not_known_is_refused_and_what_cannot_be_done_is_warned_of() {
     let asked = task(&["-p", "--from-the-future", "do it"]);
-    assert_eq!(asked.prompt.as_deref(), Some("do it"));
-    assert_eq!(asked.warnings, ["--from-the-future is not known"]);
+    assert_eq!(asked.refused[0].0, "--from-the-future");
     let held = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
-    assert_eq!(held.prompt, None);
-    assert_eq!(held.warnings, ["--from-the-future is not known"]);
+    assert_eq!((held.prompt.as_deref(), held.refused.len()), (None, 1));
     let lacking = task(&["-p", "--mcp-config", "{}", "do it"]);
     assert_eq!(lacking.warnings, ["--mcp-config is not supported"]);
-    assert_eq!(lacking.prompt.as_deref(), Some("do it"));
+    assert_eq!((lacking.prompt.as_deref(), lacking.refused.len()), (Some("do it"), 0));
+}
+
+#[test]
+fn lists_of_rules_and_tools_go_on_to_the_next_flag() {
+    let asked =
+        task(&["-p", "do it", "--disallowedTools", "Bash(rm *)", "Edit", "--tools", "Read,Glob", "Bash"]);
+    assert_eq!(asked.deny, ["Bash(rm *)", "Edit"]);
+    assert_eq!(asked.tools.as_deref(), Some(&["Read", "Glob", "Bash"].map(str::to_owned)[..]));
+    assert_eq!(asked.prompt.as_deref(), Some("do it"));
+    assert_eq!(task(&["-p", "x", "--tools", ""]).tools, Some(Vec::new()));
+    assert_eq!(task(&["-p", "x", "--tools", "default"]).tools, None);
+}
+
+#[test]
+fn every_flag_that_takes_a_value_refuses_to_go_without() {
+    for (name, flag) in super::FLAGS {
+        let needs =
+            matches!(flag, super::Flag::Valued(_) | super::Flag::Listed(_) | super::Flag::RefusedValued);
+        let asked = task(&["-p", "x", &format!("--{name}")]);
+        assert_eq!(asked.refused.is_empty(), !needs, "--{name}: {:?}", asked.refused);
+    }
+}
+
+#[test]
+fn sources_without_the_project_trust_nothing_of_it() {
+    for (value, distrusts) in [("", true), ("user", true), ("user,project,local", false), ("local", false)] {
+        assert_eq!(task(&["-p", "x", "--setting-sources", value]).distrusting, distrusts, "{value}");
+    }
+    assert_eq!(task(&["-p", "x", "--setting-sources", "proj"]).refused.len(), 1);
 }
 
 #[test]

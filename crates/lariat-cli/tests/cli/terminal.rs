@@ -10,13 +10,13 @@ use crate::ground::{Ground, PATIENCE};
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
 /// A terminal with the program in it.
-struct Terminal {
+pub(crate) struct Terminal {
     socket: String,
 }
 
 impl Terminal {
     /// Starts the program; when it ends, `ended: CODE` is on the screen.
-    fn start(ground: &Ground, args: &[&str]) -> Self {
+    pub(crate) fn start(ground: &Ground, args: &[&str]) -> Self {
         Self::narrow(ground, args, "90")
     }
 
@@ -50,7 +50,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J"])
     }
 
@@ -60,7 +60,7 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn shows(&self, words: &str) {
+    pub(crate) fn shows(&self, words: &str) {
         let begun = std::time::Instant::now();
         while !self.screen().contains(words) {
             assert!(begun.elapsed() < PATIENCE, "`{words}` is not on the screen:\n{}", self.screen());
@@ -68,7 +68,7 @@ impl Terminal {
         }
     }
 
-    fn types(&self, keys: &[&str]) {
+    pub(crate) fn types(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 }

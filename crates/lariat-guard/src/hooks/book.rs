@@ -89,7 +89,14 @@ impl HookBook {
                 problem(format!("the event `{name}` is not known here; its hooks never run"));
                 continue;
             };
-            for group in groups.as_array().into_iter().flatten() {
+            let Value::Array(groups) = groups else {
+                problem(format!("`{name}` is not a list of groups with a matcher and hooks"));
+                continue;
+            };
+            for group in groups {
+                if !group.get("hooks").is_some_and(Value::is_array) {
+                    problem(format!("a group of {name} has no list `hooks`"));
+                }
                 let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
                 let matcher = match Matcher::parse(matcher) {
                     Ok(matcher) => matcher,

@@ -39,10 +39,23 @@ impl TrustBook {
 
     /// Remembers that a person trusts a workspace with exactly this.
     pub fn trust(&self, identity: &Identity, manifest: &Manifest) -> Result<(), KeptError> {
+        self.trust_all([(identity, manifest)])
+    }
+
+    /// The same of several directories, all of them or none.
+    ///
+    /// # Errors
+    /// When the book cannot be read or written.
+    pub fn trust_all<'a>(
+        &self,
+        directories: impl IntoIterator<Item = (&'a Identity, &'a Manifest)>,
+    ) -> Result<(), KeptError> {
         self.0.update(|book: &mut Vec<Trusted>| {
-            // One directory per path: what was there before is gone.
-            book.retain(|trusted| trusted.identity.path != identity.path);
-            book.push(Trusted { identity: identity.clone(), manifest: manifest.clone() });
+            for (identity, manifest) in directories {
+                // One directory per path: what was there before is gone.
+                book.retain(|trusted| trusted.identity.path != identity.path);
+                book.push(Trusted { identity: identity.clone(), manifest: manifest.clone() });
+            }
         })
     }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::document::{self, Format};
 use crate::hooks::scripts;
+use crate::instructions;
 
 /// One thing that would take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub enum BroughtKind {
     Setting,
     /// What git would start when it looks at the repository.
     Git,
+    /// A file whose text instructs the model.
+    Instructions,
     /// A file that is obeyed or executed as a whole.
     File,
 }
@@ -44,7 +47,7 @@ pub enum BroughtKind {
 impl Brought {
     /// Files of the workspace that a command seems to name.
     pub(super) fn paths(&self, root: &Path) -> Vec<String> {
-        if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::File) {
+        if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::Instructions | BroughtKind::File) {
             return Vec::new();
         }
         if self.kind == BroughtKind::Hook {
@@ -70,11 +73,14 @@ impl Brought {
     }
 }
 
-/// What one file would do.
-pub(super) fn of(path: &str, text: &str) -> Vec<Brought> {
+/// What one file would do; `name` is its path in the directory whose file it is.
+pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<Brought> {
     let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
     if scripts::is_package(path) {
         return vec![brought(BroughtKind::File, format!("{path} (its scripts)"))];
+    }
+    if instructions::is_instruction(name) {
+        return vec![brought(BroughtKind::Instructions, path.to_owned())];
     }
     let value = Format::of(path).and_then(|format| document::value(text, format).ok());
     let Some(Value::Object(fields)) = value else {

@@ -57,10 +57,40 @@ pub(super) fn counting(text: &str) -> String {
     counting
 }
 
+/// Settings that name an editor or a pager, which git starts for a person and not to look at a repository. One of these
+/// programs by its bare name is the person's own, so that `git config core.editor vim` changes nothing that trust covers.
+const TOOLS: &[(&str, &[&str])] = &[("core", &["editor", "pager"]), ("sequence", &["editor"])];
+const USUAL: &[&str] = &[
+    "vim",
+    "vi",
+    "nvim",
+    "nano",
+    "emacs",
+    "code --wait",
+    "ed",
+    "micro",
+    "hx",
+    "less",
+    "more",
+    "cat",
+    "delta",
+];
+
+fn is_usual_tool(section: &str, name: &str, line: &str) -> bool {
+    let value = line.split_once('=').map(|(_, value)| value.trim().trim_matches('"')).unwrap_or_default();
+    let is_tool = TOOLS.iter().any(|(of, names)| {
+        of.eq_ignore_ascii_case(section) && names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    });
+    is_tool && USUAL.contains(&value)
+}
+
 fn is_harmless(section: &str, line: &str) -> bool {
     let section =
         section.trim_start_matches('[').split([' ', '.', ']', '"', '\t']).next().unwrap_or_default();
     let name = line.split(['=', ' ', '\t']).next().unwrap_or_default();
+    if is_usual_tool(section, name, line) {
+        return true;
+    }
     HARMLESS.iter().any(|(of, names)| {
         of.eq_ignore_ascii_case(section) && names.iter().any(|known| known.eq_ignore_ascii_case(name))
     })
@@ -90,6 +120,14 @@ mod tests {
     }
 
     #[test]
+    fn a_usual_editor_changes_nothing_that_trust_covers() {
+        assert_eq!(
+            counting("[core]\n\teditor = vim\n\tpager = \"less\"\n[sequence]\n\teditor = code --wait\n"),
+            ""
+        );
+    }
+
+    #[test]
     fn what_could_start_something_counts_however_it_is_written() {
         for line in [
             "[core]\nfsmonitor = ./x",
@@ -105,6 +143,9 @@ mod tests {
             "[submodule \"a\"]\nupdate = !./x",
             "fsmonitor = ./x",
             "[core]url = ./x",
+            "[core]\neditor = ./x",
+            "[core]\neditor = vim; ./x",
+            "[core]\neditor = \"vim ./x\"",
         ] {
             assert!(counting(line).contains("./x") || counting(line).contains("../x"), "{line}");
         }

@@ -1,4 +1,6 @@
-//! What a workspace brings: every file that could execute or raise privilege, by its bytes.
+//! What a directory of a project brings: every file that could execute, raise privilege or instruct the model.
+//!
+//! By its bytes; files of settings by what they say, so that a comment or a line break changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::effects::{self, Brought, BroughtKind};
 use super::git;
+use crate::document;
 use crate::hooks::scripts::significant;
+use crate::instructions;
 
 /// Files of a workspace, as the guard needs to see them. The host implements it beneath the workspace's own handle, so
 /// that no link leads out of it.
@@ -41,6 +45,9 @@ pub enum Entry {
 const FOLDERS: &[&str] = &[".claude", ".lariat", ".agents"];
 /// Files that count.
 const FILES: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml"];
+/// Of the files that count, those of settings: what they say is parsed by one reader, so its value is what counts.
+const SETTINGS: &[&str] =
+    &[".claude/settings.json", ".claude/settings.local.json", ".mcp.json", "lariat.toml"];
 /// Below [`FOLDERS`], checkouts of other branches: each is a workspace of its own.
 const WORKTREES: &str = ".claude/worktrees";
 
@@ -93,22 +100,34 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    /// Looks at a workspace.
+    /// Looks at the root of a project.
     pub fn of(look: &dyn Look) -> Result<Self, ManifestError> {
-        let mut walk = Walk { look, manifest: Self::default(), bytes: 0 };
+        Self::of_directory(look, "")
+    }
+
+    /// Looks at a directory of a project, by its path in there; what belongs to the repository as a whole is its root's.
+    ///
+    /// # Errors
+    /// When what it brings cannot be told.
+    pub fn of_directory(look: &dyn Look, directory: &str) -> Result<Self, ManifestError> {
+        let mut walk = Walk { look, directory, manifest: Self::default(), bytes: 0 };
         for folder in FOLDERS {
-            walk.folder(folder, 0)?;
+            walk.folder(&walk.path(folder), 0)?;
         }
         for file in FILES {
-            walk.file(file)?;
+            walk.file(&walk.path(file))?;
         }
-        walk.git()?;
-        // A command names scripts elsewhere in the workspace; whoever trusts the command trusts them. Git names folders
+        walk.instructions()?;
+        if directory.is_empty() {
+            walk.git()?;
+        }
+        // A command names scripts elsewhere in the project; trust in the command is trust in them. Git names folders
         // of them, too.
         let brought = walk.manifest.brought.clone();
         for one in &brought {
             for path in one.paths(&walk.look.root()) {
                 walk.file(&path)?;
+                walk.file(&walk.path(&path))?;
                 if one.kind == BroughtKind::Git {
                     walk.folder(&path, 0)?;
                 }
@@ -117,9 +136,21 @@ impl Manifest {
         Ok(walk.manifest)
     }
 
-    /// Whether a file of it has exactly these bytes.
+    /// Looks at the instructions of a directory above a project, and at nothing else. What they import does not count.
+    ///
+    /// # Errors
+    /// When what they are cannot be told.
+    pub fn of_instructions(look: &dyn Look) -> Result<Self, ManifestError> {
+        let mut walk = Walk { look, directory: "", manifest: Self::default(), bytes: 0 };
+        for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
+            walk.file(file)?;
+        }
+        Ok(walk.manifest)
+    }
+
+    /// Whether a file of it says exactly this: has these bytes, or, of a file of settings, the same settings.
     pub fn holds(&self, path: &str, bytes: &[u8]) -> bool {
-        self.files.get(path).is_some_and(|file| file.hash == hash(&significant(path, bytes)))
+        self.files.get(path).is_some_and(|file| file.hash == hash(path, bytes))
     }
 
     /// True when nothing of it could take effect.
@@ -159,16 +190,22 @@ impl Manifest {
 
 struct Walk<'a> {
     look: &'a dyn Look,
+    /// Where in the project; empty at its root.
+    directory: &'a str,
     manifest: Manifest,
     bytes: usize,
 }
 
 impl Walk<'_> {
+    fn path(&self, name: &str) -> String {
+        if self.directory.is_empty() { name.to_owned() } else { format!("{}/{name}", self.directory) }
+    }
+
     fn folder(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
         if depth > DEEPEST {
             return Err(ManifestError::TooMuch);
         }
-        if folder == WORKTREES {
+        if is_or_ends_with(folder, WORKTREES) {
             return Ok(());
         }
         let entries = self.look.entries(folder).map_err(|problem| unreadable(folder, problem))?;
@@ -182,6 +219,39 @@ impl Walk<'_> {
                 Entry::File(name) => self.file(&format!("{folder}/{name}"))?,
                 Entry::Link(name, target) => self.link(format!("{folder}/{name}"), &target, depth)?,
                 Entry::Other(name) => return Err(ManifestError::Odd { path: format!("{folder}/{name}") }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that instruct the model, with what they import.
+    fn instructions(&mut self) -> Result<(), ManifestError> {
+        for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
+            self.file(&self.path(file))?;
+        }
+        let found = self.manifest.brought.iter().filter(|one| one.kind == BroughtKind::Instructions);
+        let mut ahead: Vec<(String, usize)> = found.map(|one| (one.file.clone(), 0)).collect();
+        while let Some((file, hops)) = ahead.pop() {
+            if hops == instructions::MOST_HOPS {
+                continue;
+            }
+            let Ok(Some(bytes)) = self.look.read(&file, self.room()) else { continue };
+            // What stands in a comment is not told, and so not imported.
+            let text = instructions::shown(&String::from_utf8_lossy(&bytes));
+            for target in instructions::imports(&text)
+                .iter()
+                .filter_map(|import| instructions::import_target(&file, import))
+            {
+                // A word that names no file is prose.
+                if self.manifest.files.contains_key(&target) {
+                    continue;
+                }
+                let Ok(Some(bytes)) = self.look.read(&target, self.room()) else { continue };
+                self.keep(target.clone(), &bytes)?;
+                let what = format!("{target}, imported by {file}");
+                let kind = BroughtKind::Instructions;
+                self.manifest.brought.push(Brought { file: target.clone(), kind, what });
+                ahead.push((target, hops + 1));
             }
         }
         Ok(())
@@ -250,8 +320,10 @@ impl Walk<'_> {
 
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
         // What is too much is not even parsed.
-        self.keep(path.clone(), &significant(&path, bytes))?;
-        self.manifest.brought.extend(effects::of(&path, &String::from_utf8_lossy(bytes)));
+        self.keep(path.clone(), bytes)?;
+        let start = self.path("");
+        let name = path.strip_prefix(&start).unwrap_or(&path);
+        self.manifest.brought.extend(effects::of(&path, name, &String::from_utf8_lossy(bytes)));
         Ok(())
     }
 
@@ -261,13 +333,22 @@ impl Walk<'_> {
             return Err(ManifestError::TooMuch);
         }
         let text = String::from_utf8_lossy(bytes).chars().take(SHOWN).collect();
-        self.manifest.files.insert(path, Brings { hash: hash(bytes), text });
+        let hash = hash(&path, bytes);
+        self.manifest.files.insert(path, Brings { hash, text });
         Ok(())
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
+fn hash(path: &str, bytes: &[u8]) -> String {
+    let is_settings = SETTINGS.iter().any(|name| is_or_ends_with(path, name));
+    let said = is_settings.then(|| document::canonical(path, bytes)).flatten();
+    let bytes = significant(path, bytes);
+    blake3::hash(said.as_deref().map_or(&*bytes, str::as_bytes)).to_hex().to_string()
+}
+
+/// Whether a path names this file, in whichever directory.
+fn is_or_ends_with(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 fn unreadable(path: &str, problem: String) -> ManifestError {

@@ -3,8 +3,8 @@
 //! Until a person trusts a workspace, nothing that it brings executes or raises privilege: hooks, servers, variables,
 //! allow rules, addresses, scripts of skills, agents, configuration. Owns three things: what a workspace brings
 //! ([`Manifest`]), which directory it is ([`Identity`]), and what the person said about it ([`TrustBook`]).
-//! Invariant: trust is of one directory and of these very bytes. A link, a worktree or a copy borrows none, and a byte
-//! that changed is asked about.
+//! Invariant: trust is of one directory and of these very bytes; of a file of settings, of what it says. A link, a worktree
+//! or a copy borrows none, and what changed is asked about.
 
 mod book;
 mod effects;

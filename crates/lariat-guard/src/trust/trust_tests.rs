@@ -75,13 +75,87 @@ mod tempdir {
 
 #[test]
 fn a_workspace_that_brings_nothing_is_harmless_and_not_trusted() {
-    let manifest =
-        Manifest::of(&Files::default().with("src/main.rs", "x").with("AGENTS.md", "be nice")).unwrap();
+    let manifest = Manifest::of(&Files::default().with("src/main.rs", "x")).unwrap();
     let (_folder, book) = book();
     assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Harmless);
     assert!(!Standing::Harmless.is_trusted());
     book.trust(&identity(), &manifest).unwrap();
     assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Trusted);
+}
+
+/// What a repository is worth after a change, when it was trusted before.
+fn standing_after(before: &Files, after: &Files) -> Standing {
+    let (_folder, book) = book();
+    book.trust(&identity(), &Manifest::of(before).unwrap()).unwrap();
+    book.standing(&identity(), &Manifest::of(after).unwrap()).unwrap()
+}
+
+fn changed(standing: &Standing) -> Vec<&str> {
+    match standing {
+        Standing::Changed(differences) => differences.iter().map(|one| one.path.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// S7: instructions were no part of what was trusted.
+#[test]
+fn instructions_and_what_they_import_are_listed_and_their_changes_noticed() {
+    let files = Files::default()
+        .with("CLAUDE.md", "Be nice. @docs/style.md\n<!-- @docs/hidden.md -->\n")
+        .with("docs/style.md", "Tabs. @more.md and @../../out.md and @~/.aws/credentials")
+        .with("docs/more.md", "More.")
+        .with("docs/hidden.md", "Not told.")
+        .with(".claude/rules/a.md", "A rule.");
+    let manifest = Manifest::of(&files).unwrap();
+    let told: Vec<_> = manifest
+        .brought()
+        .iter()
+        .map(|one| (one.kind == BroughtKind::Instructions, one.file.as_str()))
+        .collect();
+    let expected =
+        [(true, ".claude/rules/a.md"), (true, "CLAUDE.md"), (true, "docs/style.md"), (true, "docs/more.md")];
+    assert_eq!(told, expected);
+    for file in ["CLAUDE.md", "docs/style.md", "docs/more.md", ".claude/rules/a.md"] {
+        let after = standing_after(&files, &files.clone().with(file, "Be evil."));
+        assert!(changed(&after).contains(&file), "{file}: {after:?}");
+    }
+    assert_eq!(standing_after(&files, &files.clone().with("docs/hidden.md", "x")), Standing::Trusted);
+}
+
+/// S7: trust lapsed by changes that run nothing and instruct no model.
+#[test]
+fn a_comment_in_settings_or_a_usual_editor_of_git_keeps_trust() {
+    let files = repository()
+        .with("lariat.toml", "[limits]\nturns = 5\n")
+        .with(".git/config", "[core]\nbare = false\n");
+    let harmless = files
+        .clone()
+        .with("lariat.toml", "# five are enough\n[limits]\nturns = 5 # really\n")
+        .with(".mcp.json", "{ \"mcpServers\": {\"db\":{\"args\":[\"server/db.js\"],\n\"command\":\"node\"}}}")
+        .with(".git/config", "[core]\nbare = false\neditor = vim\n");
+    assert_eq!(standing_after(&files, &harmless), Standing::Trusted);
+    let harmful = files.clone().with("lariat.toml", "[limits]\nturns = 50\n");
+    assert_eq!(changed(&standing_after(&files, &harmful)), ["lariat.toml"]);
+    let harmful = files.clone().with(".git/config", "[core]\nbare = false\neditor = ./vim\n");
+    assert_eq!(changed(&standing_after(&files, &harmful)), [".git/config"]);
+}
+
+#[test]
+fn a_directory_of_a_project_brings_its_own_files_and_the_scripts_they_name() {
+    let hook = r#"{"hooks":{"Stop":[{"hooks":[{"command":"sh tools/x.sh"}]}]}}"#;
+    let files = Files::default()
+        .with("sub/.claude/settings.json", hook)
+        .with("sub/CLAUDE.md", "@../shared.md")
+        .with("shared.md", "Shared.")
+        .with("tools/x.sh", "1")
+        .with("sub/tools/x.sh", "2")
+        .with(".git/config", "[core]\nfsmonitor = x\n");
+    let manifest = Manifest::of_directory(&files, "sub").unwrap();
+    let paths: Vec<&str> = manifest.files().map(|(path, _)| path).collect();
+    assert_eq!(
+        paths,
+        ["shared.md", "sub/.claude/settings.json", "sub/CLAUDE.md", "sub/tools/x.sh", "tools/x.sh"]
+    );
 }
 
 /// Scripts that count because a file names them: where it is, what it says, the script.

@@ -68,7 +68,8 @@ impl Gate {
         let settings = Settings::merge(layers.clone(), trust);
         let mode = settings.mode;
         let guard = Arc::new(Guard::new(settings, places.clone(), Arc::clone(&resolver)));
-        let remembered = Remembered::new(places.project.display().to_string());
+        // By the directory, not by the project: a relative path in a rule means another file elsewhere.
+        let remembered = Remembered::new(places.directory.display().to_string());
         Self {
             layers,
             trust,

@@ -17,6 +17,12 @@ pub struct Key {
     pub default: &'static str,
     /// True when it gives more than before: only a person's own settings may.
     pub raises: bool,
+    /// True when it restricts: a value that cannot be read stops the session.
+    pub restricts: bool,
+    /// True when it is a cap: of what a person and a project say, the smaller counts.
+    pub caps: bool,
+    /// A value to show in a template, where nothing is built in.
+    pub example: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
 }
@@ -44,6 +50,21 @@ pub enum Kind {
 }
 
 impl Key {
+    /// The same, as one that restricts.
+    pub(super) const fn restricting(self) -> Self {
+        Self { restricts: true, ..self }
+    }
+
+    /// The same, as a cap.
+    pub(super) const fn cap(self) -> Self {
+        Self { restricts: true, caps: true, ..self }
+    }
+
+    /// The same, with a value to show.
+    pub(super) const fn such_as(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
     /// The value that is built in.
     pub(super) fn built_in(&self) -> Option<Value> {
         if self.default.is_empty() {
@@ -55,6 +76,15 @@ impl Key {
 }
 
 impl Kind {
+    /// Whether a value of a cap is smaller than another.
+    pub(super) fn is_less(self, value: &Value, than: &Value) -> bool {
+        let amount = |value: &Value| match self {
+            Self::Time => value.as_str().and_then(time).map(|time| time.as_secs_f64()),
+            _ => value.as_f64(),
+        };
+        matches!((amount(value), amount(than)), (Some(value), Some(than)) if value < than)
+    }
+
     /// Reads what was written; says what is wrong with it in words that follow the key's name.
     pub(super) fn read(self, value: &Value) -> Result<Value, String> {
         let wrong = |wanted: &str| Err(format!("must be {wanted}, not {value}"));

@@ -3,7 +3,8 @@
 //! [`KEYS`] is the one table: the check of what is written, the JSON schema for editors, the reference and the answers of
 //! [`Config`] come from it. Layers are merged key by key, the stronger one wins, and every value keeps its [`Origin`].
 //! Invariant: what raises privilege counts only from layers that are the person's own; a workspace can say it, and is
-//! told that it was not heard.
+//! told that it was not heard. Of a cap, the smaller of what the person and a project say counts. What restricts and cannot
+//! be read is [`broken`](Config::broken): no session begins without it.
 
 mod keys;
 mod kind;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use lariat_core::nearest::nearest;
 use lariat_core::usage::Cost;
-use lariat_guard::{Level, Origin};
+use lariat_guard::{BrokenRestriction, Level, Origin};
 use serde_json::{Map, Value};
 
 pub use keys::KEYS;
@@ -37,6 +38,8 @@ pub struct Config {
     values: BTreeMap<String, Set>,
     /// What was written and does not count, and why. Nobody may miss these.
     pub warnings: Vec<Warning>,
+    /// What should restrict and cannot be read.
+    pub broken: Vec<BrokenRestriction>,
 }
 
 /// A value, and who set it.
@@ -91,7 +94,11 @@ impl Config {
                     _ => nearest(&path, keys::names()),
                 };
                 let hint = known.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
-                self.warn(origin, path, format!("is no setting{hint}"));
+                let problem = format!("is not a setting{hint}");
+                match keys::seems_restricting(&path) {
+                    true => self.breaks(origin, path, problem),
+                    false => self.warn(origin, path, problem),
+                }
             }
         }
     }
@@ -102,11 +109,41 @@ impl Config {
             return self.warn(origin, path, problem.to_owned());
         }
         match key.kind.read(value) {
-            Ok(value) => {
-                self.values.entry(path).or_insert(Set { value, origin: Some(origin.clone()) });
-            }
+            Ok(value) => self.put(origin, key, path, value),
+            Err(problem) if key.restricts => self.breaks(origin, path, problem),
             Err(problem) => self.warn(origin, path, problem),
         }
+    }
+
+    /// Takes a value where nothing stronger is set; a cap also where it is smaller than that, unless the person set the
+    /// other one for this time.
+    fn put(&mut self, origin: &Origin, key: &Key, path: String, value: Value) {
+        let is_less = |than: &Value| key.caps && key.kind.is_less(&value, than);
+        let is_of_the_workspace = origin.level.is_of_the_workspace();
+        if key.caps && is_of_the_workspace && key.built_in().is_some_and(|own| !is_less(&own)) {
+            return;
+        }
+        let counts =
+            match self.values.get(&path).and_then(|known| Some((known, known.origin.as_ref()?.level))) {
+                None => true,
+                Some((_, Level::Flags | Level::Environment)) => false,
+                Some((known, _)) => is_less(&known.value),
+            };
+        if counts {
+            self.values.insert(path, Set { value, origin: Some(origin.clone()) });
+        }
+    }
+
+    fn breaks(&mut self, origin: &Origin, key: String, problem: String) {
+        let origin = match origin.level {
+            Level::Environment => Origin::named(Level::Environment, keys::variable_of(&key)),
+            Level::Flags if origin.file.is_none() => match keys::flag_of(&key) {
+                Some(flag) => Origin::named(Level::Flags, flag),
+                None => origin.clone(),
+            },
+            _ => origin.clone(),
+        };
+        self.broken.push(BrokenRestriction::new(key, problem, std::sync::Arc::new(origin)));
     }
 
     fn warn(&mut self, origin: &Origin, key: String, problem: String) {
@@ -149,8 +186,10 @@ impl Config {
         items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
-    /// A switch; off when nobody set it and nothing is built in.
+    /// A switch. Every switch has a value that is built in; a test compares the names that the program asks for with the
+    /// table, because an unknown one would be off.
     pub fn flag(&self, path: &str) -> bool {
+        debug_assert!(keys::find(path).is_some_and(|key| key.kind == Kind::Flag), "`{path}` is not a switch");
         self.get(path).and_then(|set| set.value.as_bool()).unwrap_or_default()
     }
 

@@ -19,6 +19,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::{Owner, Territory};
+
 /// Where skills are, in a home and in a workspace; the later counts.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
 /// Names of a folder of skills that are looked at for links.
@@ -34,15 +36,26 @@ const STATUS_LINES: usize = 30;
 /// How old a status may be when it is told.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The skills of the person and of a workspace; those of the workspace only when it is trusted, and before the person's.
+/// The skills of the person and of the project that a workspace lies in; those of the project only when it is trusted, and
+/// before the person's.
 pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
+    let territory = Territory::of(workspace.path(), home);
     let mut set = SkillSet::default();
     if let Some(home) = home.and_then(|home| Workspace::open(home).ok()).map(Workspace::without_hints) {
         SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(&home, folder, "user")));
     }
-    if trust == Trust::Trusted {
-        let workspace = &workspace.clone().without_hints();
-        SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(workspace, folder, "project")));
+    if trust == Trust::Trusted
+        && let Ok(project) = Workspace::open(territory.root()).map(Workspace::without_hints)
+    {
+        for directory in territory.way() {
+            let folders = SKILLS.iter().map(|folder| directory.join(folder));
+            let is_of_project =
+                |path: &std::path::PathBuf| territory.owner(&project.path().join(path)) == Owner::Project;
+            for folder in folders.filter(is_of_project).filter_map(|folder| Some(folder.to_str()?.to_owned()))
+            {
+                set.merge(SkillSet::load_in(&project, &folder, "project"));
+            }
+        }
     }
     set
 }

@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use lariat_guard::trust::{Entry, Identity, Look};
 use lariat_host::files::{FileError, Kind, Workspace};
 
+use super::{Owner, Territory};
+
 /// More names than this in one directory are not looked at: the guard refuses earlier.
 const MOST_NAMES: usize = 10_000;
 
@@ -23,6 +25,30 @@ impl WorkspaceFiles<'_> {
         let state = std::fs::File::from(root.handle().try_clone()?).metadata()?;
         let path = self.0.path().canonicalize()?.display().to_string();
         Ok(Identity { path, device: state.dev(), inode: state.ino() })
+    }
+}
+
+/// The files of a project, without those of the person's own that lie in it: what is the person's is no part of what a
+/// project brings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProjectFiles<'a> {
+    pub(super) files: WorkspaceFiles<'a>,
+    pub(super) territory: &'a Territory,
+}
+
+impl ProjectFiles<'_> {
+    fn is_own(&self, path: &str) -> bool {
+        self.territory.owner(&self.files.0.path().join(path)) == Owner::Person
+    }
+}
+
+impl Look for ProjectFiles<'_> {
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
+        if self.is_own(folder) { Ok(Vec::new()) } else { self.files.entries(folder) }
+    }
+
+    fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String> {
+        if self.is_own(path) { Ok(None) } else { self.files.read(path, limit) }
     }
 }
 

@@ -13,12 +13,15 @@ mod hooks;
 mod memory;
 mod open;
 mod opened;
+mod parts;
 mod paths;
 #[cfg(feature = "models")]
 mod posts;
 mod source;
 mod spending;
+mod territory;
 mod trace_file;
+mod unsupported;
 
 pub(crate) use brief::skill_folders;
 pub use brief::{GitNotes, MapSection, skills, skills_section};
@@ -31,4 +34,6 @@ pub use paths::RealPaths;
 #[cfg(feature = "service")]
 pub(crate) use source::read_own;
 pub use spending::SpendingFiles;
+pub use territory::{Owner, Territory};
 pub use trace_file::TraceFile;
+pub use unsupported::RESTRICTING;

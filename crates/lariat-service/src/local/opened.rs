@@ -6,14 +6,17 @@
 use std::sync::Arc;
 
 use lariat_guard::hooks::{HookBook, HookRunner, Scripts, Way};
-use lariat_guard::trust::{Identity, Look, Manifest, Standing, TrustBook};
-use lariat_guard::{Document, Effect, Layer, Level, Origin, Places, Settings, SettingsError, Trust};
+use lariat_guard::trust::{Brought, Identity, Look, Manifest, Standing, TrustBook};
+use lariat_guard::{
+    BrokenRestriction, Document, Layer, Level, Origin, Places, Seal, Settings, SettingsError, Trust,
+};
 use lariat_runtime::Gate;
 use serde_json::Value;
 
-use super::RealPaths;
-use super::open::{Brought, OpenError};
+use super::open::OpenError;
+use super::parts::{self, Part};
 use super::source::{Role, Source};
+use super::{RealPaths, Territory, unsupported};
 
 /// A workspace that is open.
 #[derive(Clone, Debug)]
@@ -21,11 +24,14 @@ use super::source::{Role, Source};
 pub struct Opened {
     /// The directories of the session.
     pub places: Places,
-    /// Which directory it is.
+    /// Whose which file is, and where the project begins.
+    pub territory: Territory,
+    /// Which directory the root of the project is.
     pub identity: Identity,
-    /// What it brings; none when that cannot be told, so that nobody can trust it.
+    /// What the root brings; none when what the project brings cannot be listed, so that it cannot be trusted.
     pub manifest: Option<Manifest>,
-    /// What the person's word on it is worth: when it is not trusted, what changed since it was.
+    parts: Vec<Part>,
+    /// What the person's word on the project is worth: when it is not trusted, what changed since it was.
     pub standing: Standing,
     /// Whether what it brings takes effect.
     pub trust: Trust,
@@ -88,12 +94,23 @@ const FOLDERS: &[&str] =
     &[".claude/agents/", ".claude/commands/", ".claude/skills/", ".agents/skills/", ".lariat/"];
 
 impl Opened {
-    pub(super) fn new(places: Places, brought: Brought, trust: Trust, problems: Vec<Problem>) -> Self {
+    pub(super) fn new(
+        places: Places,
+        territory: Territory,
+        parts: Vec<Part>,
+        trust: Trust,
+        problems: Vec<Problem>,
+    ) -> Self {
+        let root = parts.first();
+        let nowhere = Identity { path: String::new(), device: 0, inode: 0 };
+        let is_told = parts.iter().all(|part| part.manifest.is_some());
         Self {
             places,
-            identity: brought.identity,
-            manifest: brought.manifest,
-            standing: brought.standing,
+            territory,
+            identity: root.map_or(nowhere, |root| root.identity.clone()),
+            manifest: root.and_then(|root| root.manifest.clone()).filter(|_| is_told),
+            standing: parts::together(&parts),
+            parts,
             trust,
             layers: Vec::new(),
             hooks: HookBook::default(),
@@ -118,23 +135,50 @@ impl Opened {
     /// # Errors
     /// When what it brings cannot be told, or the book cannot be changed.
     pub fn accept(&self, book: &TrustBook) -> Result<(), OpenError> {
-        let Some(manifest) = &self.manifest else {
+        if self.manifest.is_none() {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
             return Err(OpenError::Untellable(why));
-        };
-        Ok(book.trust(&self.identity, manifest)?)
+        }
+        let counts = |part: &&Part| part.inside() == Some("") || part.standing != Standing::Harmless;
+        let directories = self.parts.iter().filter(counts);
+        let said = directories.filter_map(|part| Some((&part.identity, part.manifest.as_ref()?)));
+        Ok(book.trust_all(said)?)
     }
 
-    /// Takes a file of settings of somebody who may say everything, or of a workspace.
+    /// A short text that differs whenever what the project brings differs.
+    pub fn fingerprint(&self) -> String {
+        let each = self.parts.iter().flat_map(|part| {
+            let files = part.manifest.iter().flat_map(Manifest::files);
+            let files = files.flat_map(|(path, file)| [path, file.hash.as_str()]);
+            std::iter::once(part.identity.path.as_str()).chain(files).collect::<Vec<_>>()
+        });
+        Seal::of(each).to_string()
+    }
+
+    /// Everything that the project brings, with the file as it is shown: what would take effect with trust.
+    pub fn brings(&self) -> Vec<Brought> {
+        let each = |part: &Part| {
+            let manifest = part.manifest.iter().flat_map(Manifest::brought).cloned();
+            let shown = |mut one: Brought| {
+                one.file = part.shown(&one.file);
+                one
+            };
+            manifest.map(shown).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(each).collect()
+    }
+
+    /// Takes a file of settings of the person, the organisation or a project.
     pub(super) fn take(&mut self, document: &Document) -> Result<(), SettingsError> {
-        self.layers.push(Layer::of(document)?.held_to(self.trust));
+        unsupported::check(document)?;
+        self.take_layer(Layer::of(document)?)?;
         if document.origin.level.is_of_the_workspace() && self.trust == Trust::Untrusted {
             return Ok(());
         }
         for (key, value) in document.value.as_object().into_iter().flatten() {
             match key.as_str() {
                 "permissions" => {}
-                "hooks" => self.take_hooks(&document.origin, value),
+                "hooks" => self.take_hooks(document, value)?,
                 "env" => self.take_each(ConfiguredKind::Variable, value, &document.origin),
                 "mcpServers" | "mcp_servers" => {
                     self.take_each(ConfiguredKind::Server, value, &document.origin);
@@ -145,36 +189,45 @@ impl Opened {
         Ok(())
     }
 
-    /// Takes a file of the workspace. Where it could have forbidden something and cannot be read, everything is asked.
+    /// Takes permissions.
+    ///
+    /// # Errors
+    /// When one of them should restrict and cannot.
+    pub fn take_layer(&mut self, layer: Layer) -> Result<(), SettingsError> {
+        if let Some(broken) = layer.broken.first() {
+            return Err(SettingsError::Restriction(Box::new(broken.clone())));
+        }
+        self.layers.push(layer.held_to(self.trust));
+        Ok(())
+    }
+
+    /// Takes a file of the project.
     pub(super) fn take_from_workspace(
         &mut self,
         source: &Source,
         origin: Origin,
         read: Result<Option<Vec<u8>>, String>,
-    ) {
-        let bytes = match read {
-            Ok(None) => return,
-            Ok(Some(bytes)) => Ok(bytes),
-            Err(reason) => Err(reason),
-        };
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()));
-        let document = text.and_then(|text| {
-            Document::parse(&text, source.format, origin.clone()).map_err(|error| error.to_string())
+    ) -> Result<(), OpenError> {
+        let unreadable = |reason: String| OpenError::Unreadable { origin: Box::new(origin.clone()), reason };
+        let text = read.transpose().map(|bytes| {
+            let text = bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()));
+            text.and_then(std::convert::identity).map_err(unreadable)
         });
-        let taken = document.and_then(|document| match source.role {
-            Role::Settings => self.take(&document).map_err(|error| error.to_string()),
-            Role::Servers if self.trust == Trust::Untrusted => Ok(()),
-            Role::Servers => {
+        let Some(text) = text else { return Ok(()) };
+        let document = text.and_then(|text| Ok(Document::parse(&text, source.format, origin.clone())?));
+        match (source.role, document) {
+            (Role::Settings, document) => Ok(self.take(&document?)?),
+            // It can forbid nothing, so it is enough to say that it cannot be read.
+            (Role::Servers, Err(error)) => {
+                self.problems.push(Problem { origin, problem: error.to_string() });
+                Ok(())
+            }
+            (Role::Servers, Ok(_)) if self.trust == Trust::Untrusted => Ok(()),
+            (Role::Servers, Ok(document)) => {
                 let servers = document.value.get("mcpServers").unwrap_or(&Value::Null);
                 self.take_each(ConfiguredKind::Server, servers, &document.origin);
                 Ok(())
             }
-        });
-        if let Err(problem) = taken {
-            if source.role == Role::Settings {
-                self.layers.push(Layer::new(origin.clone()).with_rule(Effect::Ask, "*"));
-            }
-            self.problems.push(Problem { origin, problem });
         }
     }
 
@@ -217,29 +270,45 @@ impl Opened {
 
     /// Takes the files of agents, commands and skills.
     pub(super) fn take_files(&mut self) {
-        let Some(manifest) = self.manifest.as_ref().filter(|_| self.trust == Trust::Trusted) else { return };
-        let paths = manifest.files().map(|(path, _)| path);
-        let files = paths.filter(|path| FOLDERS.iter().any(|folder| path.starts_with(folder)));
+        if self.trust == Trust::Untrusted {
+            return;
+        }
+        let inside = self.parts.iter().filter_map(|part| Some((part.inside()?, part.manifest.as_ref()?)));
+        let files = inside.flat_map(|(directory, manifest)| {
+            let start = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+            let paths = manifest.files().map(|(path, _)| path.to_owned());
+            let is_meant = move |path: &String| {
+                let name = path.strip_prefix(&start).unwrap_or_default();
+                FOLDERS.iter().any(|folder| name.starts_with(folder))
+            };
+            paths.filter(is_meant).collect::<Vec<_>>()
+        });
         let configured = files.map(|path| Configured {
             kind: ConfiguredKind::File,
-            name: path.to_owned(),
+            origin: Origin::file(lariat_guard::Level::Project, self.places.project.join(&path)),
+            name: path,
             value: Value::Null,
-            origin: Origin::file(lariat_guard::Level::Project, self.places.project.join(path)),
         });
+        let configured: Vec<Configured> = configured.collect();
         self.values.extend(configured);
     }
 
-    fn take_hooks(&mut self, origin: &Origin, hooks: &Value) {
-        let before = self.hooks.handlers().count();
-        let problems = self.hooks.add(&origin.to_string(), hooks);
-        for handler in self.hooks.handlers_mut().skip(before) {
-            handler.scripts.of_project = origin.level.is_of_the_workspace();
+    /// Takes hooks. One that cannot be read may be the one that would have blocked something.
+    fn take_hooks(&mut self, document: &Document, hooks: &Value) -> Result<(), SettingsError> {
+        let (hooks, idle) = unsupported::without_idle_events(hooks);
+        for event in idle {
+            let problem = format!("the event `{event}` never happens here, so its hooks do not run");
+            self.problems.push(Problem { origin: document.origin.clone(), problem });
         }
-        let told = |problem: lariat_guard::hooks::HookProblem| Problem {
-            origin: origin.clone(),
-            problem: problem.problem,
-        };
-        self.problems.extend(problems.into_iter().map(told));
+        let before = self.hooks.handlers().count();
+        let found = self.hooks.add(&document.origin.to_string(), &hooks);
+        for handler in self.hooks.handlers_mut().skip(before) {
+            handler.scripts.of_project = document.origin.level.is_of_the_workspace();
+        }
+        let Some(first) = found.into_iter().next() else { return Ok(()) };
+        let broken = BrokenRestriction::new("hooks", first.problem, Arc::new(document.origin.clone()));
+        let broken = broken.with_line(document.line_of(&["hooks"]));
+        Err(SettingsError::Restriction(Box::new(broken)))
     }
 
     fn take_each(&mut self, kind: ConfiguredKind, table: &Value, origin: &Origin) {

@@ -6,10 +6,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use lariat_guard::trust::Look as _;
+use lariat_guard::trust::Look;
 use lariat_guard::{Format, Level};
-
-use super::WorkspaceFiles;
 
 /// More than this is no file of settings, in bytes.
 const LARGEST: usize = 1024 * 1024;
@@ -23,7 +21,7 @@ pub(super) enum Role {
     Servers,
 }
 
-/// A file of the workspace.
+/// A file of a directory of the project.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) level: Level,
@@ -59,9 +57,14 @@ pub(super) struct Own {
 }
 
 impl Source {
-    /// Its bytes; none when it does not exist.
-    pub(super) fn read(&self, files: &WorkspaceFiles<'_>) -> Result<Option<Vec<u8>>, String> {
-        match files.read(self.path, LARGEST + 1)? {
+    /// Its path in the project, for a directory of it.
+    pub(super) fn within(&self, directory: &str) -> String {
+        if directory.is_empty() { self.path.to_owned() } else { format!("{directory}/{}", self.path) }
+    }
+
+    /// Its bytes in a directory of the project; none when it does not exist.
+    pub(super) fn read(&self, files: &dyn Look, directory: &str) -> Result<Option<Vec<u8>>, String> {
+        match files.read(&self.within(directory), LARGEST + 1)? {
             Some(bytes) if bytes.len() > LARGEST => Err(too_large()),
             bytes => Ok(bytes),
         }

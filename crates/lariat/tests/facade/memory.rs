@@ -53,31 +53,62 @@ async fn imports_stop_after_four_steps_and_circles_end() {
     );
 }
 
+/// S1: a project's `@~/.aws/credentials` was sent to the model.
 #[tokio::test]
-async fn imports_from_outside_are_followed_only_when_that_is_allowed_and_only_into_the_home() {
+async fn imports_never_leave_the_project_or_the_folder_of_the_persons_settings() {
     let place = Place::new();
     place.write("home/own.md", "Mine.");
+    place.write("home/.aws/credentials", "Secret.");
+    place.write("home/.claude/CLAUDE.md", "@style.md @~/.claude/more.md @~/own.md @../.aws/credentials");
+    place.write("home/.claude/style.md", "Style.");
+    place.write("home/.claude/more.md", "More.");
     place.write("else.md", "Nobody's.");
-    place.write("project/CLAUDE.md", "@~/own.md @../else.md");
+    place.write("project/CLAUDE.md", "@~/own.md @../else.md @~/.aws/credentials @ok.md");
+    place.write("project/ok.md", "Inside.");
     let (sections, problems) = told(files(&place)).await;
-    assert_eq!(names(&sections), ["memory CLAUDE.md"]);
-    assert_eq!(problems.len(), 1, "{problems:?}");
-    let (sections, _) = told(files(&place).with_imports_from_outside()).await;
-    assert_eq!(names(&sections), ["memory CLAUDE.md", "memory ~/own.md"]);
+    assert_eq!(
+        names(&sections),
+        [
+            "memory ~/.claude/CLAUDE.md",
+            "memory ~/.claude/style.md",
+            "memory ~/.claude/more.md",
+            "memory CLAUDE.md",
+            "memory ok.md"
+        ]
+    );
+    assert_eq!(problems.len(), 5, "{problems:?}");
 }
 
+/// S1: what lies above a project counted as the person's own.
 #[tokio::test]
-async fn directories_between_the_home_and_the_workspace_count_and_those_above_do_not() {
+async fn directories_above_a_project_are_the_projects_and_need_trust() {
     let place = Place::new();
     place.write("CLAUDE.md", "Above the home.");
-    place.write("home/work/CLAUDE.md", "Of the person.");
+    place.write("home/.claude/CLAUDE.md", "Of the person.");
+    place.write("home/CLAUDE.md", "At home. @.aws/credentials");
+    place.write("home/.aws/credentials", "Secret.");
+    place.write("home/work/CLAUDE.md", "Above the project.");
+    place.write("home/work/app/.git/config", "");
     place.write("home/work/app/CLAUDE.md", "Of the project.");
     place.write("home/work/app/web/src/CLAUDE.md", "Of the directory.");
-    let workspace = Workspace::open(place.path("home/work/app")).unwrap();
-    let files = MemoryFiles::new(&workspace, Some(&place.path("home")), Trust::Trusted);
-    let (sections, _) = told(files.with_directory("web/src")).await;
-    let expected = ["memory ~/work/CLAUDE.md", "memory CLAUDE.md", "memory web/src/CLAUDE.md"];
+    let workspace = Workspace::open(place.path("home/work/app/web")).unwrap();
+    let of = |trust| MemoryFiles::new(&workspace, Some(&place.path("home")), trust).with_directory("src");
+    let (sections, _) = told(of(Trust::Trusted)).await;
+    let root = place.path("home/work/app/CLAUDE.md");
+    let root = format!("memory {}", root.display());
+    let expected = [
+        "memory ~/.claude/CLAUDE.md",
+        "memory ~/CLAUDE.md",
+        "memory ~/work/CLAUDE.md",
+        &root,
+        "memory src/CLAUDE.md",
+    ];
     assert_eq!(names(&sections), expected);
+    assert!(!sections.iter().any(|section| section.text.contains("Secret")));
+    let (sections, _) = told(of(Trust::Untrusted)).await;
+    assert_eq!(names(&sections), ["memory ~/.claude/CLAUDE.md", "memory"]);
+    assert!(sections[1].text.contains("~/work/CLAUDE.md"), "{sections:?}");
+    assert!(!sections[1].text.contains("Above the project."), "{sections:?}");
 }
 
 #[tokio::test]

@@ -158,7 +158,7 @@ impl Host<'_> {
     /// Makes the session again, with another model.
     async fn renew(&mut self) -> Result<(), Problem> {
         let Setting { world, service, task, driving } = &self.setting;
-        self.place = world.place(&visit(world, task))?;
+        self.place = world.place(&visit(world, task)?)?;
         let which = Which::Resume(self.session.id().to_string());
         let mode = self.session.mode();
         self.session = service.drive(&self.place, &which, driving.clone()).await?;

@@ -14,9 +14,11 @@ mod files;
 mod host;
 mod watch;
 
+use std::path::Path;
+
 use lariat_service::{Driving, LocalService, Place, Prompt, ServiceError, Session, Visit, Which};
 
-use super::Ended;
+use super::{Ended, consent};
 use crate::args::run::RunArgs;
 use crate::args::task::{Schema, Task};
 use crate::exit::Exit;
@@ -38,6 +40,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Ended {
 
 /// Does what is asked.
 pub(crate) async fn perform(world: &World, task: Task) -> Ended {
+    task.check()?;
     for warning in &task.warnings {
         tell("warning", warning);
     }
@@ -46,7 +49,7 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
         return Err(Problem::new(Exit::Usage, "there is nothing to do")
             .next("say what to do: `lariat run \"find out why the tests fail\"`"));
     }
-    let place = world.place(&visit(world, &task))?;
+    let place = consent::settle(world, &visit(world, &task)?, !task.held)?;
     // One that answers programs asks for each of its sessions.
     let git = if task.held { None } else { place.ask_git(&world.folders, &world.environment()) };
     let service = if task.ephemeral { world.ephemeral(&place).await? } else { world.service(&place).await? };
@@ -79,13 +82,24 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     watch.end(ended?, kept.as_deref(), &circumstances)
 }
 
-fn visit(world: &World, task: &Task) -> Visit {
+fn visit(world: &World, task: &Task) -> Result<Visit, Problem> {
     let mut visit = world.visit(task.cwd.as_ref());
     visit.flags.clone_from(&task.settings);
     visit.allow.clone_from(&task.allow);
     visit.deny.clone_from(&task.deny);
     visit.trusting = task.trusting;
-    visit
+    visit.distrusting = task.distrusting;
+    visit.tools.clone_from(&task.tools);
+    for given in &task.given {
+        visit.settings.push(if given.trim_start().starts_with('{') {
+            ("--settings".to_owned(), given.clone())
+        } else {
+            let text =
+                files::text(Path::new(given)).map_err(|problem| Problem { exit: Exit::Setup, ..problem })?;
+            (format!("--settings {given}"), text)
+        });
+    }
+    Ok(visit)
 }
 
 /// Which session; one that goes on under another id is a fork.

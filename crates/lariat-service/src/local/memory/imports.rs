@@ -1,10 +1,12 @@
 //! What memory files pull in with `@path`: at most four steps away, each file once.
+//!
+//! Invariant: an import never leaves the project, or the folder of the person's own settings. What lies above a project
+//! imports nothing: its directory may be the person's home, with everything that is in it.
+
+use lariat_guard::instructions::{self, MOST_HOPS};
 
 use super::lookup::{Side, relative};
-use super::{Found, MOST_FILES, MemoryFiles, text};
-
-/// Steps from a file to what its imports import.
-const MOST_HOPS: usize = 4;
+use super::{Found, MOST_FILES, MemoryFiles};
 
 impl MemoryFiles {
     /// Adds a file and what it imports, unless it is there already.
@@ -13,43 +15,54 @@ impl MemoryFiles {
         if known || all.len() > MOST_FILES {
             return;
         }
-        let paths = text::imports(&file.text);
-        let (side, directory) =
-            (file.side, file.path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned());
+        let paths = instructions::imports(&file.text);
+        let (side, from) = (file.side, file.path.clone());
         all.push(file);
         if hops == MOST_HOPS {
             return;
         }
         for path in paths {
-            let Some((side, path)) = self.place(side, &directory, &path) else { continue };
+            let Some(path) = self.place(side, &from, &path) else { continue };
             if let Some(text) = self.read(side, &path) {
-                self.with_imports(Found { side, path, text: text::shown(&text) }, hops + 1, all);
+                self.with_imports(Found { side, path, text: instructions::shown(&text) }, hops + 1, all);
             }
         }
     }
 
-    /// Where an import leads, if it may lead there.
-    fn place(&self, side: Side, directory: &str, path: &str) -> Option<(Side, String)> {
-        let own = self.root(side)?.path();
-        let home = self.home.as_ref().map(|home| home.path());
-        let whole = match (path.strip_prefix("~/"), path.starts_with('/')) {
-            (Some(rest), _) => home?.join(rest),
-            (None, true) => path.into(),
-            (None, false) => own.join(directory).join(path),
+    /// Where an import leads, if it may lead there. It stays on the side that it came from.
+    fn place(&self, side: Side, from: &str, path: &str) -> Option<String> {
+        let inside = match side {
+            Side::Project => instructions::import_target(from, path),
+            Side::Person => self.own_target(from, path),
+            Side::Above => None,
         };
-        let whole = relative(whole.to_str()?, std::path::Path::new("/"))?;
-        let whole = format!("/{whole}");
-        if let Some(path) = relative(&whole, self.workspace.path()) {
-            return Some((Side::Project, path));
+        let inside = inside.filter(|target| self.is_of(side, target));
+        // A word that names no file is prose.
+        if inside.is_none() && self.leads_somewhere(side, from, path) {
+            let from = Found { side, path: from.to_owned(), text: String::new() }.shown(&self.territory);
+            let limits = if side == Side::Person { "the folder of your settings" } else { "the project" };
+            self.problem(format!("`@{path}` of {from} is not imported: it leads out of {limits}"));
         }
-        let path = relative(&whole, home?)?;
-        // A file of the person's may import the person's files; one of the project only when that was allowed.
-        if side == Side::Home || self.imports_from_outside {
-            return Some((Side::Home, path));
+        inside
+    }
+
+    /// Where an import of the person's own file leads, relative to their home.
+    fn own_target(&self, from: &str, path: &str) -> Option<String> {
+        let home = self.home.as_ref()?.path();
+        match path.strip_prefix("~/") {
+            Some(rest) => relative(rest, home),
+            None if path.starts_with('/') => relative(path, home),
+            None => instructions::import_target(from, path),
         }
-        self.problem(format!(
-            "`@{whole}` is outside of the workspace; it is imported only when you allow that"
-        ));
-        None
+    }
+
+    fn leads_somewhere(&self, side: Side, from: &str, path: &str) -> bool {
+        let home = self.home.as_ref().map(|home| home.path());
+        let folder = self.root(side).and_then(|root| Some(root.path().join(from).parent()?.to_owned()));
+        let whole = match (path.strip_prefix("~/"), home) {
+            (Some(rest), home) => home.map(|home| home.join(rest)),
+            (None, _) => folder.map(|folder| folder.join(path)),
+        };
+        whole.is_some_and(|whole| whole.symlink_metadata().is_ok())
     }
 }

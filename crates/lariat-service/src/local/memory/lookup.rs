@@ -2,53 +2,65 @@
 
 use std::path::Path;
 
-use super::{Found, Instructions, MemoryFiles, text};
+use lariat_guard::instructions::{self, AGENTS, CLAUDE};
 
-/// Whose file it is, which says through which handle it is read.
+use super::{Found, Instructions, MemoryFiles};
+
+/// Where a file is, which says through which handle it is read and whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Side {
+    /// At or below the root of the project.
     Project,
-    Home,
+    /// Above it, in the person's home: not the person's own.
+    Above,
+    /// In a folder of the person's own settings.
+    Person,
 }
 
-const CLAUDE: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
-const AGENTS: [&str; 2] = ["AGENTS.md", ".claude/AGENTS.md"];
+impl Side {
+    /// Whether a person must have trusted it.
+    pub(super) const fn needs_trust(self) -> bool {
+        matches!(self, Self::Project | Self::Above)
+    }
+}
 
 impl MemoryFiles {
-    /// The directories whose files count from the beginning. Above the workspace only those inside of the person's home
-    /// do: what lies higher may be anybody's.
+    /// The directories whose files count from the beginning.
     pub(super) fn way(&self) -> Vec<(Side, String)> {
+        let text = |path: std::path::PathBuf| path.to_str().map(str::to_owned);
         let mut way = Vec::new();
-        if let Some(home) = &self.home {
-            way.push((Side::Home, ".claude".to_owned()));
-            if let Ok(inside) = self.workspace.path().strip_prefix(home.path()) {
-                let above = inside.ancestors().skip(1).filter_map(Path::to_str).map(str::to_owned);
-                let mut above: Vec<String> = above.collect();
-                above.reverse();
-                way.extend(above.into_iter().map(|directory| (Side::Home, directory)));
-            }
+        if self.home.is_some() {
+            way.push((Side::Person, ".claude".to_owned()));
+            let above = self.territory.above().into_iter().filter_map(text);
+            way.extend(above.map(|directory| (Side::Above, directory)));
         }
+        way.extend(
+            self.territory.way().into_iter().filter_map(text).map(|directory| (Side::Project, directory)),
+        );
         let Some(directory) = relative(&self.directory, self.workspace.path()) else { return way };
-        way.push((Side::Project, String::new()));
+        let start = way.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
         let steps = directory.match_indices('/').filter_map(|(at, _)| directory.get(..at));
-        way.extend(steps.map(|step| (Side::Project, step.to_owned())));
-        if !directory.is_empty() {
-            way.push((Side::Project, directory.clone()));
-        }
+        let steps = steps.chain((!directory.is_empty()).then_some(directory.as_str()));
+        way.extend(steps.map(|step| (Side::Project, joined(&start, step))));
         way
+    }
+
+    /// Those of the project.
+    pub(super) fn project_way(&self) -> impl Iterator<Item = String> {
+        self.way().into_iter().filter(|(side, _)| *side == Side::Project).map(|(_, directory)| directory)
     }
 
     /// The names of the memory files that a directory has.
     pub(super) fn names(&self, side: Side, directory: &str) -> Vec<String> {
         let names = CLAUDE.iter().chain(&AGENTS).map(|name| joined(directory, name));
-        names.filter(|path| self.root(side).is_some_and(|root| root.stamp(path).is_ok())).collect()
+        let there = names.filter(|path| self.is_there(side, path));
+        there.map(|path| Found { side, path, text: String::new() }.shown(&self.territory)).collect()
     }
 
     /// Whether a directory on the way to the working directory has a `CLAUDE.md`.
     pub(super) fn has_claude(&self) -> bool {
-        let ways = self.way().into_iter().filter(|(side, _)| *side == Side::Project);
-        let mut paths = ways.flat_map(|(_, directory)| CLAUDE.map(|name| joined(&directory, name)));
-        paths.any(|path| self.workspace.stamp(&path).is_ok())
+        let mut paths = self.project_way().flat_map(|directory| CLAUDE.map(|name| joined(&directory, name)));
+        paths.any(|path| self.is_there(Side::Project, &path))
     }
 
     /// The memory files of one directory. `elsewhere`: another directory of the project has a `CLAUDE.md`.
@@ -56,19 +68,24 @@ impl MemoryFiles {
         let read = |names: &[&str]| {
             let paths = names.iter().map(|name| joined(directory, name));
             let found = paths.filter_map(|path| {
-                let text = text::shown(&self.read(side, &path)?);
+                let text = instructions::shown(&self.read(side, &path)?);
                 (!text.trim().is_empty()).then_some(Found { side, path, text })
             });
             found.collect::<Vec<Found>>()
         };
-        let mut found = read(&CLAUDE);
+        // In the person's own folder the files lie at its top.
+        let family = |names: &[&'static str]| match side {
+            Side::Person => names.iter().copied().filter(|name| !name.contains('/')).collect(),
+            _ => names.to_vec(),
+        };
+        let mut found = read(&family(&CLAUDE));
         let agents = match self.instructions {
             Instructions::Claude => false,
             Instructions::ClaudeAndAgents => true,
             Instructions::ClaudeOrAgents => found.is_empty() && !elsewhere,
         };
         if agents {
-            found.extend(read(&AGENTS));
+            found.extend(read(&family(&AGENTS)));
         }
         found
     }
@@ -99,5 +116,9 @@ pub(super) fn relative(path: &str, root: &Path) -> Option<String> {
 }
 
 pub(super) fn joined(directory: &str, name: &str) -> String {
-    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+    match (directory.is_empty(), name.is_empty()) {
+        (true, _) => name.to_owned(),
+        (_, true) => directory.to_owned(),
+        _ => format!("{directory}/{name}"),
+    }
 }

@@ -2,13 +2,11 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use lariat_connect::skills::FrontMatter;
+use lariat_guard::instructions::{self, RULES};
 use lariat_host::files::Kind;
 
 use super::lookup::{Side, joined};
-use super::{Found, MOST_FILES, MemoryFiles, text};
-
-/// Where rules are.
-const FOLDER: &str = ".claude/rules";
+use super::{Found, MOST_FILES, MemoryFiles};
 /// Directories below each other that are looked into.
 const DEEPEST: usize = 5;
 /// Names of one directory that are looked at.
@@ -35,12 +33,17 @@ impl Rule {
 impl MemoryFiles {
     pub(super) fn find_rules(&self) -> Vec<Rule> {
         let mut files = Vec::new();
-        self.walk(FOLDER, 0, &mut files);
+        for directory in self.project_way() {
+            self.walk(&joined(&directory, RULES), 0, &mut files);
+        }
         files.into_iter().filter_map(|path| self.rule(path)).collect()
     }
 
     fn walk(&self, folder: &str, depth: usize, files: &mut Vec<String>) {
-        let Ok((entries, _)) = self.workspace.list(folder, MOST_NAMES) else { return };
+        let Some(Ok((entries, _))) = self.project.as_ref().map(|project| project.list(folder, MOST_NAMES))
+        else {
+            return;
+        };
         for entry in entries {
             let Some(path) = entry.name.to_str().map(|name| joined(folder, name)) else { continue };
             match entry.kind {
@@ -67,7 +70,7 @@ impl MemoryFiles {
             }
         }
         let paths = if globs.is_empty() { None } else { Some(set.build().ok()?) };
-        let text = text::shown(body);
+        let text = instructions::shown(body);
         Some(Rule { found: Found { side: Side::Project, path, text }, paths })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! They are made around the product and not in it: what it says is changed before it is used.
 
+use lariat::guard::Trust;
 use lariat::guard::trust::{Identity, Standing, TrustBook};
-use lariat::guard::{Effect, Trust};
 use lariat::local::{Opened, Opening};
 
 /// A mistake.
@@ -68,10 +68,6 @@ pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened,
         }
         Some(Mistake::RunsHooksFirst) => opened.hooks = full()?.hooks,
         Some(Mistake::TakesVariables) => opened.values = full()?.values,
-        Some(Mistake::PassesOver) => {
-            let asks_all = |text: &str, effect| text == "*" && effect == Effect::Ask;
-            opened.layers.retain(|layer| !layer.rules.iter().any(|rule| asks_all(&rule.text, rule.effect)));
-        }
         Some(Mistake::ForgetsGit) => {
             let brings = |path: &str| !path.starts_with(".git");
             if opened

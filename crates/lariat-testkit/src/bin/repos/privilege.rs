@@ -112,14 +112,3 @@ pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<Strin
     }
     faults
 }
-
-/// What is wrong when a file that could have forbidden something cannot be read.
-pub(crate) fn lenient(opened: &Opened) -> Vec<String> {
-    let mut faults = Vec::new();
-    if opened.problems.is_empty() {
-        faults.push("cannot be read, and nobody is told".to_owned());
-    }
-    let allowed = judged(opened).into_iter().filter(|(_, verdict)| *verdict == Decision::Allow);
-    faults.extend(allowed.map(|(name, _)| format!("cannot be read, and {name} is allowed")).take(3));
-    faults
-}

@@ -40,7 +40,11 @@ pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> R
     let book = TrustBook::new(ground.base.join(format!("books/{number}/trust.json")));
     let case = Case { ground, root, book, mistake };
     let mut done = Trusted::default();
-    let opened = case.open(&case.root)?;
+    // One that cannot be opened at all cannot be trusted, either.
+    let Ok(opened) = case.open(&case.root) else {
+        done.untellable += 1;
+        return Ok(done);
+    };
     let Some(manifest) = opened.manifest.clone() else {
         done.untellable += 1;
         let forced =
@@ -93,7 +97,8 @@ impl Case<'_> {
     /// It must be asked again, with the file named.
     fn must_be_asked(&self, file: &str, how: &str, done: &mut Trusted) -> Result<(), String> {
         done.changes += 1;
-        let opened = self.open(&self.root)?;
+        // A change that makes settings unreadable stops everything.
+        let Ok(opened) = self.open(&self.root) else { return Ok(()) };
         let named = match &opened.standing {
             Standing::Changed(differences) => differences.iter().any(|one| one.path == file),
             // What cannot be told any more is named by the problem.

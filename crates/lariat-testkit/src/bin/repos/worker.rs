@@ -120,10 +120,17 @@ async fn meet(
     let root = ground.repository(task.number);
     let number = task.number.to_string();
     mark(&number, "open");
-    let opened = mistake::open(opening(ground, &root, &book(ground))?, mistake)?;
+    let opened = match mistake::open(opening(ground, &root, &book(ground))?, mistake) {
+        Ok(opened) => opened,
+        // It stops, and says so: what could not be read could have forbidden anything.
+        Err(_) if mistake != Some(Mistake::PassesOver) => return Ok(Said::default()),
+        Err(_) => opening(ground, &ground.base.join("empty"), &book(ground))?
+            .open()
+            .map_err(|error| error.to_string())?,
+    };
     let mut faults = privilege::raised(&opened, empty);
     if task.is_unreadable {
-        faults.extend(privilege::lenient(&opened));
+        faults.push("cannot be read, and the session begins".to_owned());
     }
     mark(&number, "host");
     let environment = environment(ground, &opened);

@@ -1,9 +1,26 @@
-//! What of a memory file is shown, and what it imports.
+//! Files that instruct agents: their names, and what they pull in with `@path`.
 //!
-//! Comments that stand by themselves are for people and taken out. In code nothing is a comment or an import.
+//! Owns the reading that trust and prompts share: what a person is shown before they trust a project is what the model is
+//! told afterwards. In code nothing is an import.
+
+/// The instruction files of a directory in Claude Code's family, in the order they are told.
+pub const CLAUDE: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
+/// Those of the other family.
+pub const AGENTS: [&str; 2] = ["AGENTS.md", ".claude/AGENTS.md"];
+/// Rules for paths: every Markdown file below.
+pub const RULES: &str = ".claude/rules";
+/// Steps from a file to what its imports import.
+pub const MOST_HOPS: usize = 4;
+
+/// Whether a path of a directory names a file that instructs agents.
+pub fn is_instruction(path: &str) -> bool {
+    CLAUDE.contains(&path)
+        || AGENTS.contains(&path)
+        || (path.starts_with(".claude/rules/") && path.ends_with(".md"))
+}
 
 /// The lines of a Markdown text, with whether they are inside of a code block.
-fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
+pub fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut fence: Option<&str> = None;
     text.lines().map(move |line| {
         let start = line.trim_start();
@@ -22,8 +39,8 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// The text without comments that stand by themselves.
-pub(super) fn shown(text: &str) -> String {
+/// The text without comments that stand by themselves: they are for people.
+pub fn shown(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut shown = String::with_capacity(text.len());
     let mut inside = false;
@@ -48,7 +65,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// The paths that a text imports: `@path`, at the beginning of a word, outside of code.
-pub(super) fn imports(text: &str) -> Vec<String> {
+pub fn imports(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (line, _) in lines(text).filter(|(_, code)| !code) {
         // Every second piece between backticks is code.
@@ -65,6 +82,25 @@ pub(super) fn imports(text: &str) -> Vec<String> {
     found
 }
 
+/// Where an import leads, relative to the directory that instructions may not leave; `None` when it leads out of it.
+pub fn import_target(file: &str, import: &str) -> Option<String> {
+    if import.starts_with(['/', '~']) {
+        return None;
+    }
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(import.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
 #[cfg(test)]
-#[path = "text_tests.rs"]
+#[path = "instructions_tests.rs"]
 mod tests;

@@ -1,0 +1,102 @@
+//! Every input that restricts a run, with a broken value for each: the one table.
+//!
+//! The program's own tests compare it with the settings, the flags and the documentation; the tests of the program break
+//! each of them. A new setting or flag that restricts cannot be left out: the first of these fails.
+//! Data only, because the tests of the program include this file as it is.
+
+/// An input that restricts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restricting {
+    /// Its name, as people write it.
+    pub(crate) name: &'static str,
+    /// How it is given.
+    pub(crate) given: Given,
+    /// A value that cannot be read, as it would be written there.
+    pub(crate) broken: &'static str,
+}
+
+/// How an input is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// A setting of Lariat: in `config.toml`, in `lariat.toml` of a trusted project unless only the person may set it, and
+    /// as a variable.
+    Setting,
+    /// A flag of `lariat run`.
+    Flag,
+    /// A flag of Claude Code's family.
+    ClaudeFlag,
+    /// A part of `permissions`, in every file of settings, trusted or not, and in `--settings`.
+    Permissions,
+    /// A part of `hooks`, in every file of settings that counts.
+    Hooks,
+    /// A key of Claude Code's settings that there is nothing for here.
+    ClaudeSetting,
+    /// A whole file of settings.
+    File,
+}
+
+const fn restricting(given: Given, name: &'static str, broken: &'static str) -> Restricting {
+    Restricting { name, given, broken }
+}
+
+/// Every input that restricts.
+pub(crate) const RESTRICTING: &[Restricting] = &[
+    restricting(Given::Setting, "mode", "\"plna\""),
+    restricting(Given::Setting, "sandbox.enabled", "\"yes\""),
+    restricting(Given::Setting, "sandbox.network", "\"off\""),
+    restricting(Given::Setting, "limits.turns", "\"abc\""),
+    restricting(Given::Setting, "limits.tool_calls", "-1"),
+    restricting(Given::Setting, "limits.tokens", "1.5"),
+    restricting(Given::Setting, "limits.cost", "\"1 dollar\""),
+    restricting(Given::Setting, "limits.time", "\"ten\""),
+    restricting(Given::Setting, "budget.session", "\"5 USD\""),
+    restricting(Given::Setting, "budget.day", "-1"),
+    restricting(Given::Setting, "max_tokens", "\"many\""),
+    restricting(Given::Setting, "undo.enabled", "\"on\""),
+    restricting(Given::Setting, "instruction_files", "\"nothing\""),
+    restricting(Given::Setting, "auth.store", "\"keyrign\""),
+    restricting(Given::Setting, "telemetry.content", "\"no\""),
+    restricting(Given::Setting, "limits.turn", "5"),
+    restricting(Given::Setting, "sandboks.enabled", "true"),
+    restricting(Given::Flag, "--max-turns", "abc"),
+    restricting(Given::Flag, "--max-cost", "-1"),
+    restricting(Given::Flag, "--max-time", "10"),
+    restricting(Given::Flag, "--mode", "plna"),
+    restricting(Given::Flag, "--deny", "Raed(.env)"),
+    restricting(Given::ClaudeFlag, "--max-turns", "abc"),
+    restricting(Given::ClaudeFlag, "--max-budget-usd", "1 dollar"),
+    restricting(Given::ClaudeFlag, "--max-thinking-tokens", "few"),
+    restricting(Given::ClaudeFlag, "--permission-mode", "plna"),
+    restricting(Given::ClaudeFlag, "--disallowedTools", "Read(.env"),
+    restricting(Given::ClaudeFlag, "--disallowed-tools", "Raed"),
+    restricting(Given::ClaudeFlag, "--tools", "Raed"),
+    restricting(Given::ClaudeFlag, "--settings", "{\"permissions\":{\"deny\":[\"Read(.env\"]}}"),
+    restricting(Given::ClaudeFlag, "--setting-sources", "projcet"),
+    restricting(Given::ClaudeFlag, "--task-budget", "1000"),
+    restricting(Given::ClaudeFlag, "--of-tomorrow", "1"),
+    restricting(Given::Permissions, "deny", "[\"Read(.env\"]"),
+    restricting(Given::Permissions, "ask", "[\"Raed(.env)\"]"),
+    restricting(Given::Permissions, "deny", "[\"Raed\"]"),
+    restricting(Given::Permissions, "deny", "[\"Read([)\"]"),
+    restricting(Given::Permissions, "deny", "[\"Bash(command:rm *)\"]"),
+    restricting(Given::Permissions, "deny", "[3]"),
+    restricting(Given::Permissions, "ask", "[{ \"tool\": \"Bash\" }]"),
+    restricting(Given::Permissions, "dney", "[\"Bash\"]"),
+    restricting(Given::Permissions, "defaultMode", "\"plna\""),
+    restricting(Given::Hooks, "PreToolUse", "{ \"matcher\": \"Bash\" }"),
+    restricting(Given::Hooks, "PreToolUse", "[{ \"matcher\": \"Bash\" }]"),
+    restricting(Given::Hooks, "PreToolUse", "[{ \"hooks\": [{ \"type\": \"prompt\", \"prompt\": \"x\" }] }]"),
+    restricting(
+        Given::Hooks,
+        "PreToolUse",
+        "[{ \"matcher\": \"(\", \"hooks\": [{ \"command\": \"true\" }] }]",
+    ),
+    restricting(Given::Hooks, "PreToolUes", "[{ \"hooks\": [{ \"command\": \"true\" }] }]"),
+    restricting(Given::ClaudeSetting, "sandbox.filesystem.denyRead", "[\"~/.aws\"]"),
+    restricting(Given::ClaudeSetting, "sandbox.filesystem.denyWrite", "[\"src\"]"),
+    restricting(Given::ClaudeSetting, "sandbox.network.deniedDomains", "[\"example.com\"]"),
+    restricting(Given::ClaudeSetting, "availableModels", "[\"sonnet\"]"),
+    restricting(Given::ClaudeSetting, "permisions", "{ \"deny\": [\"Bash\"] }"),
+    restricting(Given::File, "not well-formed", "{ \"permissions\": "),
+    restricting(Given::File, "not a table", "[1]"),
+];

@@ -1,0 +1,91 @@
+use std::collections::BTreeSet;
+
+use clap::CommandFactory as _;
+use lariat_service::config::KEYS;
+
+use super::restricting::{Given, RESTRICTING};
+use super::{Args, RESTRICTING_FLAGS};
+
+const DOCUMENT: &str = include_str!("../../../../docs/permissions.md");
+
+/// Flags of `lariat run` that restrict nothing. A new flag must be put here or into the table.
+const OTHERS: &[&str] = &[
+    "--prompt",
+    "--output",
+    "--output-schema",
+    "--resume",
+    "--continue",
+    "--fork",
+    "--model",
+    "--allow",
+    "--trust",
+    "--no-sandbox",
+    "--cwd",
+    "--image",
+    "--ephemeral",
+    "--include-partial-messages",
+    "--verbose",
+    "--help",
+];
+
+fn names(given: Given) -> BTreeSet<&'static str> {
+    RESTRICTING.iter().filter(|one| one.given == given).map(|one| one.name).collect()
+}
+
+#[test]
+fn every_setting_that_restricts_is_in_the_table() {
+    let known: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
+    let restricting: BTreeSet<&str> = KEYS.iter().filter(|key| key.restricts).map(|key| key.name).collect();
+    let table: BTreeSet<&str> =
+        names(Given::Setting).into_iter().filter(|name| known.contains(name)).collect();
+    assert_eq!(table, restricting);
+}
+
+#[test]
+fn every_flag_of_a_run_is_in_the_table_or_restricts_nothing() {
+    let args = Args::command();
+    let run = args.find_subcommand("run").unwrap();
+    let flags = run.get_arguments().filter_map(|flag| Some(format!("--{}", flag.get_long()?)));
+    let table = names(Given::Flag);
+    for flag in flags {
+        assert!(
+            table.contains(flag.as_str()) || OTHERS.contains(&flag.as_str()),
+            "{flag}: does it restrict?"
+        );
+    }
+    assert_eq!(table, RESTRICTING_FLAGS.iter().copied().collect());
+}
+
+#[test]
+fn every_key_of_claude_code_that_is_refused_is_in_the_table() {
+    let table = names(Given::ClaudeSetting);
+    for (key, _) in lariat_service::local::RESTRICTING {
+        assert!(table.contains(key), "{key}");
+    }
+}
+
+/// The table of the documentation, made from the one here.
+#[test]
+fn the_document_has_the_table() {
+    let row = |one: &super::restricting::Restricting| {
+        let (what, place) = match one.given {
+            Given::Setting => ("setting", "the file and the line, or the variable"),
+            Given::Flag => ("flag of `lariat run`", "the flag"),
+            Given::ClaudeFlag => ("flag of Claude Code's family", "the flag"),
+            Given::Permissions => ("`permissions` of any file, trusted or not", "the file and the line"),
+            Given::Hooks => ("`hooks` of a file that counts", "the file and the line"),
+            Given::ClaudeSetting => ("key of Claude Code's settings", "the file and the line"),
+            Given::File => ("file of settings", "the file"),
+        };
+        format!("| {what} | `{}` | `{}` | {place} |\n", one.name, one.broken)
+    };
+    let rows: String = RESTRICTING.iter().map(row).collect();
+    let table = format!(
+        "<!-- restricting:begin -->\n| input | name | cannot be read, for example | the message names |\n\
+         | --- | --- | --- | --- |\n{rows}<!-- restricting:end -->"
+    );
+    if !DOCUMENT.contains(&table) {
+        let _ = std::fs::write(std::env::temp_dir().join("restricting.md"), &table);
+        panic!("docs/permissions.md should say\n{table}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Which tools a session here has, by name: to choose some of them, and to tell a slip in a rule.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lariat_core::nearest::nearest;
+use lariat_guard::{BrokenRestriction, Effect, Layer, Level, Origin, foreign_tool_names, tools_named};
+
+/// Every tool of a session here.
+pub(crate) const NAMES: &[&str] = &[
+    "agent",
+    "apply_patch",
+    "ask_user",
+    "bash",
+    "bash_input",
+    "bash_output",
+    "bash_stop",
+    "edit_file",
+    "fetch",
+    "glob",
+    "list_files",
+    "multi_edit",
+    "plan_change",
+    "read_file",
+    "recall",
+    "repo_map",
+    "search",
+    "todo",
+    "write_file",
+];
+
+fn known() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().copied().chain(foreign_tool_names())
+}
+
+/// Whether a name is that of a tool: one of ours, one that Claude Code's settings know, or one of a tool server.
+pub fn is_tool(name: &str) -> bool {
+    name.starts_with("mcp__") || known().any(|known| known == name)
+}
+
+fn meant(name: &str) -> String {
+    nearest(name, known()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+}
+
+/// A rule that denies or asks and names a tool that there is not: it would restrict nothing.
+pub(crate) fn misnamed(layers: &[Layer]) -> Option<BrokenRestriction> {
+    let rules = layers.iter().flat_map(|layer| &layer.rules).filter(|rule| rule.effect != Effect::Allow);
+    rules.into_iter().find_map(|rule| {
+        let name = rule.own_tool().filter(|name| !known().any(|known| known == *name))?;
+        let reason = format!("names no tool that there is{}", meant(name));
+        Some(BrokenRestriction::new(&rule.text, reason, Arc::clone(&rule.origin)))
+    })
+}
+
+/// Our tools that a list of names leaves.
+///
+/// # Errors
+/// When a name is not that of a tool.
+pub(crate) fn only(names: &[String]) -> Result<BTreeSet<String>, BrokenRestriction> {
+    let mut only = BTreeSet::new();
+    for name in names {
+        match tools_named(name) {
+            Some(tools) => only.extend(tools.into_iter().map(str::to_owned)),
+            None if known().any(|known| known == name) => drop(only.insert(name.clone())),
+            None => {
+                let origin = Arc::new(Origin::named(Level::Flags, "--tools"));
+                return Err(BrokenRestriction::new(name, format!("is not a tool{}", meant(name)), origin));
+            }
+        }
+    }
+    Ok(only)
+}
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

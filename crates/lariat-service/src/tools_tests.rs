@@ -1,0 +1,26 @@
+use super::*;
+
+fn rule(effect: Effect, text: &str) -> Vec<Layer> {
+    vec![Layer::new(Origin::flags()).with_rule(effect, text)]
+}
+
+#[test]
+fn a_rule_about_a_tool_that_does_not_exist_is_a_slip() {
+    for text in ["Raed", "bsah", "read_files"] {
+        let broken = misnamed(&rule(Effect::Deny, text)).unwrap();
+        assert!(broken.reason.contains("did you mean"), "{broken}");
+    }
+    for text in ["Read", "bash", "mcp__x", "mcp__x__y", "*", "ExitPlanMode", "recall"] {
+        assert_eq!(misnamed(&rule(Effect::Deny, text)), None, "{text}");
+    }
+    assert_eq!(misnamed(&rule(Effect::Allow, "Raed")), None, "to allow what is not there restricts nothing");
+}
+
+#[test]
+fn a_list_of_tools_leaves_those_and_no_others() {
+    let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    assert!(only(&[]).unwrap().is_empty());
+    assert_eq!(only(&names(&["Glob", "recall"])).unwrap(), names(&["glob", "recall"]).into_iter().collect());
+    assert!(only(&names(&["Bash"])).unwrap().contains("bash_stop"));
+    assert!(only(&names(&["Bahs"])).is_err());
+}
