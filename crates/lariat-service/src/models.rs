@@ -3,7 +3,7 @@
 //! Owns the order in which a name is understood (services of the settings, the catalogue, servers on this machine) and the
 //! table of services that people have keys for. Reads no environment: keys come through [`Keys`].
 
-use lariat_core::model::{ApiKey, ModelConfig};
+use lariat_core::model::{ApiKey, ModelConfig, ModelCost};
 use lariat_model::catalogue::{Catalogue, ModelInfo};
 
 use crate::ServiceError;
@@ -181,6 +181,8 @@ impl<'a> Models<'a> {
         if let Some(server) = LOCAL_SERVERS.iter().find(|server| server.name == provider) {
             let mut config = ModelConfig::new("openai-chat", id).with_base_url(server.base_url);
             config.provider = server.name.to_owned();
+            // A known price: nothing.
+            config.cost = Some(ModelCost::default());
             return Ok(config);
         }
         let mut suggestions = Catalogue::embedded().suggest(name);
