@@ -52,6 +52,10 @@ const ENTRIES: &[(&str, &str)] = &[
         "open what a power cut may leave of a store's files; `--store sqlite|jsonl`, `--images N`, `--seed N`",
     ),
     ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
+    (
+        "sessions [ARGS]",
+        "open and close many sessions with 256 descriptors, and hand one over; `--store sqlite|jsonl`, `--sessions N`",
+    ),
     ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
     (
         "escape [ARGS]",
@@ -187,6 +191,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "power-loss" => Command::Store("power-loss", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
+        "sessions" => Command::Store("sessions", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
         "escape" => Command::Escape(rest.to_vec()),
         "sandbox" => Command::Host("sandbox", rest.to_vec()),

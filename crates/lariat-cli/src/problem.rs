@@ -4,6 +4,7 @@ use std::fmt;
 
 use lariat_core::store::StoreError;
 use lariat_guard::{KeptError, Origin, SettingsError, display};
+use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
 use lariat_service::local::OpenError;
 
@@ -103,6 +104,11 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::Open(error) => Self::from(error),
             ServiceError::Book(error) => Self::from(error),
+            ServiceError::Build(BuildError::CapWithoutPrice(model)) => {
+                Self::new(Exit::Setup, format!("money is capped, but the price of `{model}` is not known")).next(
+                    "cap tokens instead (`limits.tokens`), remove the cap on money, or choose a model with a price: `lariat models list`",
+                )
+            }
             ServiceError::Schema(_) => Self::new(Exit::Setup, cause),
             _ => Self::new(Exit::Failed, cause),
         }

@@ -85,10 +85,15 @@ impl Session {
             .session_id(parts.session_id.clone())
             .tools(tools)
             .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
-            .limits(Some(limits(config)))
             .retry(retry(config))
-            .context(context(config, &model))
-            .session_budget(money(config, "budget.session"));
+            .context(context(config, &model));
+        // Caps are for calls: to look at what would be sent, no price is needed.
+        if parts.purpose == Purpose::Calling {
+            builder = builder.limits(Some(limits(config))).session_budget(money(config, "budget.session"));
+            if let Some(day) = daily(&parts)? {
+                builder = builder.daily_budget(day);
+            }
+        }
         if let Some(words) = &driving.system_prompt {
             builder = builder.system_prompt(words.as_str());
         }
@@ -110,9 +115,6 @@ impl Session {
         }
         if let Some(tokens) = config.count("max_tokens").and_then(|tokens| u32::try_from(tokens).ok()) {
             builder = builder.max_tokens(tokens);
-        }
-        if let Some(day) = daily(&parts)? {
-            builder = builder.daily_budget(day);
         }
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use lariat_core::model::{ApiKey, ModelConfig};
+use lariat_core::model::{ApiKey, ModelConfig, ModelCost};
 use lariat_model::catalogue::{Catalogue, ModelInfo, Unreadable};
 use serde_json::{Map, Value};
 
@@ -302,6 +302,8 @@ impl<'a> Models<'a> {
         if let Some(server) = LOCAL_SERVERS.iter().find(|server| server.name == provider) {
             let mut config = ModelConfig::new("openai-chat", id).with_base_url(server.base_url);
             config.provider = server.name.to_owned();
+            // A known price: nothing.
+            config.cost = Some(ModelCost::default());
             return Ok(config);
         }
         let mut suggestions = self.catalogue().suggest(name);

@@ -52,14 +52,21 @@
 //! An [`Agent`] is cheap to clone, and all clones are the same agent. It runs one prompt at a time: a second one gets
 //! [`AgentError::Busy`]. To say something to a running agent, use [`Agent::steer`] (heard between tool calls) or
 //! [`Agent::follow_up`] (heard when it would otherwise stop); both wait for the next run when nothing runs. Dropping
-//! the future of [`Agent::run`] cancels the run, which still journals its end.
+//! the future of [`Agent::run`] cancels the run, which still journals its end. [`Agent::close`], or dropping the agent,
+//! gives its session up: files and memory are freed, and another process can go on with it.
+//!
+//! A model that cannot be called or fails for good is [`AgentError::Failed`], with a [`FailureKind`]: an unreachable
+//! server, a missing key, an unknown protocol. Everything that the agent itself decides (a cap, a cancelled run, a hook)
+//! is an outcome.
 //!
 //! # Give it a tool
 //!
 //! A tool is its description for the model and its code, in one place: [`AgentTool`]. Say what it does to the world
 //! with [`AgentTool::effects`]: a tool that only reads runs without a question and beside others; a tool that declares
 //! nothing is taken to do everything. A [`ToolError`] is not an error of the run: the model is told, and can correct
-//! itself. The same happens when a tool panics.
+//! itself. The same happens when a tool panics. Of long output the model sees the beginning and the end, 128 KiB in all
+//! ([`AgentBuilder::max_tool_output`]); the whole of it stays in the store, and the model can read it with the tool
+//! `recall`, which every agent with tools has.
 //!
 //! ```
 //! use lariat::serde_json::{Value, json};
@@ -294,7 +301,9 @@
 //! # Cap it
 //!
 //! [`ExecutionLimits`] cap model calls, tokens, time and money. An agent has [`ExecutionLimits::default`] unless told
-//! otherwise. Hitting a cap is an outcome, not an error.
+//! otherwise. Hitting a cap is an outcome, not an error. A cap on money needs prices: without them the agent does not
+//! build ([`BuildError::CapWithoutPrice`]). Models of the catalogue ([`FindModel`]) have one; others get theirs with
+//! [`ModelConfig::cost`], and a provider that reports costs itself says so ([`StreamProvider::reports_cost`]).
 //!
 //! ```
 //! # use lariat::serde_json::json;
@@ -322,7 +331,9 @@
 //!
 //! A session is its journal. Build an agent with the session's id and call [`Agent::recover`] first: it finishes what
 //! was interrupted, if anything was, and reads the conversation. A tool that was running when the process died is not
-//! run again; the model is told that its outcome is unknown. Until then a prompt gets [`AgentError::Interrupted`].
+//! run again; the model is told that its outcome is unknown. Until then a prompt gets [`AgentError::Interrupted`]. A
+//! question that was open is asked again, as the same event with the same id, whichever way you watch;
+//! [`Agent::pending_permissions`] lists it. To show a session without going on with it, use [`Agent::load`].
 //!
 //! The store here is memory shared by two runtimes, the first of which "dies"; with a store on a disk the program is the
 //! same.
@@ -386,22 +397,23 @@
 //!
 //! # Talk to a real model
 //!
-//! A [`ModelConfig`] says which wire protocol, which model, where and with which key; the [`ProviderRegistry`] speaks
-//! all of them. Share one registry between agents: it holds the connections. When a model fails after all its retries,
+//! A [`ModelConfig`] says which wire protocol, which model, where and with which key, how large its window is and what
+//! it costs; `ModelConfig::find` takes all but the key from the catalogue. The [`ProviderRegistry`] speaks all
+//! protocols. The window is kept by compaction ([`AgentBuilder::context`] changes that). Share one registry between agents: it holds the connections. When a model fails after all its retries,
 //! a fallback model goes on with the same turn. The server here follows a script, but it is a real one: it speaks the
 //! protocols of the services, and refuses what they refuse.
 //!
 //! ```
-//! use lariat::{Agent, ModelConfig, ProviderRegistry};
+//! use lariat::{Agent, FindModel, ModelConfig, ProviderRegistry};
 //! use lariat_testkit::server::{Script, Server, Turn, Wire};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Server::start(Script::queue([Turn::new().text("Hello, Ada.")])).await?;
-//! let mut model = ModelConfig::new("anthropic-messages", "claude-sonnet-4-5")
+//! let model = ModelConfig::find("anthropic/claude-sonnet-4-5")?
 //!     .with_base_url(server.base_url(Wire::AnthropicMessages))
 //!     .with_api_key("a-key-that-never-shows");
-//! model.provider = "anthropic".into();
+//! assert!(model.cost.is_some());
 //!
 //! let agent = Agent::builder().model(ProviderRegistry::default()).model_config(model).build()?;
 //! let output = agent.run("Hi, I am Ada.").await?;

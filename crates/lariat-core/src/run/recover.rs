@@ -152,9 +152,9 @@ impl Recovered {
         let interrupted = run.interrupted();
         run.record(AgentEvent::LoopRecovered { interrupted, repairs: self.repairs });
         // Observers of this process have not seen the questions of the one before.
-        let open: Vec<_> = run.pending_permissions().cloned().collect();
-        for request in open {
-            run.record(AgentEvent::PermissionRequired { request });
+        if run.state.stopping().is_none() {
+            let open: Vec<_> = run.pending_permissions().cloned().collect();
+            open.into_iter().for_each(|request| run.record(AgentEvent::PermissionRequired { request }));
         }
         if !planted(Planted::ForgetsDeadline) {
             run.arm_deadline();

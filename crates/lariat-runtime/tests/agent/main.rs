@@ -21,6 +21,7 @@ mod permission;
 mod plan;
 mod prompt;
 mod recovery;
+mod regression;
 mod running;
 mod secrets;
 mod sessions;

@@ -45,9 +45,8 @@ impl StreamProvider for Broken {
 async fn a_provider_that_panics_fails_the_run_with_agent_end() {
     let world = World::new([]);
     let agent = world.agent().model(Broken).build().unwrap();
-    let output = agent.run("go").await.unwrap();
-    let RunOutcome::Failed { error } = &output.outcome else { panic!("{:?}", output.outcome) };
-    assert!(error.contains("panicked"), "{error}");
+    let error = agent.run("go").await.unwrap_err();
+    assert!(error.failure().is_some_and(|failure| failure.error.contains("panicked")), "{error}");
     assert_eq!(kinds(&world.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
 }
 

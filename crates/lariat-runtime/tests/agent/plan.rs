@@ -87,8 +87,8 @@ async fn tools_that_change_something_are_absent_and_come_back() {
     agent.run("plan").await.unwrap();
     gate.set_mode(Mode::Default);
     agent.run("work").await.unwrap();
-    assert_eq!(offered(&world, 0), ["read_file", "plan_change"]);
-    assert_eq!(offered(&world, 1), ["read_file", "bash", "write_file"]);
+    assert_eq!(offered(&world, 0), ["read_file", "plan_change", "recall"]);
+    assert_eq!(offered(&world, 1), ["read_file", "bash", "write_file", "recall"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use lariat_core::event::RunOutcome;
 use lariat_core::message::Origin;
 use lariat_core::model::ProviderError;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError};
-use lariat_runtime::{FunctionTool, TypedError};
+use lariat_runtime::{AgentError, FunctionTool, TypedError};
 use lariat_testkit::Reply;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,8 +121,8 @@ async fn a_run_that_does_not_end_with_the_model_done_gives_no_answer() {
     let world = World::new([Reply::error(ProviderError::Auth("no".into()))]);
     let agent = world.agent().build().unwrap();
     let error = agent.run_typed::<City>("A city?").await.unwrap_err();
-    let TypedError::Unfinished(output) = &error else { panic!("{error}") };
-    assert!(matches!(output.outcome, RunOutcome::Failed { .. }));
+    assert!(matches!(error, TypedError::Agent(AgentError::Failed(_))), "{error}");
+    assert!(matches!(error.output().unwrap().outcome, RunOutcome::Failed { .. }));
     assert_eq!(world.model.requests(), 1, "asking again would not help");
 }
 

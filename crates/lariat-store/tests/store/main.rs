@@ -4,4 +4,5 @@ mod archive_file;
 mod corrupt;
 mod jsonl;
 mod postgres;
+mod regression;
 mod sqlite;

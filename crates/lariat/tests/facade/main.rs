@@ -15,5 +15,6 @@ mod opening;
 #[cfg(all(feature = "otlp", feature = "typed"))]
 mod otlp;
 mod place;
+mod regression;
 mod requests;
 mod secrets;

@@ -107,8 +107,9 @@ async fn run(config: OtlpConfig) -> Arc<Otlp> {
         .observer(otlp.clone())
         .build()
         .unwrap();
-    agent.run("words of a user").await.unwrap();
-    agent.run("words of a user").await.unwrap();
+    for _ in 0..2 {
+        agent.run("words of a user").await.or_else(lariat::AgentError::into_output).unwrap();
+    }
     otlp.flush().await;
     otlp
 }

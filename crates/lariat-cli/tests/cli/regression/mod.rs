@@ -3,6 +3,7 @@
 //! Each test runs the real program, and failed before the fix it belongs to.
 
 mod commands;
+mod embed;
 mod files;
 mod hooks;
 mod running;

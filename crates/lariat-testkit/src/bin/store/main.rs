@@ -12,6 +12,7 @@ mod crash;
 mod disk_faults;
 mod open;
 mod power_loss;
+mod sessions;
 mod writers;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kil
        store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
        store power-loss --store sqlite|jsonl [--images N] [--seed N]         open what a power cut may leave of its files
        store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes fight over one session
+       store sessions --store sqlite|jsonl [--sessions N] [--hand-overs N]   open and close many sessions with 256 descriptors
        Each with --planted: a mistake made on purpose must be noticed.
        store child …                                                         the run itself";
 
@@ -36,6 +38,9 @@ fn main() -> ExitCode {
         Some((&"disk-faults", options)) => disk_faults::run(options),
         Some((&"power-loss", options)) => power_loss::run(options),
         Some((&"writers", options)) => writers::run(options),
+        Some((&"sessions", options)) => sessions::run(options),
+        Some((&"sessions-child", options)) => sessions::many(options),
+        Some((&"sessions-holder", options)) => sessions::holder(options),
         _ => Err("which proof?".to_owned()),
     };
     ended(ran, USAGE)

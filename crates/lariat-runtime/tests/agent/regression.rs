@@ -1,0 +1,268 @@
+//! What embedding programs ran into. Each test names its finding.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lariat_core::event::{AgentEvent, Event, RunOutcome};
+use lariat_core::id::{RequestId, SessionId};
+use lariat_core::model::{FailureKind, ModelConfig, ProviderError};
+use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
+use lariat_core::store::SessionStore;
+use lariat_runtime::{Agent, AgentBuilder, AgentError, BuildError};
+use lariat_testkit::journal::FaultyStore;
+use lariat_testkit::{Act, Reply, ScriptedModel};
+use tokio::runtime::{Builder, Runtime};
+
+use super::kit::{World, call, kinds, rest, said, until};
+
+fn process() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn session() -> SessionId {
+    "s".into()
+}
+
+fn texts(agent: &Agent) -> Vec<String> {
+    agent.messages().iter().map(|message| said(message)).collect()
+}
+
+/// L1: a closed agent leaves its session to others, and goes on with what they said.
+#[tokio::test(start_paused = true)]
+async fn close_hands_the_session_over_and_a_later_prompt_takes_it_back() {
+    let world = World::new(["one", "two", "three"].map(Reply::text));
+    let first = world.agent().session_id("s").build().unwrap();
+    first.run("a").await.unwrap();
+    let late = world.store.head(&session()).await.unwrap();
+    first.close().await;
+
+    let second = world.agent().session_id("s").build().unwrap();
+    second.run("b").await.unwrap();
+    assert!(world.store.head(&session()).await.unwrap() > late);
+    second.close().await;
+    first.run("c").await.unwrap();
+    assert_eq!(
+        texts(&first),
+        ["user: a", "assistant: one", "user: b", "assistant: two", "user: c", "assistant: three"]
+    );
+}
+
+/// L1: an agent that is dropped gives its session up, and so does one that begins a new session.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_agent_and_a_rotated_one_release_their_sessions() {
+    let world = World::new(["one", "two"].map(Reply::text));
+    let store = Arc::new(FaultyStore::new(Arc::clone(&world.clock)));
+    let agent = world.agent().store(store.clone()).session_id("s").build().unwrap();
+    agent.run("a").await.unwrap();
+    let (claimed, first) = (store.epoch(&session()), agent.session_id());
+    agent.new_session().unwrap();
+    agent.run("b").await.unwrap();
+    assert!(store.epoch(&first) > claimed, "the session that was left is released");
+    let (second, claimed) = (agent.session_id(), store.epoch(&agent.session_id()));
+    drop(agent);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert!(store.epoch(&second) > claimed, "the session of a dropped agent is released");
+}
+
+/// L13: the loser of two agents on one session sees what is in it, and why it lost.
+#[tokio::test(start_paused = true)]
+async fn the_loser_of_two_agents_sees_the_messages_and_a_typed_error() {
+    let world = World::new(["one", "two", "never"].map(Reply::text));
+    let first = world.agent().session_id("s").build().unwrap();
+    first.run("a").await.unwrap();
+    let second = world.agent().session_id("s").build().unwrap();
+    second.run("b").await.unwrap();
+    let lost = first.run("c").await.unwrap_err();
+    assert!(lost.is_session_taken(), "{lost:?}");
+    assert!(!AgentError::Busy.is_session_taken());
+    assert_eq!(texts(&first), ["user: a", "assistant: one", "user: b", "assistant: two"]);
+}
+
+/// L13: what an existing session holds is there before anything is recovered or run.
+#[tokio::test(start_paused = true)]
+async fn load_shows_the_messages_of_an_existing_session_and_claims_nothing() {
+    let world = World::new(["one", "two"].map(Reply::text));
+    let writer = world.agent().session_id("s").build().unwrap();
+    writer.run("a").await.unwrap();
+    let reader = world.agent().session_id("s").build().unwrap();
+    assert_eq!(reader.load().await.unwrap().len(), 2);
+    assert_eq!(texts(&reader), ["user: a", "assistant: one"]);
+    writer.run("b").await.expect("the writer was not fenced off");
+    assert_eq!(reader.load().await.unwrap().len(), 4);
+}
+
+/// A world in which a process died while a person was asked.
+fn after_death_at_a_question() -> Arc<World> {
+    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("done")])));
+    let first = process();
+    first.block_on(async {
+        let agent = asking(&world).build().unwrap();
+        let mut stream = agent.run_stream("write it");
+        until(&mut stream, "PermissionRequired").await;
+        let asked = agent.pending_permissions();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        // Not dropped by the program: it dies.
+        std::mem::forget(stream);
+    });
+    drop(first);
+    world
+}
+
+fn asking(world: &World) -> AgentBuilder {
+    let tool = world.tool("write", || Act::text("ok"));
+    world.agent().session_id("s").permission_policy(AskBeforeEffects).tool(tool)
+}
+
+fn question(event: &AgentEvent) -> Option<RequestId> {
+    match event {
+        AgentEvent::PermissionRequired { request } => Some(request.id),
+        _ => None,
+    }
+}
+
+/// L2: the question is in the stream of the run that goes on, under its old id, and can be answered.
+#[test]
+fn an_open_question_is_asked_again_in_the_stream_after_a_crash() {
+    let world = after_death_at_a_question();
+    process().block_on(async {
+        let agent = asking(&world).build().unwrap();
+        assert_eq!(agent.pending_permissions().len(), 0, "nothing is read yet");
+        agent.load().await.unwrap();
+        let open = agent.pending_permissions();
+        assert_eq!(open.iter().map(|request| request.tool_name.as_str()).collect::<Vec<_>>(), ["write"]);
+
+        let mut stream = agent.recover_stream().unwrap();
+        let event = until(&mut stream, "PermissionRequired").await;
+        assert_eq!(question(&event.event), Some(open[0].id), "it is the same question");
+        assert_eq!(agent.pending_permissions().len(), 1);
+        stream.respond_permission(open[0].id, PermissionDecision::Allow);
+        rest(&mut stream).await;
+        assert_eq!(stream.finish().await.unwrap().text, "done");
+        assert_eq!((agent.pending_permissions().len(), world.ledger.len()), (0, 1));
+        let journal = world.journal(&session()).await;
+        assert_eq!(kinds(&journal).iter().filter(|kind| *kind == "PermissionRequired").count(), 2);
+    });
+}
+
+/// L2: so it is with a callback, and with a subscription.
+#[test]
+fn an_open_question_is_asked_again_of_callbacks_and_subscribers_after_a_crash() {
+    let world = after_death_at_a_question();
+    process().block_on(async {
+        let asked: Arc<Mutex<Vec<RequestId>>> = Arc::default();
+        let heard = Arc::clone(&asked);
+        let agent = asking(&world)
+            .enable_broadcast(64)
+            .on_event(move |event| heard.lock().unwrap().extend(question(event)))
+            .build()
+            .unwrap();
+        let mut events = agent.subscribe().unwrap();
+        let answering = async {
+            loop {
+                let event: Event = events.recv().await.unwrap();
+                if let Some(request) = question(&event.event) {
+                    agent.respond_permission(request, PermissionDecision::Allow);
+                    break request;
+                }
+            }
+        };
+        let (output, request) = futures_util::future::join(agent.recover(), answering).await;
+        assert_eq!(output.unwrap().unwrap().text, "done");
+        assert_eq!(*asked.lock().unwrap(), [request]);
+    });
+}
+
+/// L4: a model that fails for good is an error with a kind, and what was done before is in it.
+#[tokio::test(start_paused = true)]
+async fn a_failed_model_call_is_an_error_with_its_kind_and_the_output() {
+    let auth = || ProviderError::Auth("no such key".into());
+    let world = World::new([call("c1", "write"), Reply::error(auth()), Reply::text("back")]);
+    let agent = world.agent().tool(world.tool("write", || Act::text("ok"))).build().unwrap();
+    let mut stream = agent.run_stream("go");
+    assert!(matches!(rest(&mut stream).await.last().unwrap().event, AgentEvent::AgentEnd { .. }));
+    let error = stream.finish().await.unwrap_err();
+    let failure = error.failure().unwrap();
+    assert_eq!((failure.kind, failure.error.as_str()), (FailureKind::Auth, "authentication: no such key"));
+    assert_eq!(failure.output.turns, 2);
+    assert!(matches!(failure.output.outcome, RunOutcome::Failed { .. }));
+    assert!(!error.is_retryable());
+    assert_eq!(error.into_output().unwrap().turns, 2);
+    // The agent goes on.
+    assert_eq!(agent.run("again").await.unwrap().text, "back");
+}
+
+/// L7: of two tools with one name, one would have vanished.
+#[tokio::test(start_paused = true)]
+async fn tool_sets_with_duplicate_or_invalid_names_do_not_build() {
+    let world = World::new([]);
+    let build = |names: &[&str]| {
+        let tools = names.iter().map(|name| world.tool(name, || Act::text("ok")));
+        tools.fold(world.agent(), AgentBuilder::tool).build().map(drop)
+    };
+    assert_eq!(build(&["a", "b", "a"]), Err(BuildError::DuplicateTool("a".into())));
+    let long = "x".repeat(65);
+    for name in ["", "two words", "dots.in.it", "ünïcode", "slash/", long.as_str()] {
+        assert_eq!(build(&["fine", name]), Err(BuildError::InvalidToolName(name.into())), "{name}");
+    }
+    assert_eq!(build(&["mcp__server__tool", "read-file", "A1", &"x".repeat(64)]), Ok(()));
+    assert_eq!(build(&["recall"]), Ok(()), "the caller's own takes the place of ours");
+}
+
+/// L8: outside of a runtime there is an error, and no panic.
+#[test]
+fn starting_a_run_outside_of_tokio_is_an_error() {
+    let world = {
+        let runtime = process();
+        let _inside = runtime.enter();
+        World::timeless(ScriptedModel::new([Reply::text("hi")]))
+    };
+    let agent = world.agent().build().unwrap();
+    let stream = agent.run_stream("go");
+    let finished = futures_util::FutureExt::now_or_never(stream.finish()).unwrap();
+    assert!(matches!(finished, Err(AgentError::NoRuntime)), "{finished:?}");
+    assert!(matches!(agent.prompt("go"), Err(AgentError::NoRuntime)));
+    assert!(matches!(agent.recover_stream(), Err(AgentError::NoRuntime)));
+    assert_eq!(process().block_on(agent.run("go")).unwrap().text, "hi", "the agent is free");
+}
+
+/// L8: a reason that begins with the same word is not said twice.
+#[tokio::test(start_paused = true)]
+async fn a_denied_call_says_denied_once() {
+    for (reason, told) in [
+        ("Denied:\n- `rm x`: a rule.", "tool: Denied: `rm x`: a rule."),
+        ("Denied: not now", "tool: Denied: not now"),
+        ("not now", "tool: Denied: not now"),
+        ("Denied:\n- one.\n- two.", "tool: Denied: \n- one.\n- two."),
+    ] {
+        let world = World::new([call("c1", "write"), Reply::text("I see")]);
+        let agent =
+            world.agent().permission_policy(AskBeforeEffects).tool(world.tool("write", || Act::text("ok")));
+        let agent = agent.build().unwrap();
+        let mut stream = agent.run_stream("go");
+        let request = question(&until(&mut stream, "PermissionRequired").await.event).unwrap();
+        stream.respond_permission(request, PermissionDecision::deny(reason));
+        stream.finish().await.unwrap();
+        assert_eq!(world.told(1)[2], told);
+    }
+}
+
+/// L13: where the window of the model is known, room is made without being asked for.
+#[tokio::test(start_paused = true)]
+async fn compaction_is_on_where_the_window_of_the_model_is_known() {
+    let mut model = ModelConfig::new("scripted", "small");
+    model.context_window = 6_000;
+    for (config, compacts) in [(Some(model), true), (None, false)] {
+        let world = World::with_model(ScriptedModel::from_fn(|_, _| Reply::text("word ".repeat(400))));
+        let agent = match config {
+            Some(config) => world.agent().model_config(config),
+            None => world.agent(),
+        };
+        let agent = agent.build().unwrap();
+        for _ in 0..16 {
+            agent.run("more").await.unwrap();
+        }
+        let journal = kinds(&world.journal(&agent.session_id()).await);
+        let compacted = journal.iter().any(|kind| kind == "Compaction");
+        assert_eq!(compacted, compacts, "{journal:?}");
+    }
+}

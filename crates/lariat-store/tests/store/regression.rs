@@ -1,0 +1,127 @@
+//! What went wrong once. Each test names its finding.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that fails panics, and looks at files"
+)]
+
+use std::sync::Arc;
+
+use lariat_core::archive::SessionArchive;
+use lariat_core::id::SessionId;
+use lariat_core::store::{Append, Durability};
+use lariat_store::StoreOptions;
+use lariat_store::jsonl::JsonlStore;
+use lariat_store::sqlite::SqliteStore;
+use lariat_testkit::conformance::{Script, said};
+
+/// A folder that is removed with what is in it.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        Self(std::env::temp_dir().join(format!("lariat-regression-{}", uuid::Uuid::new_v4().simple())))
+    }
+
+    /// In memory, where there is room for such: thousands of syncs take their time elsewhere.
+    fn in_memory() -> Self {
+        let memory = std::path::Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        Self(parent.join(format!("lariat-regression-{}", uuid::Uuid::new_v4().simple())))
+    }
+
+    async fn sqlite(&self, durability: Durability) -> Arc<dyn SessionArchive> {
+        let options = StoreOptions::with_durability(durability);
+        Arc::new(SqliteStore::open(self.0.join("sessions.db"), options).await.unwrap())
+    }
+
+    async fn jsonl(&self, durability: Durability) -> Arc<dyn SessionArchive> {
+        Arc::new(JsonlStore::open(&self.0, StoreOptions::with_durability(durability)).await.unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// 2,000 sessions, one after the other. The long form is `cargo xtask sessions`.
+async fn open_and_release(store: &dyn SessionArchive) {
+    let mut most = [0, 0];
+    for at in 0..2_000 {
+        let mut script = Script::claim(store, &format!("s{at}"), at * 1_000).await;
+        script.write(store, [said("hello")]).await;
+        store.release(&script.session_id, script.epoch).await.unwrap();
+        most[usize::from(at >= 100)] = most[usize::from(at >= 100)].max(descriptors());
+    }
+    assert!(most[1] <= most[0] + 2, "{} descriptors after 100 sessions, then {}", most[0], most[1]);
+}
+
+/// L1: one descriptor per session was never closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_thousand_released_sessions_hold_no_descriptor_in_sqlite() {
+    let folder = Folder::in_memory();
+    open_and_release(&*folder.sqlite(Durability::Fast).await).await;
+}
+
+/// L1: the same in files, where syncs come later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_thousand_released_sessions_hold_no_descriptor_in_jsonl() {
+    let folder = Folder::in_memory();
+    open_and_release(&*folder.jsonl(Durability::Batched).await).await;
+}
+
+/// L1: another store, as of another process, has the session at once and goes on with it; then the first again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_released_session_goes_to_another_process_and_back() {
+    for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
+        for kind in ["sqlite", "jsonl"] {
+            let folder = Folder::new();
+            let (first, second) = match kind {
+                "sqlite" => (folder.sqlite(durability).await, folder.sqlite(durability).await),
+                _ => (folder.jsonl(durability).await, folder.jsonl(durability).await),
+            };
+            let mut script = Script::claim(&*first, "s", 1_000).await;
+            script.write(&*first, [said("one")]).await;
+            for (round, (from, to)) in
+                [(&first, &second), (&second, &first), (&first, &second)].into_iter().enumerate()
+            {
+                from.release(&script.session_id, script.epoch).await.unwrap();
+                let before = script.epoch;
+                script = Script::claim(&**to, "s", 1_000_000 * (round as u64 + 1)).await;
+                assert!(script.epoch > before, "{kind} {durability:?}");
+                script.catch_up(&**to).await;
+                script.write(&**to, [said("next")]).await;
+                script.check(&**to).await;
+                script.check(&**from).await;
+            }
+            let summary = first.summary(&script.session_id).await.unwrap();
+            assert_eq!(summary.events, 4, "{kind} {durability:?}");
+            assert!(first.verify(&script.session_id).await.unwrap().is_sound());
+        }
+    }
+}
+
+/// L1: a claim that comes with the release of the same session, in one transaction, has its lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_beside_a_release_keeps_the_lock() {
+    let folder = Folder::new();
+    let (store, other) = (folder.sqlite(Durability::Durable).await, folder.sqlite(Durability::Durable).await);
+    let id = SessionId::from("s");
+    let mut epoch = store.claim(&id).await.unwrap();
+    for _ in 0..50 {
+        let (released, claimed) = tokio::join!(store.release(&id, epoch), store.claim(&id));
+        released.unwrap();
+        epoch = claimed.unwrap();
+        let busy = other.claim(&id).await;
+        // The release may have come second: then it was not the newest claim, and nothing happened.
+        assert!(busy.is_err(), "{busy:?}");
+        store.append(Append::new(&id, epoch, 0, &[])).await.unwrap();
+    }
+}
