@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::ground::Ground;
 use crate::place::Target;
 use crate::protected::{policy, protected};
+use crate::reach::Reach;
 use crate::shell::{self, Command, Doubt, Script};
 use crate::tool_name::{About, MCP, about};
 
@@ -29,12 +30,14 @@ pub(crate) struct Touch {
     pub(crate) access: Access,
     /// It lies in the workspace, whatever form of it is looked at.
     pub(crate) is_inside: bool,
+    /// More files that it stands for: those in a folder, or that fit a pattern.
+    pub(crate) reach: Option<Reach>,
 }
 
 impl Touch {
     pub(crate) fn new(target: Target, access: Access, ground: &Ground) -> Self {
         let is_inside = target.is_beneath(&ground.workspace);
-        Self { target, access, is_inside }
+        Self { target, access, is_inside, reach: None }
     }
 }
 
@@ -69,8 +72,6 @@ pub(crate) struct Part {
     pub(crate) protected: Option<String>,
     /// A file that it uses is known only when it runs.
     pub(crate) hides_files: bool,
-    /// It reads the content of files that are named by a pattern.
-    pub(crate) reads_by_pattern: bool,
     /// All it does is to read the files of `touches`, or to enter them.
     pub(crate) only_looks: bool,
 }
@@ -86,7 +87,6 @@ impl Part {
             critical: None,
             protected: None,
             hides_files: false,
-            reads_by_pattern: false,
             only_looks: false,
         }
     }
