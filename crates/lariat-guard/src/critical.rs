@@ -8,13 +8,25 @@ use std::path::{Path, PathBuf};
 use crate::operand::{Operand, operands};
 use crate::place::{Places, Resolver, Target};
 use crate::program::{base, options_before_subcommand};
-use crate::shell::Command;
+use crate::shell::{Command, Options, analyse};
+use crate::shell_rule::may_run_its_words;
 
 /// Programs that make a file system or a partition table.
 const DISK: &[&str] =
     &["wipefs", "fdisk", "sfdisk", "cfdisk", "parted", "sgdisk", "blkdiscard", "mkswap", "mke2fs"];
 const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "srm"];
 const OWNERS: &[&str] = &["chmod", "chown", "chgrp", "setfacl"];
+/// Words of a command that are looked at for a command inside.
+const MOST_WORDS: usize = 64;
+/// Options by which `rsync` empties the place it copies to, and takes away what it copies.
+const DELETING: Options = Options::new(
+    "--delete --delete-before --delete-during --delete-delay --delete-after --delete-excluded",
+    "efM",
+);
+const TAKING: Options = Options::new("--remove-source-files", "efM");
+const RECURSIVE: Options = Options::new("-R --recursive", "");
+/// The option that names the folder which files are put into.
+const TARGET: Options = Options::new("-t --target-directory", "S");
 /// Tests of `find` that leave most files out.
 const NARROWING: &[&str] = &[
     "-name",
@@ -43,12 +55,25 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) resolver: &'a dyn Resolver,
 }
 
-/// Why a command is critical, in words for a person.
+/// Why a command is critical, in words for a person. So is one that runs such a command, or may: its arguments are looked at
+/// as commands, too.
 pub(crate) fn critical(
     command: &Command,
     directories: &[PathBuf],
     around: &Surroundings<'_>,
 ) -> Option<String> {
+    let inner = || {
+        let from = |at: usize| Some(Command { words: command.words.get(at..)?.to_vec(), ..command.clone() });
+        let inside = (1..command.words.len().min(MOST_WORDS)).filter_map(from);
+        let texts = command.words.iter().skip(1).take(MOST_WORDS).filter(|word| word.text.contains(' '));
+        let in_texts =
+            texts.filter(|_| !command.is_interpreter()).flat_map(|word| analyse(&word.text).commands);
+        inside.chain(in_texts).find_map(|command| destroys(&command, directories, around))
+    };
+    destroys(command, directories, around).or_else(|| may_run_its_words(command).then(inner).flatten())
+}
+
+fn destroys(command: &Command, directories: &[PathBuf], around: &Surroundings<'_>) -> Option<String> {
     let program = base(&command.words.first()?.text);
     let words = || command.words.iter().skip(1).map(|word| word.text.as_str());
     if program == "git" {
@@ -60,9 +85,18 @@ pub(crate) fn critical(
         return Some("it overwrites a disk".to_owned());
     }
     let mut targets = operands(&command.words, around.places);
+    let arguments = command.words.get(1..).unwrap_or_default();
+    if program == "rsync" {
+        let emptied = DELETING.are_in(arguments).then(|| targets.last().cloned()).flatten();
+        let taken = TAKING.are_in(arguments).then(|| targets.clone()).into_iter().flatten().flatten();
+        let lost: Vec<Operand> = emptied.into_iter().flatten().chain(taken).collect();
+        return found(&lost, directories, around, &|_| false);
+    }
     if program == "dd" {
-        let device =
-            targets.iter().any(|target| matches!(target, Operand::Path(path) if is_device(Path::new(path))));
+        let device = targets
+            .iter()
+            .flatten()
+            .any(|target| matches!(target, Operand::Path(path) if is_device(Path::new(path))));
         return (device && words().any(|word| word.starts_with("of=/dev")))
             .then(|| "it overwrites a device".to_owned());
     }
@@ -70,23 +104,19 @@ pub(crate) fn critical(
     if program == "find" && deletes() {
         targets.truncate(words().take_while(|word| !word.starts_with('-')).count());
         if targets.is_empty() {
-            targets.push(Operand::Path(".".to_owned()));
+            targets.push(vec![Operand::Path(".".to_owned())]);
         }
         let narrowed = words().any(|word| NARROWING.contains(&word));
         let own = |path: &Path| narrowed && around.workspace.iter().any(|own| path == own);
-        return found(&targets, directories, around, &own);
+        return found(&targets.concat(), directories, around, &own);
     }
     let counts = REMOVERS.contains(&program)
         || program == "mv"
-        || (OWNERS.contains(&program) && words().any(is_recursive));
-    if program == "mv" && !words().any(|word| word.starts_with("-t") || word.starts_with("--target")) {
+        || (OWNERS.contains(&program) && RECURSIVE.are_in(arguments));
+    if program == "mv" && !TARGET.are_in(arguments) {
         targets.pop();
     }
-    counts.then(|| found(&targets, directories, around, &|_| false)).flatten()
-}
-
-fn is_recursive(word: &str) -> bool {
-    word == "--recursive" || (word.starts_with('-') && !word.starts_with("--") && word.contains('R'))
+    counts.then(|| found(&targets.concat(), directories, around, &|_| false)).flatten()
 }
 
 /// The first of these targets that is a place nobody means to lose.

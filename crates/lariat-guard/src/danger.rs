@@ -10,13 +10,23 @@ use lariat_core::permission::DangerLevel;
 
 use crate::critical::{Surroundings, critical};
 use crate::ground::Ground;
-use crate::operand::{Operand, operand, operands};
+use crate::operand::{Operand, guessed, literal, operands};
 use crate::part::{Access, Part, Touch, What};
+use crate::place::Places;
 use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, is_wordy, writes};
 use crate::protected::{may_fit_policy, mentions_policy, policy};
-use crate::read_only::{Operands, obeys_the_repository, read_only};
+use crate::reach::Reach;
+use crate::read_only::{Depth, Reading, obeys_the_repository, read_only};
 use crate::settings::Trust;
-use crate::shell::{Command, Opened, Script, Word};
+use crate::shell::{Command, Opened, Options, Script, Word};
+
+/// Commands that read names and facts, not content.
+const NAMES: &[&str] = &["ls", "find", "fd", "du", "df", "tree", "stat", "readlink", "realpath"];
+/// Options by which a command goes into folders.
+const RECURSIVE: Options = Options::new("-r -R --recursive --dereference-recursive", "");
+const RECURSIVE_COPY: Options = Options::new("-r -R -a --recursive --archive", "tS");
+/// The option that names the folder which files are put into.
+const TARGET: Options = Options::new("-t --target-directory", "S");
 
 /// Directories that a script may be in at most before its paths count as unknown.
 const DIRECTORIES: usize = 16;
@@ -44,18 +54,19 @@ impl<'a> Walk<'a> {
     /// The parts of the script.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut place = Where { directories: vec![self.ground.places.directory.clone()], is_known: true };
-        // In a loop or a function a later `cd` may come first.
-        let repeats =
-            ["for ", "while ", "until ", "()", "function "].iter().any(|word| self.text.contains(word));
-        if repeats {
+        if self.script.repeats {
             self.script.commands.iter().for_each(|command| place.follow(command, self.ground));
         }
         let mut parts = Vec::with_capacity(self.script.commands.len() + self.script.files.len());
+        // A redirection may belong to any command, and be opened where a wrapper starts it.
+        let mut anywhere = place.clone();
         for (number, command) in self.script.commands.iter().enumerate() {
             parts.push(self.command(number, command, &place));
             place.follow(command, self.ground);
+            place.moved(command).iter().for_each(|moved| anywhere.join(moved));
         }
-        parts.extend(self.script.files.iter().flat_map(|file| self.opened(file, &place)));
+        anywhere.join(&place);
+        parts.extend(self.script.files.iter().flat_map(|file| self.opened(file, &anywhere)));
         parts
     }
 
@@ -74,7 +85,7 @@ impl<'a> Walk<'a> {
         let plain = command.wrappers.iter().all(|wrapper| is_transparent(wrapper))
             && command.assignments.iter().all(|set| is_safe_variable(&set.name));
         let reading = read_only(&command.words);
-        self.touch(&mut part, command, place, reading);
+        self.touch(&mut part, command, place, reading.as_ref());
         let reading =
             reading.filter(|_| !obeys_the_repository(&command.words) || self.may_read_the_repository(place));
         let inside = place.is_known
@@ -87,8 +98,10 @@ impl<'a> Walk<'a> {
         part.only_looks = plain && place.is_known && !part.hides_files && (entering || reading.is_some());
         if entering {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
-        } else if reading.is_some() {
-            let words = matches!(reading, Some(Operands::Words | Operands::Variables | Operands::Only(_)));
+        } else if let Some(reading) = &reading {
+            // What git names by its words are objects.
+            let is_of_words = program.text == "git" || part.touches.is_empty();
+            let words = reading.is_of_words() && is_of_words && !part.hides_files;
             part.danger = if plain && (inside || words) { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if is_editor(&program.text) && plain && inside {
             part.danger = DangerLevel::Moderate;
@@ -115,70 +128,109 @@ impl<'a> Walk<'a> {
     }
 
     /// Notes the files that a command uses.
-    fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<Operands>) {
+    fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<&Reading>) {
+        let places = &self.ground.places;
         let program = command.words.first().map_or("", |word| word.text.as_str());
-        let entering = matches!(program, "cd" | "pushd");
-        let wordy = match reading {
-            Some(Operands::Words | Operands::Variables | Operands::Only(_)) => true,
-            Some(_) => false,
-            None => is_wordy(program),
-        };
         if program == "git" && reading.is_some() {
             // Their content is shown, as it is or as it was: `git diff x`, `git show HEAD:x`.
-            let words = command.words.iter().skip(1).filter(|word| word.is_known);
-            let named = words.map(|word| word.text.rsplit(':').next().unwrap_or_default());
-            for path in named {
-                let targets =
-                    place.directories.iter().map(|directory| self.ground.target_in(path, directory));
-                part.touches.extend(targets.map(|target| Touch::new(target, Access::Read, self.ground)));
+            for word in command.words.iter().skip(1).filter(|word| word.is_known) {
+                let parts = word.text.rsplit(':').next().filter(|path| *path != word.text);
+                let named = std::iter::once(word.text.as_str()).chain(parts);
+                for path in named {
+                    self.add(part, path, Access::Read, place, Depth::Names);
+                }
             }
             return;
         }
-        if wordy {
+        if let Some(entered) = entered(&command.words, places) {
+            match entered {
+                Some(path) => self.add(part, &path, Access::Enter, place, Depth::Names),
+                None => part.hides_files = true,
+            }
             return;
         }
-        let mut found = operands(&command.words, &self.ground.places);
-        if reading == Some(Operands::PatternThenFiles) && !names_its_pattern(&command.words) {
-            found.drain(..found.len().min(1));
-        }
-        if entering && found.is_empty() {
-            found.push(Operand::Path(self.ground.places.home.to_string_lossy().into_owned()));
-        }
-        // What other programs do with a word is their affair: they are dangerous as they are.
-        let is_of_files = reading.is_some() || entering || writes(program).is_some();
-        let last = found.len().saturating_sub(1);
-        for (index, operand) in found.iter().enumerate() {
-            let access = if entering { Access::Enter } else { access(command, index == last) };
-            let path = match operand {
-                Operand::Path(path) => path,
-                Operand::Fitting(directory, pattern) => {
-                    part.hides_files |= access != Access::Read;
-                    part.reads_by_pattern |= is_of_files && program != "ls";
-                    part.hides_files |=
-                        is_of_files && program != "ls" && self.leads_out(directory, pattern, place);
-                    for directory in &place.directories {
-                        let target = self.ground.target_in(pattern, directory);
-                        part.touches.push(Touch::new(target, access, self.ground));
+        match reading {
+            Some(reading) => {
+                let is_content = !NAMES.contains(&program);
+                for operand in reading.paths.iter().flat_map(|word| literal(word, places)) {
+                    self.use_of(part, &operand, Access::Read, place, is_content.then_some(reading.depth));
+                }
+            }
+            None if is_wordy(program) => {}
+            None => {
+                let depth = carries(command);
+                // What other programs do with a word is their affair: they are dangerous as they are.
+                let known = (writes(program).is_some() || depth != Depth::Names).then_some(depth);
+                let found = operands(&command.words, places);
+                let last = found.len().saturating_sub(1);
+                for (index, operands) in found.iter().enumerate() {
+                    let access = access(command, index == last);
+                    for operand in operands {
+                        self.use_of(part, operand, access, place, known);
                     }
-                    directory
                 }
-                Operand::Hidden(_) => {
-                    part.hides_files |= is_of_files;
-                    continue;
-                }
-            };
-            for directory in &place.directories {
-                part.touches.push(Touch::new(self.ground.target_in(path, directory), access, self.ground));
             }
         }
     }
 
-    /// Whether a pattern may fit links that lead out of the directory it is beneath.
-    fn leads_out(&self, directory: &str, pattern: &str, place: &Where) -> bool {
-        let open = pattern.strip_prefix(directory).unwrap_or(pattern).trim_matches('/');
-        let levels = (!open.contains("**")).then(|| open.split('/').count());
-        let leads = |from: &PathBuf| self.ground.resolver.leads_out(&from.join(directory), levels);
-        place.directories.iter().any(leads)
+    /// Notes what one word names. Without a depth, the content of what it names is not read as far as is known.
+    fn use_of(
+        &self,
+        part: &mut Part,
+        operand: &Operand,
+        access: Access,
+        place: &Where,
+        depth: Option<Depth>,
+    ) {
+        let path = match operand {
+            Operand::Path(path) => path,
+            Operand::Fitting(directory, pattern) => {
+                part.hides_files |= access != Access::Read;
+                if let Some(depth) = depth {
+                    self.fitting(part, pattern, access, place, depth);
+                }
+                self.add(part, pattern, access, place, Depth::Names);
+                directory
+            }
+            Operand::Hidden(_) => {
+                part.hides_files |= depth.is_some();
+                return;
+            }
+        };
+        let depth = depth.filter(|_| matches!(operand, Operand::Path(_))).unwrap_or(Depth::Names);
+        self.add(part, path, access, place, depth);
+    }
+
+    /// Notes a path, in every directory that it may be relative to.
+    fn add(&self, part: &mut Part, path: &str, access: Access, place: &Where, depth: Depth) {
+        for directory in &place.directories {
+            let target = self.ground.target_in(path, directory);
+            let reach = (depth != Depth::Names)
+                .then(|| Reach::beneath(directory.join(path), depth, self.ground.resolver.clone()));
+            // What is right in a folder is opened wherever links lead.
+            part.hides_files |=
+                depth == Depth::Files && reach.as_ref().is_some_and(|reach| self.leads_out(reach));
+            part.touches.push(Touch { reach, ..Touch::new(target, access, self.ground) });
+        }
+    }
+
+    /// Notes the files that fit a pattern.
+    fn fitting(&self, part: &mut Part, pattern: &str, access: Access, place: &Where, depth: Depth) {
+        for directory in &place.directories {
+            let reach = |depth| Reach::fitting(directory, pattern, depth, self.ground.resolver.clone());
+            // Of what is beneath, links are not followed.
+            let followed = if matches!(depth, Depth::Everything { .. }) { Depth::Names } else { depth };
+            part.hides_files |= self.leads_out(&reach(followed));
+            let target = self.ground.target_in(pattern, directory);
+            part.touches.push(Touch { reach: Some(reach(depth)), ..Touch::new(target, access, self.ground) });
+        }
+    }
+
+    /// Whether links lead out of the workspace, or too much is there to tell.
+    fn leads_out(&self, reach: &Reach) -> bool {
+        let found = reach.found();
+        let is_outside = |link: &PathBuf| !self.ground.workspace.iter().any(|own| link.starts_with(own));
+        found.links.iter().any(is_outside) || found.is_cut
     }
 
     /// Whether a command that does more than read is given a file that decides what is allowed.
@@ -204,13 +256,12 @@ impl<'a> Walk<'a> {
         }
         command.words.iter().skip(1).find_map(|word| {
             let in_code = command.runs_its_arguments() && mentions_policy(&word.text);
-            let path = match operand(word, &self.ground.places)? {
-                Operand::Path(path) | Operand::Fitting(path, _) => path,
-                Operand::Hidden(text) => text,
+            let is_policy = |operand: Operand| {
+                let (Operand::Path(path) | Operand::Fitting(path, _) | Operand::Hidden(path)) = operand;
+                let target = |directory: &PathBuf| self.ground.target_in(&path, directory);
+                place.directories.iter().any(|directory| policy(&target(directory), &self.ground.places))
             };
-            let is_policy =
-                |directory: &PathBuf| policy(&self.ground.target_in(&path, directory), &self.ground.places);
-            let named = may_fit_policy(word) || place.directories.iter().any(is_policy);
+            let named = may_fit_policy(word) || guessed(word, &self.ground.places).into_iter().any(is_policy);
             (in_code || named).then(|| format!("`{}` may write what decides what is allowed", word.text))
         })
     }
@@ -218,9 +269,8 @@ impl<'a> Walk<'a> {
     /// The parts of a file that the shell opens: one for each directory it may be in.
     fn opened(&self, file: &Opened, place: &Where) -> Vec<Part> {
         let access = if file.is_written { Access::Write } else { Access::Read };
-        let path = match operand(&file.path, &self.ground.places) {
-            _ if file.path.is_known => file.path.text.clone(),
-            Some(Operand::Path(path)) => path,
+        let path = match literal(&file.path, &self.ground.places).as_slice() {
+            [Operand::Path(path)] => path.clone(),
             _ => {
                 let mut part = Part::new(What::File, file.path.text.clone(), DangerLevel::Dangerous);
                 part.changes = file.is_written;
@@ -271,6 +321,16 @@ impl Where {
         moved
     }
 
+    /// Adds the directories of another.
+    fn join(&mut self, other: &Self) {
+        self.is_known &= other.is_known;
+        for directory in &other.directories {
+            if !self.directories.contains(directory) {
+                self.directories.push(directory.clone());
+            }
+        }
+    }
+
     /// Goes where `cd` goes; both places count from then on, as it may fail.
     fn follow(&mut self, command: &Command, ground: &Ground) {
         let Some(program) = command.words.first() else { return };
@@ -282,14 +342,9 @@ impl Where {
             }
             _ => return,
         }
-        let mut targets = operands(&command.words, &ground.places).into_iter();
-        let path = match (targets.next(), targets.next()) {
-            (None, _) => ground.places.home.to_string_lossy().into_owned(),
-            (Some(Operand::Path(path)), None) if path != "-" => path,
-            _ => {
-                self.is_known = false;
-                return;
-            }
+        let Some(path) = entered(&command.words, &ground.places).flatten() else {
+            self.is_known = false;
+            return;
         };
         for directory in self.directories.clone() {
             let next = directory.join(&path);
@@ -306,37 +361,51 @@ impl Where {
 
 fn access(command: &Command, is_last: bool) -> Access {
     let program = command.words.first().map_or("", |word| word.text.as_str());
+    let arguments = command.words.get(1..).unwrap_or_default();
     let written = match writes(program) {
         None => false,
         Some(Writes::All) => true,
-        Some(Writes::Last) => {
-            is_last
-                || command
-                    .words
-                    .iter()
-                    .any(|word| word.text.starts_with("-t") || word.text.starts_with("--target"))
-        }
-        Some(Writes::With(options)) => command
-            .words
-            .iter()
-            .any(|word| options.iter().any(|option| word.text == *option || word.text.starts_with(option))),
+        Some(Writes::Last) => is_last || TARGET.are_in(arguments),
+        Some(Writes::With(options)) => options.are_in(arguments),
     };
     if written { Access::Write } else { Access::Read }
 }
 
-/// Whether the first operand of `grep` and its like may be something else than the pattern: an option brings the pattern, or
-/// takes that operand for itself.
-fn names_its_pattern(words: &[Word]) -> bool {
-    let options = words.iter().skip(1).map(|word| word.text.as_str());
-    let mut before =
-        options.clone().take_while(|text| text.len() > 1 && text.starts_with('-') && *text != "--");
-    let takes_it = before.any(|text| match text.strip_prefix("--") {
-        Some(long) => !long.contains('='),
-        None => text.contains(['e', 'f']),
-    });
-    let brings_it =
-        |text: &str| ["-e", "-f", "--regexp", "--file"].iter().any(|start| text.starts_with(start));
-    takes_it || options.clone().any(brings_it)
+/// Where `cd` and `pushd` go: nothing for another command, `Some(None)` where that is not known.
+fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
+    let (program, arguments) = words.split_first()?;
+    if !matches!(program.text.as_str(), "cd" | "pushd") {
+        return None;
+    }
+    let is_option = |word: &&Word| matches!(word.as_known(), Some("-L" | "-P" | "-e" | "-@"));
+    let skipped = arguments.iter().take_while(is_option).count();
+    let rest = arguments.get(skipped..).unwrap_or_default();
+    let (rest, options_end) = match rest.split_first() {
+        Some((word, rest)) if word.as_known() == Some("--") => (rest, true),
+        _ => (rest, false),
+    };
+    Some(match rest {
+        [] if program.text == "cd" => Some(places.home.to_string_lossy().into_owned()),
+        [word] if options_end || !word.text.starts_with(['-', '+']) => match literal(word, places).as_slice()
+        {
+            [Operand::Path(path)] if path != "-" => Some(path.clone()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// How far a command that takes files elsewhere reaches into folders.
+fn carries(command: &Command) -> Depth {
+    let arguments = command.words.get(1..).unwrap_or_default();
+    let everything = match command.words.first().map_or("", |word| base(&word.text)) {
+        "tar" | "bsdtar" | "gtar" | "rsync" | "mv" | "ag" | "ack" | "ugrep" => true,
+        "cp" => RECURSIVE_COPY.are_in(arguments),
+        "scp" | "zip" | "grep" | "egrep" | "fgrep" => RECURSIVE.are_in(arguments),
+        "diff" | "rg" => true,
+        _ => false,
+    };
+    if everything { Depth::Everything { hidden: true } } else { Depth::Names }
 }
 
 /// A variable that only the script itself looks at: in small letters, and no proxy.

@@ -337,6 +337,8 @@ fn words(doubt: &Doubt) -> String {
         Doubt::Disagreement(why) => format!("two readers disagree: {why}"),
         Doubt::Unknown(what) => format!("{what} is not looked into"),
         Doubt::HiddenProgram(what) => format!("`{what}` is known only when it runs"),
+        Doubt::Document(what) => format!("{what} is not looked into"),
+        Doubt::Evaluated(what) => format!("{what} evaluates a value that is not known"),
         #[expect(unreachable_patterns, reason = "the list of doubts may grow")]
         _ => "it is not clear what it would do".to_owned(),
     }

@@ -25,6 +25,7 @@
 //! ```
 
 mod approvals;
+mod arguments;
 mod claims;
 mod critical;
 mod danger;
@@ -45,6 +46,7 @@ mod path_rule;
 mod place;
 mod program;
 mod protected;
+mod reach;
 mod read_only;
 pub mod redact;
 mod rule;
@@ -66,7 +68,7 @@ pub use judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
 pub use kept::KeptError;
 pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
-pub use place::{NoLinks, Places, Resolver};
+pub use place::{Entry, EntryKind, NoLinks, Places, Resolver};
 pub use rule::{Effect, Rule, Warning};
 pub use seal::Seal;
 pub use settings::{BrokenRestriction, Layer, Settings, SettingsError, Trust};

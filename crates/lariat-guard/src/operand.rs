@@ -1,13 +1,16 @@
 //! The files that a command's words may name.
 //!
-//! Owns the reading of words as paths: plain ones, values of options (`--file=x`, `of=x`, `-ox`, `@x`), patterns, and the
-//! two variables whose values are known. Guesses to the wide side: a word that is no path is one that lies in the
-//! workspace, and does no harm.
+//! Owns the reading of words as paths: as they are, as values of options (`--file=x`, `of=x`, `-ox`, `@x`), lists in braces,
+//! patterns, and the two variables whose values are known. A word that may be read in two ways names both files. Guesses to
+//! the wide side: a word that is no path is one that lies in the workspace, and does no harm.
 
 use std::path::PathBuf;
 
 use crate::place::{Places, at_home};
 use crate::shell::Word;
+
+/// Words that a list in braces may become; a longer one is not known.
+const MOST_WORDS: usize = 64;
 
 /// What a word names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,22 +23,71 @@ pub(crate) enum Operand {
     Hidden(String),
 }
 
-/// The operands of a command, without its program.
-pub(crate) fn operands(words: &[Word], places: &Places) -> Vec<Operand> {
-    words.iter().skip(1).filter_map(|word| operand(word, places)).collect()
+/// The operands of a command, without its program: for each word that names files, which.
+pub(crate) fn operands(words: &[Word], places: &Places) -> Vec<Vec<Operand>> {
+    let end = words.iter().position(|word| word.is_known && word.text == "--").unwrap_or(words.len());
+    let named = |(at, word): (usize, &Word)| {
+        if at > end { literal(word, places) } else { guessed(word, places) }
+    };
+    let found = words.iter().enumerate().skip(1).filter(|(at, _)| *at != end).map(named);
+    found.filter(|operands| !operands.is_empty()).collect()
 }
 
-/// What one word names; `None` for an option without a value.
-pub(crate) fn operand(word: &Word, places: &Places) -> Option<Operand> {
-    let text = value(&word.text)?;
+/// What a word names for a command that opens it as it is.
+pub(crate) fn literal(word: &Word, places: &Places) -> Vec<Operand> {
     if word.is_known {
-        return Some(Operand::Path(text.to_owned()));
+        return vec![Operand::Path(word.text.clone())];
     }
+    named(&word.text, places)
+}
+
+/// What a word may name for a command of which nothing is known; nothing for an option without a value.
+pub(crate) fn guessed(word: &Word, places: &Places) -> Vec<Operand> {
+    let mut texts: Vec<&str> = Vec::new();
+    let text = word.text.as_str();
+    if let Some(long) = text.strip_prefix("--") {
+        texts.extend(long.split_once('=').map(|(_, value)| value));
+    } else if text.len() > 1 && text.starts_with('-') {
+        let attached = text.get(2..).unwrap_or_default();
+        texts.extend(attached.contains(['/', '.', '~']).then(|| attached.trim_start_matches('=')));
+    } else {
+        texts.push(text);
+        let value = text.split_once('=').filter(|(name, _)| !name.contains('/')).map(|(_, value)| value);
+        texts.extend(value);
+    }
+    let shortened: Vec<&str> = texts.iter().filter_map(|text| text.strip_prefix('@')).collect();
+    texts.extend(shortened);
+    let known = |text: &&str| {
+        if word.is_known { vec![Operand::Path((*text).to_owned())] } else { named(text, places) }
+    };
+    texts.iter().filter(|text| !text.is_empty() || word.text.is_empty()).flat_map(known).collect()
+}
+
+/// What a text names in which bash expands something.
+fn named(text: &str, places: &Places) -> Vec<Operand> {
     if is_one_process(text) {
-        return None;
+        return Vec::new();
     }
+    if !text.contains('{') || text.contains(['$', '`', '\\']) {
+        return pattern(text, places, false).into_iter().collect();
+    }
+    let bare: String = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
+    let mut found = Vec::new();
+    match braces(&bare) {
+        Some(words) => found.extend(words.iter().filter_map(|word| pattern(word, places, true))),
+        None => found.push(Operand::Hidden(text.to_owned())),
+    }
+    // What is in quotes is not expanded: then these are guesses.
+    if bare != text {
+        found.push(Operand::Hidden(text.to_owned()));
+    }
+    found
+}
+
+/// A text without braces; `is_whole` when nothing else than a pattern can be in it.
+fn pattern(text: &str, places: &Places, is_whole: bool) -> Option<Operand> {
     let known = expanded(text, places);
-    let is_expanded = known.is_some();
+    let is_expanded = known.is_some() || is_whole;
     let text = known.unwrap_or_else(|| text.to_owned());
     let bare = text.trim_matches('"');
     let Some(first) = bare.find(['*', '?', '[', '$', '`', '{', '~', '\'', '"', '\\', '<', '>', '(']) else {
@@ -51,23 +103,73 @@ pub(crate) fn operand(word: &Word, places: &Places) -> Option<Operand> {
     Some(Operand::Fitting(directory.to_owned(), bare.to_owned()))
 }
 
-/// The part of a word that may be a path.
-fn value(text: &str) -> Option<&str> {
-    let value = if text.starts_with("--") {
-        text.split_once('=')?.1
-    } else if text.len() > 1 && text.starts_with('-') {
-        let attached = text.get(2..).unwrap_or_default();
-        if !attached.contains(['/', '.', '~']) {
+/// The words that a list in braces becomes: `a{b,c}` is `ab` and `ac`. `None` when they are too many, or no list.
+fn braces(text: &str) -> Option<Vec<String>> {
+    let mut done = Vec::new();
+    let mut ahead = vec![text.to_owned()];
+    while let Some(word) = ahead.pop() {
+        let Some((before, items, after)) = first_list(&word) else {
+            done.push(word);
+            continue;
+        };
+        if items.len() + ahead.len() + done.len() > MOST_WORDS {
             return None;
         }
-        attached.trim_start_matches('=')
-    } else {
-        match text.split_once('=') {
-            Some((name, value)) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => value,
-            _ => text,
+        ahead.extend(items.iter().rev().map(|item| format!("{before}{item}{after}")));
+    }
+    Some(done)
+}
+
+/// The first list of a word: what stands before it, its items, what follows.
+fn first_list(word: &str) -> Option<(&str, Vec<String>, &str)> {
+    for (open, _) in word.match_indices('{') {
+        let inside = word.get(open + 1..)?;
+        let (mut level, mut commas, mut close) = (0_usize, Vec::new(), None);
+        for (at, letter) in inside.char_indices() {
+            match letter {
+                '{' => level += 1,
+                '}' if level == 0 => {
+                    close = Some(at);
+                    break;
+                }
+                '}' => level -= 1,
+                ',' if level == 0 => commas.push(at),
+                _ => {}
+            }
         }
-    };
-    Some(value.strip_prefix('@').unwrap_or(value))
+        let Some(close) = close else { continue };
+        let body = inside.get(..close)?;
+        let items = if commas.is_empty() {
+            match sequence(body) {
+                Some(items) => items,
+                None => continue,
+            }
+        } else {
+            let ends = commas.iter().copied().chain([close]);
+            let starts = std::iter::once(0).chain(commas.iter().map(|at| at + 1));
+            starts.zip(ends).filter_map(|(from, to)| inside.get(from..to)).map(str::to_owned).collect()
+        };
+        return Some((word.get(..open)?, items, inside.get(close + 1..)?));
+    }
+    None
+}
+
+/// `1..3` and `a..c`.
+fn sequence(body: &str) -> Option<Vec<String>> {
+    let (from, to) = body.split_once("..")?;
+    if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
+        let most = i32::try_from(MOST_WORDS).unwrap_or_default();
+        let count = from.abs_diff(to).min(u32::try_from(most).unwrap_or_default());
+        let count = i32::try_from(count).ok()?;
+        return Some((0..=count).map(|step| (from.min(to).saturating_add(step)).to_string()).collect());
+    }
+    let (mut first, mut last) = (from.chars(), to.chars());
+    match (first.next(), first.next(), last.next(), last.next()) {
+        (Some(from), None, Some(to), None) if from.is_ascii() && to.is_ascii() => {
+            Some((from.min(to)..=from.max(to)).map(String::from).collect())
+        }
+        _ => None,
+    }
 }
 
 /// `<(command)` and nothing else: the file is what the command prints, and the command is judged by itself.
@@ -98,4 +200,40 @@ fn expanded(text: &str, places: &Places) -> Option<String> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_become_every_word_that_bash_makes_of_them() {
+        for (text, expected) in [
+            ("a{b,c}d", "abd acd"),
+            ("{/etc,/usr}", "/etc /usr"),
+            ("/{etc,usr/{a,b}}", "/etc /usr/a /usr/b"),
+            ("{1..3}", "1 2 3"),
+            ("x{a..c}", "xa xb xc"),
+            ("{a}", "{a}"),
+            ("{a,b", "{a,b"),
+            ("{,x}y", "y xy"),
+        ] {
+            assert_eq!(braces(text).unwrap().join(" "), expected, "{text}");
+        }
+        assert_eq!(braces("{1..9}{1..9}{1..9}"), None);
+    }
+
+    #[test]
+    fn a_word_with_two_readings_names_both_files() {
+        let places = Places::new("/w", "/people/me");
+        let names = |text: &str| guessed(&Word { text: text.to_owned(), is_known: true }, &places);
+        let path = |text: &str| Operand::Path(text.to_owned());
+        assert_eq!(names("@out/x"), [path("@out/x"), path("out/x")]);
+        assert_eq!(names("x=o/y"), [path("x=o/y"), path("o/y")]);
+        assert_eq!(names("--file=x"), [path("x")]);
+        assert_eq!(names("-l"), []);
+        let words: Vec<Word> =
+            ["cat", "--", "-l"].map(|text| Word { text: text.to_owned(), is_known: true }).to_vec();
+        assert_eq!(operands(&words, &places), [[path("-l")]]);
+    }
 }

@@ -15,6 +15,7 @@ use crate::ground::Ground;
 use crate::judgement::JudgedFile;
 use crate::place::Target;
 use crate::protected::{policy, protected};
+use crate::reach::Reach;
 use crate::shell::{self, Command, Doubt, Script};
 use crate::tool_name::{About, MCP, about};
 
@@ -34,13 +35,15 @@ pub(crate) struct Touch {
     pub(crate) access: Access,
     /// It lies in the workspace, or where files may be read as if it did, whatever form of it is looked at.
     pub(crate) is_inside: bool,
+    /// More files that it stands for: those in a folder, or that fit a pattern.
+    pub(crate) reach: Option<Reach>,
 }
 
 impl Touch {
     pub(crate) fn new(target: Target, access: Access, ground: &Ground) -> Self {
         let place = if access == Access::Read { &ground.readable } else { &ground.workspace };
         let is_inside = target.is_beneath(place);
-        Self { target, access, is_inside }
+        Self { target, access, is_inside, reach: None }
     }
 }
 
@@ -75,8 +78,6 @@ pub(crate) struct Part {
     pub(crate) protected: Option<String>,
     /// A file that it uses is known only when it runs.
     pub(crate) hides_files: bool,
-    /// It reads the content of files that are named by a pattern.
-    pub(crate) reads_by_pattern: bool,
     /// All it does is to read the files of `touches`, or to enter them.
     pub(crate) only_looks: bool,
 }
@@ -92,7 +93,6 @@ impl Part {
             critical: None,
             protected: None,
             hides_files: false,
-            reads_by_pattern: false,
             only_looks: false,
         }
     }

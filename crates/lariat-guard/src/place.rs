@@ -3,6 +3,7 @@
 //! Owns [`Places`], [`Target`] and the contract [`Resolver`]. Nothing here looks at files: the host does, behind the
 //! contract. A path is always kept in two forms, as it was named and where it leads; rules see both.
 
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Says where a path really leads.
@@ -11,11 +12,39 @@ pub trait Resolver: Send + Sync {
     /// what exists. `None` when it cannot be found out: then nothing allows it.
     fn real(&self, path: &Path) -> Option<PathBuf>;
 
-    /// Whether a pattern of so many levels beneath a directory may fit a link that leads out of it, or it cannot be found
-    /// out. `None` stands for any number of levels.
-    fn leads_out(&self, directory: &Path, levels: Option<usize>) -> bool {
-        let _ = (directory, levels);
-        false
+    /// What lies right in a directory; nothing for what is no directory. `None` when nothing is known about files: then a
+    /// pattern is judged by its text alone.
+    fn list(&self, directory: &Path) -> Option<Vec<Entry>> {
+        let _ = directory;
+        None
+    }
+}
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The name alone.
+    pub name: OsString,
+    /// What it is, without following a link.
+    pub kind: EntryKind,
+}
+
+/// What a name in a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file, or anything else that holds no names.
+    File,
+    /// A directory.
+    Directory,
+    /// A link, wherever it leads.
+    Link,
+}
+
+impl Entry {
+    /// A name of a kind.
+    pub fn new(name: impl Into<OsString>, kind: EntryKind) -> Self {
+        Self { name: name.into(), kind }
     }
 }
 

@@ -3,7 +3,9 @@
 //! Owns the tables that rules for commands need: what is looked through, what runs its arguments, what writes files,
 //! which variables are harmless. A program that is in none of them is only as known as its name.
 
-use crate::shell::{Command, Word};
+use crate::shell::{Command, Options};
+
+pub(crate) use crate::shell::options_before_subcommand;
 
 /// Wrappers that a rule which allows looks through.
 const TRANSPARENT: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"];
@@ -180,7 +182,7 @@ pub(crate) enum Writes {
     /// The last; the others are read.
     Last,
     /// All, with one of these options; else they are read.
-    With(&'static [&'static str]),
+    With(Options),
 }
 
 /// Programs that write the files they are given.
@@ -206,11 +208,11 @@ const WRITERS: &[(&str, Writes)] = &[
     ("patch", Writes::All),
     ("mkfifo", Writes::All),
     ("mktemp", Writes::All),
-    ("sed", Writes::With(&["-i", "--in-place"])),
-    ("perl", Writes::With(&["-i", "-pi", "-p"])),
-    ("sort", Writes::With(&["-o", "--output"])),
-    ("curl", Writes::With(&["-o", "--output"])),
-    ("wget", Writes::With(&["-O", "--output-document"])),
+    ("sed", Writes::With(Options::new("-i --in-place", "efl"))),
+    ("perl", Writes::With(Options::new("-i -p", "eEFIMm"))),
+    ("sort", Writes::With(Options::new("-o --output", "kSTt"))),
+    ("curl", Writes::With(Options::new("-o --output", "ACDEFHKPQTXYbcdehmrtuwxyz"))),
+    ("wget", Writes::With(Options::new("-O --output-document", "aoeiBtTwQPUlADRIX"))),
 ];
 
 /// Of those, what changes a workspace as an edit does: nothing is lost that an undo does not have.
@@ -219,6 +221,50 @@ const EDITORS: &[&str] = &["mkdir", "touch", "cp", "mv", "tee", "rmdir"];
 /// Programs whose operands are words, not files.
 const WORDY: &[&str] =
     &["echo", "printf", "expr", "seq", "sleep", "kill", "test", "[", "true", "false", ":", "git", "export"];
+
+/// Words of bash itself that run nothing, whatever they are given.
+const BUILTINS: &[&str] = &[
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "caller",
+    "cd",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "shift",
+    "shopt",
+    "suspend",
+    "times",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
 
 /// A program's name without the directory.
 pub(crate) fn base(program: &str) -> &str {
@@ -246,28 +292,6 @@ pub(crate) fn is_broad(command: &Command) -> bool {
     command.program().is_none_or(|program| BROAD.contains(&program))
 }
 
-/// Whether a command runs what its arguments say. Of git only those words count that can make it do so: its options, its
-/// subcommand, and that one's options.
-pub(crate) fn runs_code(command: &Command) -> bool {
-    if command.program() != Some("git") || !command.runs_its_arguments() {
-        return command.runs_its_arguments();
-    }
-    let arguments = command.words.get(1..).unwrap_or_default();
-    let before = options_before_subcommand("git", arguments.iter().map(|word| word.text.as_str()));
-    let subcommand = arguments.get(before).map_or("", |word| word.text.as_str());
-    let configures = matches!(subcommand, "clone" | "init");
-    let counts = |index: usize, word: &Word| {
-        let text = word.text.as_str();
-        let is_option =
-            text.starts_with('-') && (configures || !(text.starts_with("-c") || text.starts_with("-C")));
-        index <= before || !word.is_known || is_option || text.contains("::")
-    };
-    let words =
-        arguments.iter().enumerate().filter(|(index, word)| counts(*index, word)).map(|(_, word)| word);
-    let words = command.words.first().into_iter().chain(words).cloned().collect();
-    Command { words, ..command.clone() }.runs_its_arguments()
-}
-
 /// The subcommands of a program that can be generalised.
 pub(crate) fn subcommands(program: &str) -> Option<&'static [&'static str]> {
     WITH_SUBCOMMANDS.iter().find(|(name, _)| *name == program).map(|(_, names)| *names)
@@ -288,35 +312,12 @@ pub(crate) fn is_editor(program: &str) -> bool {
     EDITORS.contains(&program)
 }
 
+/// Whether a word of bash runs nothing that it is given.
+pub(crate) fn is_builtin(program: &str) -> bool {
+    BUILTINS.contains(&program)
+}
+
 /// Whether a program's operands are words, not files.
 pub(crate) fn is_wordy(program: &str) -> bool {
     WORDY.contains(&base(program))
-}
-
-/// Options of `git` before its subcommand that take a value.
-const GIT_VALUES: &[&str] =
-    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env"];
-
-/// How many words stand between a program and its subcommand.
-pub(crate) fn options_before_subcommand<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> usize {
-    let (values, prefixes): (&[&str], &[char]) = match base(program) {
-        "git" => (GIT_VALUES, &['-']),
-        "cargo" => (&["-C", "--config", "-Z", "--color"], &['-', '+']),
-        "npm" | "pnpm" | "yarn" => (&["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace"], &['-']),
-        "docker" | "podman" => {
-            (&["--context", "-c", "-H", "--host", "--config", "-l", "--log-level"], &['-'])
-        }
-        "kubectl" => (&["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user"], &['-']),
-        _ => return 0,
-    };
-    let mut count = 0;
-    let mut is_value = false;
-    for word in words {
-        if !is_value && !word.starts_with(prefixes) {
-            return count;
-        }
-        is_value = !is_value && values.contains(&word);
-        count += 1;
-    }
-    count
 }

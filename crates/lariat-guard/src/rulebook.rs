@@ -207,7 +207,12 @@ impl Rulebook {
 
     fn of_file(&self, effect: Effect, tool: &str, touch: &Touch) -> Option<&Rule> {
         let list = self.list(effect);
-        let find = |rules: &PathRules| rules.find(&touch.target);
+        let beneath = touch.reach.iter().filter(|_| effect != Effect::Allow);
+        let find = |rules: &PathRules| {
+            let mut targets =
+                beneath.clone().filter(|_| !rules.is_empty()).flat_map(|reach| &reach.found().files);
+            rules.find(&touch.target).or_else(|| targets.find_map(|target| rules.find(target)))
+        };
         let number = match touch.access {
             Access::Read => find(&list.read),
             // Whoever may not see a file may not write it either.
@@ -250,7 +255,7 @@ impl Rulebook {
         }
         match &part.what {
             What::Address(None) => lists.iter().any(|list| !list.domains.is_empty()),
-            _ if part.reads_by_pattern => lists.iter().any(|list| !list.read.is_empty()),
+            _ if part.touches.iter().any(is_open) && lists.iter().any(|list| !list.read.is_empty()) => true,
             _ if part.hides_files => lists.iter().any(|list| !list.read.is_empty() || !list.edit.is_empty()),
             _ => false,
         }
@@ -281,6 +286,11 @@ impl Rulebook {
         let mut rules = self.rules_of(&self.deny.calls);
         rules.find(|rule| rule.specifier == Specifier::Any && rule.tools.contain(tool))
     }
+}
+
+/// Whether a file stands for more than could be looked at.
+fn is_open(touch: &Touch) -> bool {
+    touch.reach.as_ref().is_some_and(|reach| !reach.found().is_whole)
 }
 
 fn is_writer(tool: &str) -> bool {

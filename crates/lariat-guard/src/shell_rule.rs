@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 
 use crate::program::{
-    base, is_broad, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
-    options_before_subcommand, runs_code,
+    base, is_broad, is_builtin, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
+    is_wordy, options_before_subcommand, writes,
 };
+use crate::read_only::is_listed;
 use crate::shell::{Command, Word};
 use crate::wildcard::Wildcard;
 
@@ -56,7 +57,7 @@ fn runs(pattern: &str) -> bool {
     let words: Vec<Word> =
         start.split_whitespace().map(|word| Word { text: word.to_owned(), is_known: true }).collect();
     let command = Command { words, assignments: Vec::new(), wrappers: Vec::new(), place: 0..0 };
-    !command.words.is_empty() && runs_code(&command)
+    !command.words.is_empty() && command.begins_to_run()
 }
 
 /// Every spelling of a command that a rule which denies or asks may name.
@@ -94,7 +95,7 @@ const INNER: usize = 64;
 
 /// What a command that runs its arguments may run, as far as its words tell: everything from some word on.
 pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
-    if !runs_code(command) {
+    if !may_run_its_words(command) {
         return Vec::new();
     }
     let words: Vec<&str> = rest(&command.words).take(INNER).map(|word| word.text.as_str()).collect();
@@ -106,6 +107,15 @@ pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
         spellings.push(inner);
     }
     spellings
+}
+
+/// Whether a command runs its arguments, or nothing is known about its program: then it may be a wrapper.
+pub(crate) fn may_run_its_words(command: &Command) -> bool {
+    let is_known = |program: &str| {
+        is_listed(program) || is_wordy(program) || writes(program).is_some() || is_builtin(program)
+    };
+    command.runs_its_arguments()
+        || !(command.is_in_a_table() || is_broad(command) || command.program().is_some_and(is_known))
 }
 
 fn without_directory(whole: &str, program: &str) -> Option<String> {
@@ -203,11 +213,11 @@ fn kind(command: &Command, shown: &[&str]) -> Kind {
     let program = command.words.first().map_or("", |word| word.text.as_str());
     let never = |text: &str| is_never_by_pattern(text.split(' ').next().unwrap_or_default());
     let acts = base(program) == "find"
-        && rest(&command.words).any(|word| is_find_action(&word.text) || hides_an_option(word));
+        && rest(&command.words).any(|word| is_find_action(&word.text) || word.may_be_option());
     let evaluates = matches!(base(program), "make" | "gmake") && rest(&command.words).any(is_makefile);
     if acts || evaluates || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
         Kind::Exact
-    } else if runs_code(command) {
+    } else if command.runs_its_arguments() {
         Kind::ByCode
     } else if !shown.is_empty() || is_broad(command) {
         Kind::ByName
@@ -224,15 +234,7 @@ fn is_makefile(word: &Word) -> bool {
     let sets = text
         .split_once('=')
         .is_some_and(|(name, _)| names.contains(&name.trim_end_matches([':', '+', '?', '!'])));
-    in_a_row || text.starts_with("--ev") || sets || hides_an_option(word)
-}
-
-/// Whether a word could become an option when bash expands it.
-pub(crate) fn hides_an_option(word: &Word) -> bool {
-    !word.is_known
-        && (word.text.is_empty()
-            || word.text.starts_with(['$', '`', '*', '?', '[', '{', '-', '"', '\''])
-            || word.may_become_several())
+    in_a_row || text.starts_with("--ev") || sets || word.may_be_option()
 }
 
 /// A word as a rule spells it: in quotes where its end would not be seen.

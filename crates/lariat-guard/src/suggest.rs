@@ -12,7 +12,7 @@ use crate::judge::{Guard, Query};
 use crate::judgement::Decision;
 use crate::origin::Level;
 use crate::part::{Access, Call, Part, What};
-use crate::program::{base, is_broad, is_editor, runs_code, subcommands};
+use crate::program::{base, is_broad, is_editor, subcommands};
 use crate::rule::{Effect, Rule};
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
@@ -128,7 +128,7 @@ fn generalised(covering: &Covering, command: &Command) -> String {
     let Some(program) = words.first() else { return exact };
     if covering.is_exact()
         || EXACT.contains(&base(program))
-        || runs_code(command)
+        || command.runs_its_arguments()
         || !exact.starts_with(program)
     {
         return exact;

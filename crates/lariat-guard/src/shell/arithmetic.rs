@@ -77,12 +77,10 @@ impl<'a> Names<'a> {
             !is_number_always || is_appended || self.spoiled.contains(*name) || has_setter()
         };
         if self.used.len() > MOST {
-            return Some(Doubt::Unknown(
-                "arithmetic over many variables, whose values are evaluated".to_owned(),
-            ));
+            return Some(Doubt::Evaluated("arithmetic over many variables".to_owned()));
         }
         let name = self.used.iter().find(is_spoiled)?;
-        Some(Doubt::Unknown(format!("arithmetic over `{name}`, whose value is evaluated")))
+        Some(Doubt::Evaluated(format!("arithmetic over `{name}`")))
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Flaw {
     TrustsNames,
     /// Arithmetic is taken to be over numbers.
     TrustsArithmetic,
+    /// Here-documents of every form are taken for what both readers make of them.
+    TrustsDocuments,
 }
 
 impl Flaw {
@@ -35,5 +37,6 @@ impl Flaw {
         Self::TrustsVariables,
         Self::TrustsNames,
         Self::TrustsArithmetic,
+        Self::TrustsDocuments,
     ];
 }

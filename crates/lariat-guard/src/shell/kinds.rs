@@ -13,6 +13,10 @@ pub(super) const EXPRESSIONS: &[&str] = &[
     "postfix_expression",
 ];
 
+/// Constructs in which a command may run again after a later one.
+pub(super) const REPEATING: &[&str] =
+    &["c_style_for_statement", "for_statement", "function_definition", "while_statement"];
+
 /// Every construct that is looked into.
 pub(super) const KINDS: &[&str] = &[
     "ansi_c_string",

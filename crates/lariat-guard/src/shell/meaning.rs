@@ -165,6 +165,7 @@ impl Meaning {
             self.script.commands.push(command);
         }
         self.script.files.extend(inner.files);
+        self.script.repeats |= inner.repeats;
         inner.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         has_commands
     }

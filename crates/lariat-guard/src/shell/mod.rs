@@ -6,16 +6,21 @@
 
 mod arithmetic;
 mod flaw;
+mod heredoc;
 mod kinds;
 mod meaning;
 mod names;
 mod operator;
+mod option;
 mod parameter;
 mod plain;
 mod reading;
 mod runner;
+mod runners;
 mod second;
+mod sed;
 mod state;
+mod subcommand;
 mod tree;
 mod word;
 mod wrapper;
@@ -24,6 +29,8 @@ use std::ops::Range;
 
 #[cfg(feature = "planted")]
 pub use flaw::Flaw;
+pub(crate) use option::Options;
+pub(crate) use subcommand::options_before_subcommand;
 
 /// A longer text is not looked at, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -43,6 +50,8 @@ pub struct Script {
     pub files: Vec<Opened>,
     /// Why it cannot be judged by its words; empty when it can.
     pub doubts: Vec<Doubt>,
+    /// Whether a command may run after a later one: there is a loop or a function.
+    pub repeats: bool,
 }
 
 /// One simple command: a program or builtin with its arguments.
@@ -100,6 +109,10 @@ pub enum Doubt {
     Unknown(String),
     /// The program is not known before it runs: `$X`, `$(...)`, `eval`.
     HiddenProgram(String),
+    /// Bash takes a value for arithmetic, and evaluates what is in it: `$((x))`, `[[ $x -eq 1 ]]`.
+    Evaluated(String),
+    /// A here-document in a form that is not looked into.
+    Document(String),
 }
 
 /// Takes a command apart.
@@ -143,12 +156,16 @@ fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
         reading.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
     }
     for doubt in &reading.doubts {
-        let is_trusted =
-            flaw == Some(flaw::Flaw::TrustsArithmetic) && format!("{doubt:?}").contains("evaluate");
+        let is_trusted = match doubt {
+            Doubt::Evaluated(_) => flaw == Some(flaw::Flaw::TrustsArithmetic),
+            Doubt::Document(_) => flaw == Some(flaw::Flaw::TrustsDocuments),
+            _ => false,
+        };
         if !is_trusted {
             meaning.doubt(doubt.clone());
         }
     }
+    meaning.script.repeats |= reading.repeats;
     reading.commands.iter().for_each(|command| meaning.command(command));
     reading.files.iter().for_each(|file| meaning.file(file));
     if flaw == Some(flaw::Flaw::ForgetsFiles) {
@@ -179,6 +196,7 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
         first.commands.extend(second.commands);
         first.files.extend(second.files);
     }
+    first.repeats |= second.repeats;
     second.doubts.into_iter().for_each(|doubt| first.doubt(doubt));
     first
 }

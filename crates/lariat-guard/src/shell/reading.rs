@@ -13,6 +13,8 @@ pub(super) struct Reading<'a> {
     pub(super) commands: Vec<RawCommand<'a>>,
     pub(super) files: Vec<RawFile<'a>>,
     pub(super) doubts: Vec<Doubt>,
+    /// There is a loop or a function.
+    pub(super) repeats: bool,
 }
 
 /// A simple command, its words as they were written.

@@ -78,6 +78,7 @@ impl Reader {
                 redirects
             }
             Command::Function(function) => {
+                self.reading.repeats = true;
                 self.compound(&function.body.0);
                 &function.body.1
             }
@@ -95,10 +96,14 @@ impl Reader {
         match compound {
             // The first reader looks at arithmetic.
             CompoundCommand::Arithmetic(_) => {}
-            CompoundCommand::ArithmeticForClause(clause) => self.list(&clause.body.list),
+            CompoundCommand::ArithmeticForClause(clause) => {
+                self.reading.repeats = true;
+                self.list(&clause.body.list);
+            }
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
             CompoundCommand::Subshell(shell) => self.list(&shell.list),
             CompoundCommand::ForClause(clause) => {
+                self.reading.repeats = true;
                 clause.values.iter().flatten().for_each(|word| self.word(&word.value));
                 self.list(&clause.body.list);
             }
@@ -118,6 +123,7 @@ impl Reader {
                 }
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.reading.repeats = true;
                 self.list(&clause.0);
                 self.list(&clause.1.list);
             }
@@ -178,6 +184,9 @@ impl Reader {
             IoRedirect::OutputAndError(word, _) => self.opened(&word.value, true),
             IoRedirect::HereString(_, word) => self.word(&word.value),
             IoRedirect::HereDocument(_, document) => {
+                if self.depth > 1 {
+                    self.reading.doubt(Doubt::Document("a here-document in a substitution".to_owned()));
+                }
                 if !document.requires_expansion {
                     return;
                 }
@@ -230,8 +239,7 @@ impl Reader {
                         | UnaryPredicate::ShellVariableIsSetAndNameRef
                 );
                 if is_variable && !names::is_name(&word.value) {
-                    self.reading
-                        .doubt(Doubt::Unknown("a test of a variable whose index is evaluated".to_owned()));
+                    self.reading.doubt(Doubt::Evaluated("a test of a variable by its index".to_owned()));
                 }
                 self.word(&word.value);
             }
@@ -240,7 +248,7 @@ impl Reader {
                     arithmetic::is_number(raw) || matches!(raw, "$?" | "$#" | "$$" | "\"$?\"" | "\"$#\"")
                 };
                 if is_arithmetic(predicate) && !(is_known(&left.value) && is_known(&right.value)) {
-                    self.reading.doubt(Doubt::Unknown("a comparison that evaluates its operands".to_owned()));
+                    self.reading.doubt(Doubt::Evaluated("a comparison of numbers".to_owned()));
                 }
                 self.word(&left.value);
                 self.word(&right.value);
@@ -269,7 +277,7 @@ impl Reader {
                 }
                 WordPiece::ParameterExpansion(expansion) => self.expansion(expansion),
                 WordPiece::ArithmeticExpression(expression) if expression.value.contains(['$', '`', '[']) => {
-                    self.reading.doubt(Doubt::Unknown("arithmetic over what is evaluated".to_owned()));
+                    self.reading.doubt(Doubt::Evaluated("arithmetic over an expansion".to_owned()));
                 }
                 // The first reader looks at the names in arithmetic; the others hold no commands.
                 _ => {}
@@ -298,7 +306,7 @@ impl Reader {
             }
             E::Parameter { .. } | E::ParameterLength { .. } | E::Substring { .. } => {}
             E::Transform { .. } | E::VariableNames { .. } | E::MemberKeys { .. } => {
-                self.reading.doubt(Doubt::Unknown("an expansion that evaluates its value".to_owned()));
+                self.reading.doubt(Doubt::Evaluated("an expansion of a value".to_owned()));
             }
         }
     }

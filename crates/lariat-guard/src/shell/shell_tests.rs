@@ -14,7 +14,6 @@ fn every_simple_command_is_listed() {
         ("a\nb", &["a", "b"]),
         ("echo $(a $(b)) \"$(c)\" `d`", &["echo $(a $(b)) \"$(c)\" `d`", "a $(b)", "b", "c", "d"]),
         ("x <(a) > >(b)", &["x <(a)", "a", "b"]),
-        ("cat <<E\n$(a)\nE", &["cat", "a"]),
         ("cat <<'E'\n$(a) `b`\nE", &["cat"]),
         ("cat <<E | b > f\nx\nE\nc", &["cat", "b", "c"]),
         ("cat <<< $(a)", &["cat", "a"]),
@@ -76,6 +75,7 @@ fn what_cannot_be_judged_is_a_doubt() {
         "a\0b",
         "a \u{202e}b",
         "cat <<E\n`a`\nE",
+        "cat <<E\n$(a)\nE",
         "echo `a \\`b\\``",
         "echo hi > /dev/tcp/1.2.3.4/80",
         "a <<E\nb",
@@ -167,4 +167,27 @@ fn many_doubts_cost_no_more_than_many_commands() {
     let script = analyse(&parts.join(";"));
     assert_eq!(script.commands.len(), 20_000);
     assert_eq!(script.doubts.len(), MOST_DOUBTS);
+}
+
+#[test]
+fn loops_and_functions_repeat_however_they_are_written() {
+    for text in [
+        "for\ti in 1 2; do a; done",
+        "for i in 1; do a; done",
+        "for i\ndo a; done",
+        "while\ttrue; do a; done",
+        "while\\\n true; do a; done",
+        "until\nfalse; do a; done",
+        "for((i=0;i<2;i++)); do a; done",
+        "f()\t{ a; }",
+        "function f { a; }",
+        "f ( ) ( a )",
+        "bash -c 'while\ttrue; do a; done'",
+        "if a; then { for\ti in 1; do b; done; } fi",
+    ] {
+        assert!(analyse(text).repeats, "{text:?}");
+    }
+    for text in ["a; b", "echo 'for i in'", "if a; then b; fi", "echo while x", "(a)", "{ a; }"] {
+        assert!(!analyse(text).repeats, "{text:?}");
+    }
 }

@@ -38,20 +38,7 @@ const BUILTINS: &[(&str, Harmless)] = &[
             "-", "", "--", "-p", "-l", "EXIT", "INT", "TERM", "HUP", "ERR", "PIPE", "QUIT", "DEBUG", "RETURN",
         ]),
     ),
-    (
-        "shopt",
-        Harmless::Only(&[
-            "-s",
-            "-u",
-            "-q",
-            "-p",
-            "nullglob",
-            "failglob",
-            "globstar",
-            "dotglob",
-            "nocaseglob",
-        ]),
-    ),
+    ("shopt", Harmless::Only(&["-s", "-u", "-q", "-p", "nullglob", "failglob"])),
     (
         "set",
         Harmless::Only(&[

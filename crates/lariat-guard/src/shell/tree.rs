@@ -10,10 +10,10 @@ use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
 use super::Doubt;
-use super::kinds::{EXPRESSIONS, KINDS, TEXTS};
+use super::kinds::{EXPRESSIONS, KINDS, REPEATING, TEXTS};
 use super::operator::Operator;
 use super::reading::{RawCommand, RawFile, Reading};
-use super::{arithmetic, names, parameter};
+use super::{arithmetic, heredoc, names, parameter};
 
 /// Levels of nesting that are looked into, not counting the parts of a chain.
 const DEEPEST: usize = 80;
@@ -156,6 +156,7 @@ impl<'a> Walk<'a> {
         if node.is_named() && !KINDS.contains(&kind) {
             self.reading.doubt(Doubt::Unknown(kind.to_owned()));
         }
+        self.reading.repeats |= REPEATING.contains(&kind);
         let mut outer = Frame::Other;
         let parent = parent.unwrap_or(&mut outer);
         match *parent {
@@ -227,6 +228,10 @@ impl<'a> Walk<'a> {
             }
             "for_statement" => {
                 self.loop_variable(node);
+                Frame::Other
+            }
+            "process_substitution" => {
+                self.substituted_until = self.substituted_until.max(node.end_byte());
                 Frame::Other
             }
             "command_substitution" => {
@@ -354,25 +359,28 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A here-document without quotes around its end is expanded; the grammar does not see backquotes in it.
     fn heredoc(&mut self, node: Node<'_>) {
         let mut cursor = node.walk();
-        let mut start = "";
+        let (mut operator, mut start, mut end) = (None, None, None);
         for child in node.children(&mut cursor) {
-            let text = self.slice(child.byte_range());
             match child.kind() {
-                "heredoc_start" => start = text,
-                "heredoc_body" if !start.contains(['\'', '"', '\\']) && text.contains('`') => {
-                    self.unknown("backquotes in a here-document");
-                }
-                "heredoc_end" => {
-                    let wanted = super::word::normal(start);
-                    if text.trim() != wanted || start.contains('$') {
-                        self.unknown("a here-document's end");
-                    }
-                }
+                "<<" | "<<-" => operator = Some(child.byte_range()),
+                "heredoc_start" => start = Some(child.byte_range()),
+                "heredoc_end" => end = Some(child.byte_range()),
                 _ => {}
             }
+        }
+        let (Some(operator), Some(start), Some(end)) = (operator, start, end) else {
+            self.unknown("a here-document without an end");
+            return;
+        };
+        let doubt = if node.start_byte() < self.substituted_until {
+            Some("a here-document in a substitution")
+        } else {
+            heredoc::Document { text: self.text, operator, start, end }.doubt()
+        };
+        if let Some(doubt) = doubt {
+            self.reading.doubt(Doubt::Document(doubt.to_owned()));
         }
     }
 

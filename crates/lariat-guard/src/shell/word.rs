@@ -25,6 +25,13 @@ impl Word {
         !self.is_known && splits(&self.text)
     }
 
+    /// Whether it is not known and could be an option: it begins with what is not known, or becomes several words.
+    pub(crate) fn may_be_option(&self) -> bool {
+        let inner = self.text.trim_start_matches(['"', '\'']);
+        let opens = inner.is_empty() || inner.starts_with(['$', '`', '-', '{', '*', '?', '[', '\\']);
+        !self.is_known && (opens || self.may_become_several())
+    }
+
     /// The text, when it is known.
     pub fn as_known(&self) -> Option<&str> {
         self.is_known.then_some(self.text.as_str())

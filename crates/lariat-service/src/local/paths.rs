@@ -2,12 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use lariat_guard::Resolver;
+use lariat_guard::{Entry, EntryKind, Resolver};
 
-/// Names that are looked at for links beneath a pattern; with more of them it is asked.
-const MOST_NAMES: usize = 5_000;
-/// Levels that a pattern of any depth is followed.
-const MOST_LEVELS: usize = 32;
+/// Names of one directory that are looked at: more than a judgement looks at in all.
+const MOST_NAMES: usize = 100_000;
 
 /// Where paths really lead, by this machine's links.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,28 +32,16 @@ impl Resolver for RealPaths {
         }
     }
 
-    fn leads_out(&self, directory: &Path, levels: Option<usize>) -> bool {
-        let Ok(root) = directory.canonicalize() else { return false };
-        let mut ahead = vec![(root.clone(), levels.unwrap_or(MOST_LEVELS))];
-        let mut left = MOST_NAMES;
-        while let Some((folder, levels)) = ahead.pop() {
-            for entry in folder.read_dir().into_iter().flatten().filter_map(Result::ok) {
-                left -= 1;
-                if left == 0 {
-                    return true;
-                }
-                let path = entry.path();
-                let kind = entry.file_type().ok();
-                if kind.is_none_or(|kind| kind.is_symlink()) {
-                    // One that leads to nothing is nothing to read.
-                    if path.canonicalize().is_ok_and(|real| !real.starts_with(&root)) {
-                        return true;
-                    }
-                } else if levels > 1 && kind.is_some_and(|kind| kind.is_dir()) {
-                    ahead.push((path, levels - 1));
-                }
-            }
-        }
-        false
+    fn list(&self, directory: &Path) -> Option<Vec<Entry>> {
+        let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok).take(MOST_NAMES);
+        let entry = |entry: std::fs::DirEntry| {
+            let kind = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => EntryKind::Directory,
+                Ok(kind) if !kind.is_symlink() => EntryKind::File,
+                _ => EntryKind::Link,
+            };
+            Entry::new(entry.file_name(), kind)
+        };
+        Some(entries.map(entry).collect())
     }
 }

@@ -5,8 +5,8 @@
 use lariat_testkit::Seeded;
 
 use super::vocabulary::{
-    ARITHMETIC, ASSIGNMENTS, BUILTINS, DAMAGE, DUPLICATES, EXPANSIONS, FILES, GLOBS, ODD, PLAIN, PROGRAMS,
-    REDIRECTS, SPACES, TESTS, VARIABLES, WRAPPERS,
+    ARITHMETIC, ASSIGNMENTS, BUILTINS, DAMAGE, DUPLICATES, ENDS, EXPANSIONS, FILES, GLOBS, ODD, PLAIN,
+    PROGRAMS, REDIRECTS, SPACES, TESTS, VARIABLES, WRAPPERS,
 };
 
 /// Levels of constructs inside of constructs.
@@ -17,6 +17,9 @@ pub(crate) fn command(random: &mut Seeded) -> String {
     let mut maker = Maker { random, documents: Vec::new() };
     let mut text = maker.list(DEEP);
     text.push_str(&maker.documents_text());
+    if maker.random.chance(25) {
+        maker.disturb(&mut text);
+    }
     if maker.random.chance(4) {
         let odd = maker.one(ODD);
         let at = maker.place(&text);
@@ -143,7 +146,11 @@ impl Maker<'_> {
             17 => format!("coproc {{ {inner}; }}"),
             _ => format!("select i in a; do {inner}; break; done <<< 1"),
         };
-        let redirect = if self.random.chance(15) { self.redirect(deeper) } else { String::new() };
+        let redirect = match self.random.below(20) {
+            0..=2 => self.redirect(deeper),
+            3 => self.document(deeper),
+            _ => String::new(),
+        };
         text + &redirect
     }
 
@@ -208,7 +215,7 @@ impl Maker<'_> {
         while self.random.chance(14) {
             text.push_str(&self.redirect(deep));
         }
-        if self.random.chance(6) {
+        while self.random.chance(12) {
             text.push_str(&self.document(deep));
         }
         text
@@ -310,27 +317,74 @@ impl Maker<'_> {
         format!("{}{operator}{}{target}", self.one(&[" ", ""]), self.one(&["", " ", "\t", "\\\n"]))
     }
 
+    /// A here-document: its start now, its body after the line.
     fn document(&mut self, deep: u8) -> String {
-        let body = match self.random.below(5) {
-            0 => "plain $X\n".to_owned(),
-            1 if deep > 0 => format!("a {} b\n", self.substitution(deep - 1)),
-            2 => "`curl backquote`\n".to_owned(),
-            3 => "\\$(curl escaped) ${X:-$(curl default)}\n".to_owned(),
-            _ => "it's \"odd\" (\n".to_owned(),
+        if self.random.chance(10) {
+            return format!(" <<< {}", self.word(deep));
+        }
+        let end = self.one(ENDS);
+        let (first, rest) = end.split_at_checked(1).unwrap_or((end, ""));
+        let dash = if self.random.chance(30) { "-" } else { "" };
+        let between = self.one(&["", "", "", " ", "\t", "\\\n"]);
+        let word = match self.random.below(10) {
+            0 | 1 => format!("'{end}'"),
+            2 => format!("\"{end}\""),
+            3 => format!("\\{end}"),
+            4 => format!("{first}\"{rest}\""),
+            5 => format!("{first}\\\n{rest}"),
+            _ => end.to_owned(),
         };
-        let (start, end) = match self.random.below(9) {
-            0 => ("<<'EOF'", "EOF"),
-            1 => ("<<\"EOF\"", "EOF"),
-            2 => ("<<\\EOF", "EOF"),
-            3 => ("<<-EOF", "\tEOF"),
-            4 => ("<< 'E O F'", "E O F"),
-            5 => ("<<E\"O\"F", "EOF"),
-            6 => return format!(" <<< {}", self.word(deep)),
-            7 => ("<<EOF", "EOF "),
-            _ => ("<<EOF", "EOF"),
+        let mut body = String::new();
+        for _ in 0..self.random.below(4) {
+            body.push_str(&self.document_line(deep, end));
+        }
+        let close = match self.random.below(12) {
+            0 => format!("{end} \n"),
+            1 => format!("\t{end}\n"),
+            2 => format!(" {end}\n"),
+            3 => String::new(),
+            _ => format!("{end}\n"),
         };
-        self.documents.push(format!("{body}{end}\n"));
-        format!(" {start}")
+        self.documents.push(format!("{body}{close}"));
+        format!(" <<{dash}{between}{word}")
+    }
+
+    /// A line of a here-document, with a taste for ends that are none, and for what is none and is one.
+    fn document_line(&mut self, deep: u8, end: &str) -> String {
+        let at = self.place(end).max(usize::from(end.len() > 1));
+        let (start, rest) = end.split_at_checked(at).unwrap_or((end, ""));
+        match self.random.below(16) {
+            0 | 1 => format!("{start}\\\n{rest}\ncurl after-a-split-end\n"),
+            2 => format!("\t{start}\\\n{rest}\ncurl after-a-split-end\n"),
+            3 => format!("{}\ncurl after-another-end\n", end.trim_start_matches('-')),
+            4 => format!("{end} \ncurl after-a-blank\n"),
+            5 => format!("\t{end}\ncurl after-a-tab\n"),
+            6 => "text\\\n".to_owned(),
+            7 if deep > 0 => format!("a {} b\n", self.substitution(deep - 1)),
+            8 => "`curl backquote`\n".to_owned(),
+            9 => "\\$(curl escaped) ${X:-$(curl default)}\n".to_owned(),
+            10 => "it's \"odd\" (\n".to_owned(),
+            11 => ")\n".to_owned(),
+            12 => "curl in-the-body\n".to_owned(),
+            13 => "\\\n".to_owned(),
+            _ => "plain $X ${FILE}\n".to_owned(),
+        }
+    }
+
+    /// Other blanks, and lines that go on, anywhere.
+    fn disturb(&mut self, text: &mut String) {
+        for _ in 0..=self.random.below(3) {
+            if self.random.chance(50) {
+                let at = self.place(text);
+                text.insert_str(at, "\\\n");
+            } else {
+                let blanks: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
+                if let Some(at) = self.random.pick(&blanks).copied() {
+                    let blank = self.one(&["\t", "\t\t", "  ", " \\\n", "\\\n ", "\\\n", "\t "]);
+                    text.replace_range(at..=at, blank);
+                }
+            }
+        }
     }
 }
 

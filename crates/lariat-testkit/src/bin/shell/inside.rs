@@ -37,7 +37,11 @@ const FILES: &[(&str, &str)] = &[
     ("evil.sh", "curl from-a-script\n"),
     ("names", "a.txt\n"),
     ("sub/x", "x\n"),
+    (".git/HEAD", "ref: refs/heads/main\n"),
+    (".git/config", "[core]\n\trepositoryformatversion = 0\n"),
 ];
+
+const FOLDERS: &[&str] = &["sub", ".git/objects", ".git/refs/heads"];
 
 /// Runs every command of a file, one after the other.
 pub(crate) fn run(batch: &str) -> Result<bool, String> {
@@ -49,7 +53,9 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
     std::fs::create_dir_all("/ground/home").map_err(words)?;
     for (index, text) in texts.iter().enumerate() {
         let _ = std::fs::remove_dir_all(PLACE);
-        std::fs::create_dir_all(format!("{PLACE}/sub")).map_err(words)?;
+        for folder in FOLDERS {
+            std::fs::create_dir_all(format!("{PLACE}/{folder}")).map_err(words)?;
+        }
         for (name, content) in FILES {
             std::fs::write(format!("{PLACE}/{name}"), content).map_err(words)?;
         }

@@ -13,10 +13,10 @@ use super::trace::{self, Seen};
 pub(crate) const STUBS: &[&str] = &[
     "apt", "awk", "brew", "cargo", "cat", "chmod", "chown", "cmake", "cp", "curl", "cut", "date", "dd",
     "diff", "docker", "doas", "du", "echo", "false", "gcc", "git", "go", "grep", "gzip", "head", "id", "jq",
-    "kubectl", "ln", "ls", "make", "mkdir", "mkfs", "mv", "nc", "node", "npm", "npx", "perl", "pip",
-    "printf", "ps", "pwd", "python", "python3", "rg", "rm", "rmdir", "ruby", "scp", "sed", "shred", "sleep",
-    "sort", "ssh", "sudo", "tail", "tar", "tee", "test", "touch", "tr", "true", "uname", "uniq", "watch",
-    "wc", "wget", "whoami", "zip",
+    "kubectl", "ln", "ls", "make", "mkdir", "mkfs", "mv", "nc", "node", "npm", "npx", "payload", "perl",
+    "pip", "printf", "ps", "pwd", "python", "python3", "rg", "rm", "rmdir", "ruby", "scp", "sed", "shred",
+    "sleep", "sort", "ssh", "sudo", "tail", "tar", "tee", "test", "touch", "tr", "true", "uname", "uniq",
+    "watch", "wc", "wget", "whoami", "zip",
 ];
 
 /// Programs that are what they are: they start others.
@@ -26,13 +26,16 @@ const REAL: &[&str] = &[
 ];
 
 pub(crate) struct Jail {
+    /// Programs that are what they are, besides those that start others.
+    real: Vec<&'static str>,
     base: PathBuf,
     program: PathBuf,
     next: AtomicUsize,
 }
 
 impl Jail {
-    pub(crate) fn make() -> Result<Self, String> {
+    /// A jail in which some programs are real.
+    pub(crate) fn make(real: &[&'static str]) -> Result<Self, String> {
         let words = |error: std::io::Error| error.to_string();
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -42,14 +45,15 @@ impl Jail {
         std::fs::create_dir_all(base.join("start")).map_err(words)?;
         let link =
             |target: &str, name: &str| std::os::unix::fs::symlink(target, base.join(name)).map_err(words);
-        for name in STUBS {
+        let real: Vec<&'static str> = REAL.iter().chain(real).copied().collect();
+        for name in STUBS.iter().filter(|name| !real.contains(name)) {
             link("/jail/shell", &format!("stubs/{name}"))?;
         }
-        for name in REAL {
+        for name in &real {
             link(&format!("/usr/bin/{name}"), &format!("stubs/{name}"))?;
         }
         link("/usr/bin/bash", "start/bash")?;
-        Ok(Self { base, program: std::env::current_exe().map_err(words)?, next: AtomicUsize::new(0) })
+        Ok(Self { real, base, program: std::env::current_exe().map_err(words)?, next: AtomicUsize::new(0) })
     }
 
     /// Runs commands, and tells for each what it started and wrote.
@@ -87,7 +91,7 @@ impl Jail {
                 .split_whitespace(),
         );
         // The default path of programs must not lead to real ones, which start others by themselves.
-        for name in REAL {
+        for name in &self.real {
             let path = format!("/usr/bin/{name}");
             command.args(["--ro-bind", &path, &path]);
         }

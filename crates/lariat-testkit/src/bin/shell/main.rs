@@ -13,6 +13,7 @@ mod grammar;
 mod inside;
 mod jail;
 mod needless;
+mod options;
 mod oracle;
 mod speed;
 mod trace;
@@ -40,6 +41,8 @@ const COMMANDS: u64 = 100_000;
 const BATCH: usize = 250;
 /// Jails at the same time.
 const LANES: usize = 2;
+/// Of so many generated commands, one is made for the options of programs.
+const OPTIONS: usize = 20;
 /// Generated commands that the analysis should be sure of, in percent.
 const SURE: u8 = 75;
 /// How often one is made again.
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
         ["--inside", batch] => inside::run(batch),
         ["--planted"] => planted(),
         ["--show", seed] => number(&["--seed", seed], "--seed", 1).map(|seed| {
-            println!("{}", generated(seed).1);
+            println!("{}", generated(seed, &lariat_guard::shell::analyse).1);
             true
         }),
         ["--explain", text] => {
@@ -100,7 +103,8 @@ fn prove(options: &[&str]) -> Result<bool, String> {
         good &= speed::told(&everyday);
     }
     let count = usize::try_from(count).map_err(|error| error.to_string())?;
-    good &= compare("generated", count, &|index| generated(seed + index as u64), analyse)?.told();
+    good &= options::told(count.div_ceil(OPTIONS).max(BATCH), seed)?;
+    good &= compare("generated", count, &|index| generated(seed + index as u64, analyse), analyse)?.told();
     println!("{}", if good { "nothing ran that was not judged" } else { "FAILED" });
     Ok(good)
 }
@@ -111,12 +115,12 @@ fn listed(texts: &[(String, String)]) -> impl Fn(usize) -> (String, String) + Sy
 }
 
 /// The command of a seed. A text with a doubt proves little, so most are made again until the analysis is sure of one.
-fn generated(seed: u64) -> (String, String) {
+fn generated(seed: u64, analyse: &Analyse) -> (String, String) {
     let mut random = Seeded::new(seed);
     let must_be_sure = random.chance(SURE);
     let mut text = grammar::command(&mut random);
     for _ in 0..ATTEMPTS {
-        let script = lariat_guard::shell::analyse(&text);
+        let script = analyse(&text);
         let is_sure = script.doubts.is_empty() && !script.commands.iter().any(Command::runs_its_arguments);
         if is_sure || !must_be_sure {
             break;
@@ -140,7 +144,7 @@ type Lane = Result<(Vec<Verdict>, Vec<String>), String>;
 /// Runs commands and holds what ran against what was listed.
 fn compare(name: &'static str, count: usize, make: &Make<'_>, analyse: &Analyse) -> Result<Report, String> {
     let start = Instant::now();
-    let jail = jail::Jail::make()?;
+    let jail = jail::Jail::make(&[])?;
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || -> Lane {
         let mut done = (Vec::new(), Vec::new());
@@ -202,6 +206,10 @@ impl Report {
             self.seconds,
             self.verdicts.len() as f64 / self.seconds.max(0.001),
         );
+        let million = 1e6 * self.seconds / self.verdicts.len().max(1) as f64 / 3600.0;
+        if self.name == "generated" {
+            println!("  at this rate 1,000,000 commands take {million:.1} hours");
+        }
         for fault in self.faults.iter().take(20) {
             println!("  {fault}");
         }
@@ -211,6 +219,10 @@ impl Report {
         self.faults.is_empty()
     }
 }
+
+/// Generated commands that each mistake is tried with.
+#[cfg(feature = "planted")]
+const PLANTED: u64 = 400;
 
 #[cfg(not(feature = "planted"))]
 fn planted() -> Result<bool, String> {
@@ -222,12 +234,15 @@ fn planted() -> Result<bool, String> {
 fn planted() -> Result<bool, String> {
     use lariat_guard::shell::{Flaw, analyse_with};
 
-    let mut texts: Vec<(String, String)> =
+    let bypasses: Vec<(String, String)> =
         corpus::bypasses()?.iter().map(|bypass| (bypass.label(), bypass.text.clone())).collect();
-    texts.extend((1..=400).map(generated));
     let mut good = true;
     for flaw in Flaw::ALL.iter().copied() {
-        let report = compare("planted", texts.len(), &listed(&texts), &move |text| analyse_with(text, flaw))?;
+        let analyse = move |text: &str| analyse_with(text, flaw);
+        // As the flawed analysis would make them: those that it is sure of.
+        let texts: Vec<(String, String)> =
+            bypasses.iter().cloned().chain((1..=PLANTED).map(|seed| generated(seed, &analyse))).collect();
+        let report = compare("planted", texts.len(), &listed(&texts), &analyse)?;
         match report.faults.first() {
             Some(fault) => println!("{flaw:?}: noticed {} times: {fault}", report.faults.len()),
             None => {

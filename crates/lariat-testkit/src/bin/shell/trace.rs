@@ -14,6 +14,8 @@ pub(crate) struct Seen {
     pub(crate) started: Vec<(String, Option<Vec<String>>)>,
     /// Files that a shell opened to write.
     pub(crate) written: Vec<String>,
+    /// Files that another program opened to write.
+    pub(crate) written_by_programs: Vec<String>,
     /// It took too long.
     pub(crate) is_stopped: bool,
 }
@@ -69,8 +71,9 @@ pub(crate) fn read(trace: &str, count: usize) -> Option<Vec<Seen>> {
                     || path.contains("/sh-thd")
                     || path.starts_with("/dev/fd/")
                     || path == "/dev/null";
-                if writes && is_shell && !is_own {
-                    seen.written.push(path);
+                if writes && !is_own {
+                    let list = if is_shell { &mut seen.written } else { &mut seen.written_by_programs };
+                    list.push(path);
                 }
             }
         }

@@ -1,0 +1,233 @@
+//! The arguments of a command, read by a list of the options that it may have.
+//!
+//! Owns the reading: rows of letters, values attached or in the next word, paths as values, `--`. Invariant: an argument
+//! that is not on the list, or that could become an option, gives nothing; so no operand is taken for something else.
+
+use crate::shell::Word;
+
+/// The options that a command may have.
+///
+/// `short` lists letters, `long` names with blanks between them. After one of them, `:` and `=` stand for a value, `?` for a
+/// value that must be attached, `@` for a path; `==` for two values, `=@` for a value and a path. `#` stands for any digit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    pub(crate) short: &'static [&'static str],
+    pub(crate) long: &'static [&'static str],
+    /// A word that is not known may be an option: none of this command does any harm.
+    pub(crate) is_mild: bool,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arguments {
+    /// Words that are no options.
+    pub(crate) operands: Vec<Word>,
+    /// Values of options that are paths.
+    pub(crate) paths: Vec<Word>,
+    /// The options, as `-r` and `--recursive`, without their values.
+    options: Vec<String>,
+}
+
+impl Arguments {
+    /// Whether one of these options is there.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|option| names.contains(&option.as_str()))
+    }
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Value,
+    /// Only attached.
+    Optional,
+    Path,
+    TwoValues,
+    ValueAndPath,
+}
+
+impl Listed {
+    /// Reads the words after a program; `None` when one is not listed.
+    pub(crate) fn read(&self, words: &[Word]) -> Option<Arguments> {
+        let mut found = Arguments::default();
+        let mut rest = words.iter();
+        let mut options_end = false;
+        while let Some(word) = rest.next() {
+            let text = word.text.as_str();
+            let is_dashed = text.trim_start_matches(['"', '\'']).starts_with('-') && text.len() > 1;
+            if options_end || (!is_dashed && (self.is_mild || !word.may_be_option())) {
+                found.operands.push(word.clone());
+            } else if !word.is_known {
+                return None;
+            } else if text == "--" {
+                options_end = true;
+            } else if let Some(long) = text.strip_prefix("--") {
+                self.long(long, &mut rest, &mut found)?;
+            } else if let Some(letters) = text.strip_prefix('-') {
+                self.short(letters, &mut rest, &mut found)?;
+            } else {
+                found.operands.push(word.clone());
+            }
+        }
+        Some(found)
+    }
+
+    fn long<'a>(
+        &self,
+        written: &str,
+        rest: &mut impl Iterator<Item = &'a Word>,
+        found: &mut Arguments,
+    ) -> Option<()> {
+        let (name, attached) = match written.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (written, None),
+        };
+        let takes = self.long.iter().flat_map(|names| names.split(' ')).find_map(|listed| {
+            let marks = listed.strip_prefix(name)?;
+            match marks {
+                "" => Some(Takes::Nothing),
+                "=" => Some(Takes::Value),
+                "?" => Some(Takes::Optional),
+                "@" => Some(Takes::Path),
+                "==" => Some(Takes::TwoValues),
+                "=@" => Some(Takes::ValueAndPath),
+                _ => None,
+            }
+        })?;
+        found.options.push(format!("--{name}"));
+        let attached = attached.map(known);
+        match takes {
+            Takes::Nothing => attached.is_none().then_some(()),
+            Takes::Optional => Some(()),
+            Takes::Value => attached.or_else(|| next(rest)).map(drop),
+            Takes::Path => {
+                let path = attached.or_else(|| next(rest))?;
+                found.paths.push(path);
+                Some(())
+            }
+            Takes::TwoValues | Takes::ValueAndPath => {
+                next(rest)?;
+                let second = next(rest)?;
+                if takes == Takes::ValueAndPath {
+                    found.paths.push(second);
+                }
+                attached.is_none().then_some(())
+            }
+        }
+    }
+
+    fn short<'a>(
+        &self,
+        letters: &str,
+        rest: &mut impl Iterator<Item = &'a Word>,
+        found: &mut Arguments,
+    ) -> Option<()> {
+        for (at, letter) in letters.char_indices() {
+            let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+            let takes = self.letter(letter)?;
+            found.options.push(format!("-{letter}"));
+            let value = |rest: &mut _| if after.is_empty() { next(rest) } else { Some(known(after)) };
+            match takes {
+                Takes::Nothing => continue,
+                Takes::Path => found.paths.push(value(rest)?),
+                Takes::Optional => {}
+                _ => drop(value(rest)?),
+            }
+            return Some(());
+        }
+        Some(())
+    }
+
+    fn letter(&self, letter: char) -> Option<Takes> {
+        if !letter.is_ascii_alphanumeric() && letter != '.' {
+            return None;
+        }
+        if letter.is_ascii_digit() && self.short.iter().any(|letters| letters.contains('#')) {
+            return Some(Takes::Nothing);
+        }
+        self.short.iter().find_map(|letters| {
+            let (_, after) = letters.split_once(letter)?;
+            Some(match after.chars().next() {
+                Some(':') => Takes::Value,
+                Some('?') => Takes::Optional,
+                Some('@') => Takes::Path,
+                _ => Takes::Nothing,
+            })
+        })
+    }
+}
+
+fn known(text: &str) -> Word {
+    Word { text: text.to_owned(), is_known: true }
+}
+
+/// The next word as a value: it must be one word.
+fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
+    rest.next().filter(|word| word.is_known || !word.may_become_several()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GREP: Listed = Listed {
+        short: &["rnA:f@C?#"],
+        long: &["recursive regexp= file@ color?", "arg== slurpfile=@"],
+        is_mild: false,
+    };
+
+    fn read(text: &str) -> Option<(Vec<String>, Vec<String>)> {
+        let words: Vec<Word> = text.split(' ').filter(|word| !word.is_empty()).map(known).collect();
+        let texts = |words: Vec<Word>| words.into_iter().map(|word| word.text).collect();
+        GREP.read(&words).map(|found| (texts(found.operands), texts(found.paths)))
+    }
+
+    #[test]
+    fn options_values_and_operands_are_told_apart() {
+        for (text, operands, paths) in [
+            ("a b", "a b", ""),
+            ("-rn a", "a", ""),
+            ("-rA 3 a", "a", ""),
+            ("-A3 a -5", "a", ""),
+            ("-rfx a", "a", "x"),
+            ("-f x a", "a", "x"),
+            ("--file=x --file y a", "a", "x y"),
+            ("-- -r --file=x", "-r --file=x", ""),
+            ("-C a", "a", ""),
+            ("-Cx a", "a", ""),
+            ("--color a", "a", ""),
+            ("--arg a b c", "c", ""),
+            ("--slurpfile a b c", "c", "b"),
+            ("- a", "- a", ""),
+        ] {
+            let (found, named) = read(text).unwrap();
+            assert_eq!((found.join(" ").as_str(), named.join(" ").as_str()), (operands, paths), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_listed_gives_nothing() {
+        for text in [
+            "-x a",
+            "-rx",
+            "--recursiv",
+            "--recursive=1",
+            "--fil=x",
+            "-A",
+            "--regexp",
+            "--unknown",
+            "-r:",
+            "-r#",
+        ] {
+            assert!(read(text).is_none(), "{text}");
+        }
+        let unknown = |text: &str| [Word { text: text.to_owned(), is_known: false }];
+        for text in ["$x", "-r$x", "\"-r$x\"", "*", "?a", "{a,b}"] {
+            assert!(GREP.read(&unknown(text)).is_none(), "{text}");
+        }
+        for text in ["a*", "src/*", "\"a$x\""] {
+            assert!(GREP.read(&unknown(text)).is_some(), "{text}");
+        }
+    }
+}

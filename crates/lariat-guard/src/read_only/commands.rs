@@ -1,0 +1,285 @@
+//! The table of commands that only read, each with every option that it may have.
+//!
+//! Owns tables and nothing else; see `arguments` for how options are written. An option that writes, that runs something,
+//! that follows links out of a folder or that takes the names of files from a file is not in it.
+
+use super::Operands::{self, Files, OneFile, Only, PatternThenFiles, Variables, Words};
+use crate::arguments::Listed;
+
+/// A command that only reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) operands: Operands,
+    /// `None`: every word is a word, whatever it begins with.
+    pub(super) options: Option<Listed>,
+}
+
+pub(super) const fn row(
+    name: &'static str,
+    operands: Operands,
+    short: &'static [&'static str],
+    long: &'static [&'static str],
+) -> Row {
+    Row { name, operands, options: Some(Listed { short, long, is_mild: false }) }
+}
+
+/// A command of which no option does any harm, not even one that comes out of an expansion.
+const fn mild(
+    name: &'static str,
+    operands: Operands,
+    short: &'static [&'static str],
+    long: &'static [&'static str],
+) -> Row {
+    Row { name, operands, options: Some(Listed { short, long, is_mild: true }) }
+}
+
+const fn free(name: &'static str) -> Row {
+    Row { name, operands: Words, options: None }
+}
+
+const NONE: &[&str] = &[];
+const SUMS: &[&str] = &["binary text tag zero"];
+const GREP: &[&str] = &["ivwxcloLnHhqsbUzZaIEFGPrTyA:B:C:m:e:f@d:D:#"];
+const GREP_LONG: &[&str] = &[
+    "ignore-case no-ignore-case invert-match word-regexp line-regexp count files-with-matches files-without-match",
+    "line-number with-filename no-filename quiet silent no-messages byte-offset text recursive only-matching",
+    "extended-regexp fixed-strings basic-regexp perl-regexp null null-data line-buffered initial-tab binary color?",
+    "colour? include= exclude= exclude-dir= exclude-from@ max-count= after-context= before-context= context= label=",
+    "regexp= file@ directories= devices= binary-files=",
+];
+
+/// In the order of the alphabet.
+pub(super) const COMMANDS: &[Row] = &[
+    free(":"),
+    free("["),
+    row("arch", Only(NONE), NONE, NONE),
+    mild("b2sum", Files, &["btzl:"], SUMS),
+    row("base64", Files, &["diw:"], &["decode ignore-garbage wrap="]),
+    mild("basename", Words, &["as:z"], &["multiple suffix= zero"]),
+    row("break", Only(NONE), NONE, NONE),
+    mild(
+        "cat",
+        Files,
+        &["AbeEnstTuv"],
+        &["show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting"],
+    ),
+    mild("cksum", Files, NONE, NONE),
+    mild("cmp", Files, &["bi:ln:s"], &["silent quiet verbose print-bytes bytes= ignore-initial="]),
+    mild("column", Files, &["tc:s:o:xenN:"], &["table separator= output-separator= columns="]),
+    mild("comm", Files, &["123z"], &["check-order nocheck-order output-delimiter= total zero-terminated"]),
+    row("continue", Only(NONE), NONE, NONE),
+    mild(
+        "cut",
+        Files,
+        &["b:c:d:f:nsz"],
+        &[
+            "bytes= characters= delimiter= fields= only-delimited complement output-delimiter= zero-terminated",
+        ],
+    ),
+    row("date", Only(NONE), &["uRI?d:"], &["utc universal rfc-email iso-8601? rfc-3339= date="]),
+    mild(
+        "df",
+        Files,
+        &["ahHiklPTt:x:B:"],
+        &[
+            "all human-readable si inodes local portability print-type type= exclude-type= block-size= total output?",
+        ],
+    ),
+    row(
+        "diff",
+        Files,
+        &["abBcdeEinNpqstTuwyZU:C:W:I:F:x:L:#"],
+        &[
+            "unified? context? brief report-identical-files side-by-side ignore-case ignore-space-change ignore-all-space",
+            "ignore-blank-lines ignore-trailing-space ignore-tab-expansion strip-trailing-cr text minimal new-file",
+            "expand-tabs initial-tab label= width= ignore-matching-lines= exclude= color? normal suppress-common-lines",
+            "left-column show-c-function show-function-line= speed-large-files",
+        ],
+    ),
+    mild("dirname", Words, &["z"], &["zero"]),
+    row(
+        "du",
+        Files,
+        &["0abchklmsxSd:B:t:"],
+        &[
+            "all bytes apparent-size human-readable si summarize total max-depth= exclude= block-size= time? threshold=",
+            "one-file-system separate-dirs null inodes",
+        ],
+    ),
+    free("echo"),
+    row("egrep", PatternThenFiles, GREP, GREP_LONG),
+    free("exit"),
+    free("expr"),
+    free("false"),
+    row(
+        "fd",
+        PatternThenFiles,
+        &["HIusgFiape:d:t:E:S:01c:j:q"],
+        &[
+            "hidden no-ignore unrestricted case-sensitive ignore-case glob fixed-strings absolute-path full-path max-depth=",
+            "min-depth= exact-depth= type= extension= exclude= size= changed-within= changed-before= color= max-results=",
+            "print0 base-directory@ search-path@ strip-cwd-prefix quiet",
+        ],
+    ),
+    row("fgrep", PatternThenFiles, GREP, GREP_LONG),
+    row(
+        "file",
+        Files,
+        &["bhikprvN0"],
+        &["brief mime mime-type mime-encoding extension no-dereference keep-going raw no-buffer print0"],
+    ),
+    mild("fold", Files, &["bsw:"], &["bytes spaces width="]),
+    row("free", Only(NONE), &["bkmghtlw"], &["human mega giga total wide si"]),
+    row("grep", PatternThenFiles, GREP, GREP_LONG),
+    mild("head", Files, &["n:c:qvz#"], &["lines= bytes= quiet silent verbose zero-terminated"]),
+    row("hexdump", Files, &["bcCdovxn:s:e:"], &["canonical length= skip= no-squeezing"]),
+    row("id", Words, &["agGnruz"], &["group groups name real user zero"]),
+    row(
+        "jq",
+        PatternThenFiles,
+        &["cnrjaSseCMRb"],
+        &[
+            "compact-output null-input raw-output raw-output0 join-output ascii-output sort-keys slurp exit-status",
+            "color-output monochrome-output raw-input tab indent= unbuffered stream seq arg== argjson== slurpfile=@ rawfile=@",
+        ],
+    ),
+    mild(
+        "ls",
+        Files,
+        &["aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1I:w:T:"],
+        &[
+            "all almost-all author escape ignore-backups color? directory classify? file-type format= full-time",
+            "group-directories-first no-group human-readable si hide= ignore= indicator-style= inode kibibytes numeric-uid-gid",
+            "literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time=",
+            "time-style= tabsize= width= zero",
+        ],
+    ),
+    mild("md5sum", Files, &["btz"], SUMS),
+    mild(
+        "nl",
+        Files,
+        &["b:d:f:h:i:l:n:ps:v:w:"],
+        &[
+            "body-numbering= number-format= number-separator= number-width= starting-line-number= line-increment=",
+        ],
+    ),
+    row("nproc", Only(NONE), NONE, &["all ignore="]),
+    row(
+        "od",
+        Files,
+        &["A:t:j:N:S:w?abcdfilosxv"],
+        &["address-radix= format= skip-bytes= read-bytes= width? output-duplicates"],
+    ),
+    mild("paste", Files, &["d:sz"], &["delimiters= serial zero-terminated"]),
+    free("printf"),
+    row(
+        "ps",
+        Only(&["aux", "ax", "auxw", "auxww"]),
+        &["AaedfFjlLHTMwxcmyo:p:u:U:C:g:t:"],
+        &["forest no-headers headers sort= pid= ppid= format= user= cols="],
+    ),
+    row("pwd", Only(NONE), &["LP"], NONE),
+    row("read", Variables, &["rsp:n:t:d:"], NONE),
+    mild(
+        "readlink",
+        Files,
+        &["femnqsvz"],
+        &["canonicalize canonicalize-existing canonicalize-missing no-newline zero"],
+    ),
+    mild(
+        "realpath",
+        Files,
+        &["emqszLP"],
+        &[
+            "relative-to@ relative-base@ canonicalize-existing canonicalize-missing no-symlinks strip quiet zero",
+        ],
+    ),
+    free("return"),
+    mild("rev", Files, NONE, NONE),
+    row(
+        "rg",
+        PatternThenFiles,
+        &["inwvclFxSsUNHhopqPaI0.uA:B:C:e:f@g:t:T:m:j:r:M:d:E:"],
+        &[
+            "ignore-case line-number word-regexp invert-match count count-matches files-with-matches files-without-match",
+            "fixed-strings line-regexp smart-case case-sensitive multiline multiline-dotall no-line-number with-filename",
+            "no-filename only-matching pretty quiet pcre2 text null hidden unrestricted no-ignore no-ignore-vcs no-hidden",
+            "after-context= before-context= context= regexp= file@ glob= iglob= type= type-not= max-count= threads=",
+            "replace= max-columns= max-depth= max-filesize= encoding= color= colors= heading no-heading vimgrep stats json",
+            "sort= sortr= trim files type-list column no-column no-messages passthru path-separator= line-buffered",
+            "glob-case-insensitive one-file-system crlf include-zero context-separator= field-match-separator= debug",
+        ],
+    ),
+    mild("seq", Words, &["ws:f:#"], &["equal-width separator= format="]),
+    row("set", Only(&["errexit", "nounset", "pipefail", "xtrace"]), &["euxvofC"], NONE),
+    mild("sha1sum", Files, &["btz"], SUMS),
+    mild("sha256sum", Files, &["btz"], SUMS),
+    mild("sha512sum", Files, &["btz"], SUMS),
+    free("sleep"),
+    row(
+        "sort",
+        Files,
+        &["bdfghiMnrRVcCmsuzk:t:S:"],
+        &[
+            "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort",
+            "human-numeric-sort numeric-sort random-sort reverse sort= version-sort check? merge key= stable",
+            "field-separator= unique zero-terminated parallel= buffer-size= debug batch-size=",
+        ],
+    ),
+    mild("stat", Files, &["Lfc:t"], &["format= printf= terse file-system dereference"]),
+    row(
+        "strings",
+        Files,
+        &["afown:t:e:s:#"],
+        &["all bytes= radix= encoding= print-file-name include-all-whitespace"],
+    ),
+    mild("tac", Files, &["bs:r"], &["before separator= regex"]),
+    mild(
+        "tail",
+        Files,
+        &["n:c:fFqvzs:#"],
+        &["lines= bytes= follow? retry quiet silent verbose sleep-interval= pid= zero-terminated"],
+    ),
+    free("test"),
+    mild("tr", Words, &["cCdst"], &["complement delete squeeze-repeats truncate-set1"]),
+    row(
+        "tree",
+        Files,
+        &["adfxL:P:I:hDFrtcpugQCnNSvUAsq"],
+        &[
+            "dirsfirst gitignore noreport filelimit= prune du si sort= matchdirs ignore-case charset= timefmt= inodes device",
+        ],
+    ),
+    free("true"),
+    row("tty", Only(NONE), &["s"], NONE),
+    row("type", Words, &["atpPf"], NONE),
+    row(
+        "uname",
+        Only(NONE),
+        &["amnrspvio"],
+        &["all kernel-name nodename kernel-release kernel-version machine"],
+    ),
+    row(
+        "uniq",
+        OneFile,
+        &["cdDiuf:s:w:z"],
+        &[
+            "count repeated all-repeated? skip-fields= ignore-case skip-chars= unique zero-terminated check-chars= group?",
+        ],
+    ),
+    row("uptime", Only(NONE), &["ps"], &["pretty since"]),
+    row("wait", Only(NONE), NONE, NONE),
+    mild("wc", Files, &["clLmw"], &["bytes chars lines max-line-length words total="]),
+    mild("which", Words, &["as"], &["all"]),
+    row("whoami", Only(NONE), NONE, NONE),
+];
+
+/// What `find` may be told; a name that ends in `=` takes a value, one that ends in `@` a path.
+pub(super) const FIND: &[&str] = &[
+    "! ( ) , -not -o -or -a -and -true -false -print -print0 -printf= -ls -prune -quit -depth -mount -xdev -daystart -P",
+    "-empty -executable -readable -writable -nouser -nogroup -noleaf -warn -nowarn -name= -iname= -path= -ipath=",
+    "-wholename= -iwholename= -regex= -iregex= -regextype= -type= -xtype= -maxdepth= -mindepth= -size= -perm= -user=",
+    "-group= -uid= -gid= -links= -inum= -lname= -ilname= -mtime= -mmin= -ctime= -cmin= -atime= -amin= -newermt= -newerct=",
+    "-newer@ -anewer@ -cnewer@ -samefile@ -O0 -O1 -O2 -O3",
+];

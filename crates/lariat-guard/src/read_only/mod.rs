@@ -1,0 +1,242 @@
+//! Commands that only read.
+//!
+//! Owns the decision; the tables are `commands` and `git`. A command is one of them only when its program, and every option
+//! that it is given, is listed: whatever else there is, and whatever a later version of the program may add, is asked.
+
+mod commands;
+mod git;
+
+use crate::arguments::Arguments;
+use crate::program::options_before_subcommand;
+use crate::shell::Word;
+
+use commands::{COMMANDS, FIND, Row};
+use git::GIT;
+
+/// What the operands of a command are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operands {
+    /// Files; their content or names are read.
+    Files,
+    /// A pattern, then files.
+    PatternThenFiles,
+    /// Words.
+    Words,
+    /// Variables of the script, in small letters.
+    Variables,
+    /// One file; a second would be written.
+    OneFile,
+    /// There are none but these, and formats, which begin with `+`.
+    Only(&'static [&'static str]),
+}
+
+use Operands::{Files, OneFile, Only, PatternThenFiles, Variables, Words};
+
+/// How far a command reads into the folders that it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Names at most, not the content of files.
+    Names,
+    /// The files right in them, wherever links lead.
+    Files,
+    /// Everything beneath them, but what links lead to.
+    Everything {
+        /// Hidden files, too.
+        hidden: bool,
+    },
+}
+
+/// A command that only reads, and what of its words it reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub(crate) operands: Operands,
+    /// Every word that is a path, as the command opens it.
+    pub(crate) paths: Vec<Word>,
+    pub(crate) depth: Depth,
+}
+
+impl Reading {
+    fn new(operands: Operands, paths: Vec<Word>) -> Self {
+        Self { operands, paths, depth: Depth::Names }
+    }
+
+    /// Whether its operands are words, not files.
+    pub(crate) const fn is_of_words(&self) -> bool {
+        matches!(self.operands, Words | Variables | Only(_))
+    }
+}
+
+/// Programs that may be asked for their version. Not `yarn` and not `bundle`: they load code of the project first.
+const VERSIONED: &[&str] = &[
+    "bash", "bun", "cargo", "clang", "cmake", "deno", "docker", "gcc", "gh", "git", "go", "java", "javac",
+    "just", "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm", "psql", "python", "python3",
+    "rg", "ruby", "rustc", "rustup", "sqlite3", "tsc", "uv",
+];
+
+/// Programs that obey files of the folder they are started in, whatever they are asked: git its configuration, the
+/// others a file that names the version of themselves to fetch and run.
+const OBEYING: &[&str] = &["git", "cargo", "go", "npm", "npx", "pnpm", "rustc", "rustup"];
+
+/// How a command reads; `None` when it may do more than that.
+pub(crate) fn read_only(words: &[Word]) -> Option<Reading> {
+    let (program, arguments) = words.split_first()?;
+    let name = program.as_known()?;
+    if let [only] = arguments
+        && only.is_known
+        && matches!(only.text.as_str(), "--version" | "-V" | "version")
+        && VERSIONED.contains(&name)
+        && (only.text != "version" || matches!(name, "go" | "docker" | "gh"))
+    {
+        return Some(Reading::new(Only(&[]), Vec::new()));
+    }
+    // Where a program is, not what it does.
+    if let [option, ..] = arguments
+        && name == "command"
+        && option.is_known
+        && matches!(option.text.as_str(), "-v" | "-V")
+    {
+        return Some(Reading::new(Words, Vec::new()));
+    }
+    match name {
+        "sed" => prints_lines(arguments),
+        "git" => git(arguments),
+        "find" => find(arguments),
+        _ => listed(COMMANDS.iter().find(|row| row.name == name)?, arguments),
+    }
+}
+
+/// Whether a program is known to read only, or to do so with some options.
+pub(crate) fn is_listed(program: &str) -> bool {
+    matches!(program, "sed" | "git" | "find") || COMMANDS.iter().any(|row| row.name == program)
+}
+
+/// True for what a repository can change the meaning of.
+pub(crate) fn obeys_the_repository(words: &[Word]) -> bool {
+    words.first().is_some_and(|program| OBEYING.contains(&program.text.as_str()))
+}
+
+/// `sed -n 1,20p file`: of all that sed can do, only this.
+fn prints_lines(arguments: &[Word]) -> Option<Reading> {
+    let [quiet, script, files @ ..] = arguments else { return None };
+    let lines = script.as_known()?.strip_suffix('p')?;
+    let is_plain = quiet.as_known() == Some("-n")
+        && lines.starts_with(|c: char| c.is_ascii_digit() || c == '$')
+        && lines.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '$')
+        && files.iter().all(|word| !word.may_be_option() && !word.text.starts_with('-'));
+    is_plain.then(|| Reading::new(Files, files.to_vec()))
+}
+
+fn git(arguments: &[Word]) -> Option<Reading> {
+    let global = options_before_subcommand("git", arguments.iter().map(|word| word.text.as_str()));
+    let (options, rest) = arguments.split_at_checked(global)?;
+    let is_plain = |word: &Word| matches!(word.as_known(), Some("--no-pager" | "--no-optional-locks"));
+    if !options.iter().all(is_plain) {
+        return None;
+    }
+    GIT.iter().find_map(|row| {
+        let names: Vec<&str> = row.name.split(' ').collect();
+        let fits = names.len() <= rest.len()
+            && names.iter().zip(rest).all(|(name, word)| word.as_known() == Some(*name));
+        let reading = fits.then(|| listed(row, rest.get(names.len()..).unwrap_or_default())).flatten()?;
+        Some(Reading { depth: Depth::Names, ..reading })
+    })
+}
+
+/// `find` looks at names: the folders that it is given come first.
+fn find(arguments: &[Word]) -> Option<Reading> {
+    let is_start = |word: &&Word| !word.text.starts_with(['-', '(', ')', '!', ',']) && !word.may_be_option();
+    let mut paths: Vec<Word> = arguments.iter().take_while(is_start).cloned().collect();
+    let mut rest = arguments.iter().skip(paths.len());
+    while let Some(word) = rest.next() {
+        let name = word.as_known()?;
+        let marks = FIND
+            .iter()
+            .flat_map(|names| names.split(' '))
+            .find_map(|listed| listed.strip_prefix(name).filter(|marks| matches!(*marks, "" | "=" | "@")))?;
+        if marks.is_empty() {
+            continue;
+        }
+        let value = rest.next().filter(|value| value.is_known || !value.may_be_option())?;
+        if marks == "@" {
+            paths.push(value.clone());
+        }
+    }
+    Some(Reading::new(Files, paths))
+}
+
+/// A command of a table, with these arguments.
+fn listed(row: &Row, arguments: &[Word]) -> Option<Reading> {
+    let Some(options) = row.options else {
+        // `printf -v x`, `test -v 'a[$(id)]'`: a variable is set, or its index evaluated.
+        let evaluates = |word: &Word| {
+            matches!(row.name, "printf" | "test" | "[") && matches!(word.text.get(..2), Some("-v" | "-R"))
+        };
+        return (!arguments.iter().any(evaluates)).then(|| Reading::new(row.operands, Vec::new()));
+    };
+    let found = options.read(arguments)?;
+    let are_fine = match row.operands {
+        Only(names) => found
+            .operands
+            .iter()
+            .all(|word| word.is_known && (names.contains(&word.text.as_str()) || word.text.starts_with('+'))),
+        // `read 'a[$(x)]'` runs x.
+        Variables => found
+            .operands
+            .iter()
+            .all(|word| word.is_known && word.text.chars().all(|c| c.is_ascii_lowercase() || c == '_')),
+        OneFile => found.operands.len() <= 1 && found.operands.iter().all(|word| !word.may_become_several()),
+        Files | PatternThenFiles | Words => true,
+    };
+    let is_odd = match row.name {
+        "jq" => found.operands.first().is_some_and(|filter| !is_plain_filter(filter)),
+        // A list of options in a file.
+        "strings" => found.operands.iter().any(|word| word.text.starts_with('@')),
+        _ => false,
+    };
+    (are_fine && !is_odd).then(|| reading(row, found))
+}
+
+/// A module of jq is a file, from anywhere; and the environment holds secrets.
+fn is_plain_filter(filter: &Word) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
+    filter.is_known
+        && filter.text.split(|c| !is_word(c)).all(|name| {
+            !matches!(
+                name,
+                "import" | "include" | "modulemeta" | "env" | "$ENV" | "input_filename" | "get_search_list"
+            ) && !name.starts_with("env.")
+                && !name.starts_with("$ENV.")
+        })
+}
+
+fn reading(row: &Row, found: Arguments) -> Reading {
+    let depth = depth(row.name, &found);
+    let has_pattern = found.has(&["-e", "-f", "--regexp", "--file", "--files", "--type-list"]);
+    let Arguments { mut operands, paths, .. } = found;
+    if row.operands == PatternThenFiles && !has_pattern {
+        operands.drain(..operands.len().min(1));
+    }
+    // Without a file they read what is beneath the folder they are in.
+    if operands.is_empty() && matches!(depth, Depth::Everything { .. }) {
+        operands.push(Word { text: ".".to_owned(), is_known: true });
+    }
+    if matches!(row.operands, Words | Variables | Only(_)) {
+        operands.clear();
+    }
+    operands.extend(paths);
+    Reading { operands: row.operands, paths: operands, depth }
+}
+
+fn depth(program: &str, found: &Arguments) -> Depth {
+    match program {
+        "grep" | "egrep" | "fgrep" if found.has(&["-r", "--recursive", "-d", "--directories"]) => {
+            Depth::Everything { hidden: true }
+        }
+        "rg" if !found.has(&["--files", "--type-list"]) => {
+            const HIDDEN: &[&str] = &["-.", "--hidden", "-u", "--unrestricted", "-g", "--glob", "--iglob"];
+            Depth::Everything { hidden: found.has(HIDDEN) }
+        }
+        "diff" => Depth::Files,
+        _ => Depth::Names,
+    }
+}

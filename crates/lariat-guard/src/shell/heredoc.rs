@@ -1,0 +1,169 @@
+//! Which here-documents are looked into.
+//!
+//! Owns the list of forms that bash and both readers read alike; a here-document in any other form is a doubt. Bash joins
+//! lines in a body before it looks for the end, and prints a substitution again before it runs it, with its documents in
+//! another spelling: neither is seen in the text. So a document stands outside of substitutions, alone on its line, its
+//! end is a name, and a body that is expanded holds nothing but text and variables.
+
+use std::ops::Range;
+
+use super::names::is_name;
+
+/// A here-document, as a reader found it.
+pub(super) struct Document<'a> {
+    /// The whole text it stands in.
+    pub(super) text: &'a str,
+    /// The operator: `<<` or `<<-`.
+    pub(super) operator: Range<usize>,
+    /// The word that names its end, with its quotes.
+    pub(super) start: Range<usize>,
+    /// Where the reader saw the end.
+    pub(super) end: Range<usize>,
+}
+
+impl Document<'_> {
+    /// Why it is not looked into.
+    pub(super) fn doubt(&self) -> Option<&'static str> {
+        let Some((name, is_expanded)) = self.delimiter() else {
+            return Some("a here-document whose end is not a plain name");
+        };
+        let Some(line) = self.line() else {
+            return Some("a here-document that is not alone on its line");
+        };
+        let Some(body) = self.body(name, line.end) else { return Some("a here-document's end") };
+        (is_expanded && !is_plain_text(body)).then_some("a here-document that is expanded")
+    }
+
+    /// The name of its end, and whether its body is expanded.
+    fn delimiter(&self) -> Option<(&str, bool)> {
+        let between = self.text.get(self.operator.end..self.start.start)?;
+        let word = self.text.get(self.start.clone())?;
+        let follows = self.text.get(self.start.end..)?.chars().next()?;
+        let inside = |quote: char| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
+        let quoted = inside('\'').or_else(|| inside('"'));
+        let name = quoted.unwrap_or(word);
+        let is_whole = between.bytes().all(|byte| byte == b' ') && "\n ;|>&".contains(follows);
+        (is_name(name) && is_whole).then_some((name, quoted.is_none()))
+    }
+
+    /// The line of the operator, when the body begins right after it.
+    fn line(&self) -> Option<Range<usize>> {
+        let begin = self.text.get(..self.operator.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let end = self.start.end + self.text.get(self.start.end..)?.find('\n')?;
+        let rest = self.text.get(self.start.end..end)?;
+        let closes = |quote: char| rest.matches(quote).count() % 2 == 0;
+        let is_alone = self.text.get(begin..end)?.matches("<<").count() == 1;
+        (is_alone && closes('\'') && closes('"') && !rest.contains(['\\', '`', '#'])).then_some(begin..end)
+    }
+
+    /// What lies between the line and the end, when the end is where the reader saw it.
+    fn body(&self, name: &str, line_end: usize) -> Option<&str> {
+        let strips_tabs = self.text.get(self.operator.clone())? == "<<-";
+        let begin = line_end + 1;
+        let mut at = begin;
+        for line in self.text.get(begin..)?.split('\n') {
+            let word = if strips_tabs { line.trim_start_matches('\t') } else { line };
+            if word == name {
+                let whole = at..at + line.len();
+                let is_same = whole.start <= self.end.start && self.end.end <= whole.end;
+                return if is_same { self.text.get(begin..at) } else { None };
+            }
+            at += line.len() + 1;
+        }
+        None
+    }
+}
+
+/// Text in which bash expands at most `$name` and `${name}`, and joins no lines.
+fn is_plain_text(body: &str) -> bool {
+    let mut rest = body;
+    while let Some(at) = rest.find(['$', '`', '\\']) {
+        let (found, after) = rest.split_at(at).1.split_at(1);
+        rest = after;
+        match found {
+            "\\" => match rest.chars().next() {
+                Some('\n') | None => return false,
+                Some(escaped) => rest = rest.get(escaped.len_utf8()..).unwrap_or_default(),
+            },
+            "$" if !is_variable(rest) => return false,
+            "$" => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether a variable follows a `$`, or nothing that bash would expand.
+fn is_variable(rest: &str) -> bool {
+    if let Some(braced) = rest.strip_prefix('{') {
+        return braced.split_once('}').is_some_and(|(name, _)| is_name(name));
+    }
+    rest.starts_with(|c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '?' | '#' | ' ' | '\n' | '.' | ',')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain_text;
+    use crate::shell::analyse;
+
+    #[test]
+    fn plain_documents_are_looked_into() {
+        for text in [
+            "cat <<EOF\nhello\nEOF",
+            "cat << EOF\nhello $USER ${HOME} \\$(x)\nEOF\n",
+            "cat <<'EOF'\n$(a) `b` \\\nEO\\\nF\nEOF\nls",
+            "cat <<\"E_1\" > f\n$(a)\nE_1",
+            "cat <<-EOF | grep x\n\thello\n\tEOF",
+            "cat > f <<'EOF'\nit's\nEOF\ncat f",
+            "if true; then\ncat <<EOF\nx\nEOF\nfi",
+            "cat <<E && ls\nx\nE\ncat <<E\ny\nE",
+        ] {
+            assert_eq!(analyse(text).doubts, [], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn other_documents_are_doubts() {
+        for text in [
+            "cat <<EOF\nEO\\\nF\ntouch x\nEOF",
+            "cat <<-EOF\n\tEO\\\n\tF\ntouch x\n\tEOF",
+            "cat <<EOF\na\\\nb\nEOF",
+            "cat << -x\nx\n-x",
+            "cat <<'-x'\nx\n-x",
+            "echo $(cat << -x\nx\ntouch y\n-x\n)",
+            "echo \"$(cat <<'EOF'\nx\nEOF\n)\"",
+            "echo `cat <<'EOF'\nx\nEOF\n`",
+            "cat <(cat <<EOF\nx\nEOF\n)",
+            "cat <<A <<B\na\nA\nb\nB",
+            "cat <<A; cat <<B\na\nA\nb\nB",
+            "cat <<\\EOF\nx\nEOF",
+            "cat <<E\"O\"F\nx\nEOF",
+            "cat <<'E O'\nx\nE O",
+            "cat <<$X\nx\n$X",
+            "cat <<EOF\n$(a)\nEOF",
+            "cat <<EOF\n${x:-$(a)}\nEOF",
+            "cat <<EOF\n`a`\nEOF",
+            "cat <<EOF\n$((x))\nEOF",
+            "cat <<EOF 'a\nb'\nx\nEOF",
+            "cat <<\\\nEOF\nx\nEOF",
+            "cat <<EO\\\nF\nx\nEOF",
+            "cat <<\tEOF\nx\nEOF",
+            "cat <<EOF\nx\nEOF ",
+            "cat <<EOF\nx",
+        ] {
+            assert_ne!(analyse(text).doubts, [], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_plain_without_expansions_that_run() {
+        for text in ["", "a $x ${y} 5$ \\$(z) \\\\ it's", "costs $5.", "end$\n"] {
+            assert!(is_plain_text(text), "{text:?}");
+        }
+        for text in ["$(x)", "`x`", "${x:-y}", "${!x}", "$((1))", "a\\\nb", "\\", "$[1]", "\\\\`x`"] {
+            assert!(!is_plain_text(text), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Which calls of `sed` only print, delete and replace lines.
+//!
+//! Owns the list of options and commands of `sed` that are understood. A script that holds anything else (`e` runs a
+//! program, `w` writes a file, `r` reads one, `-f` takes a script from a file) runs its arguments.
+
+use super::Word;
+
+/// Long options that are understood; those that end in `=` may have a value.
+const LONG: &[&str] = &[
+    "--quiet",
+    "--silent",
+    "--regexp-extended",
+    "--posix",
+    "--debug",
+    "--null-data",
+    "--separate",
+    "--unbuffered",
+    "--sandbox",
+    "--in-place",
+];
+
+/// What the arguments of `sed` amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sed {
+    /// Its scripts are understood.
+    Plain,
+    /// There is no script yet: the beginning of a call.
+    Nothing,
+    /// It may do anything.
+    Unknown,
+}
+
+/// Looks at the arguments of `sed`.
+pub(super) fn look(arguments: &[Word]) -> Sed {
+    let mut words = arguments.iter();
+    let mut scripts = 0;
+    let mut by_option = false;
+    let mut options_end = false;
+    while let Some(word) = words.next() {
+        let Some(text) = word.as_known() else {
+            if scripts > 0 && !word.may_be_option() {
+                continue;
+            }
+            return Sed::Unknown;
+        };
+        let script = if options_end || text == "-" || !text.starts_with('-') {
+            if by_option || scripts > 0 {
+                continue;
+            }
+            text
+        } else {
+            match option(text) {
+                Opt::Flag => continue,
+                Opt::End => {
+                    options_end = true;
+                    continue;
+                }
+                Opt::Script(attached) => {
+                    by_option = true;
+                    match attached.or_else(|| words.next().and_then(Word::as_known)) {
+                        Some(script) => script,
+                        None => return Sed::Unknown,
+                    }
+                }
+                Opt::Number => match words.next().and_then(Word::as_known) {
+                    Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => continue,
+                    _ => return Sed::Unknown,
+                },
+                Opt::Other => return Sed::Unknown,
+            }
+        };
+        if !is_plain(script) {
+            return Sed::Unknown;
+        }
+        scripts += 1;
+    }
+    if scripts > 0 { Sed::Plain } else { Sed::Nothing }
+}
+
+enum Opt<'a> {
+    Flag,
+    End,
+    /// A script follows, attached or as the next word.
+    Script(Option<&'a str>),
+    /// A number follows.
+    Number,
+    Other,
+}
+
+fn option(text: &str) -> Opt<'_> {
+    if text == "--" {
+        return Opt::End;
+    }
+    if text.starts_with("--") {
+        return match text.split_once('=') {
+            Some(("--expression", script)) => Opt::Script(Some(script)),
+            Some(("--in-place", suffix)) if is_suffix(suffix) => Opt::Flag,
+            Some(("--line-length", number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => Opt::Flag,
+            None if text == "--expression" => Opt::Script(None),
+            None if LONG.contains(&text) => Opt::Flag,
+            _ => Opt::Other,
+        };
+    }
+    let letters = text.get(1..).unwrap_or_default();
+    for (at, letter) in letters.char_indices() {
+        let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+        match letter {
+            'n' | 'r' | 'E' | 's' | 'u' | 'z' => {}
+            'i' => return if is_suffix(rest) { Opt::Flag } else { Opt::Other },
+            'e' => return Opt::Script((!rest.is_empty()).then_some(rest)),
+            'l' if rest.is_empty() => return Opt::Number,
+            _ => return Opt::Other,
+        }
+    }
+    Opt::Flag
+}
+
+/// A suffix of backups that stays in the folder.
+fn is_suffix(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "._~-".contains(c))
+}
+
+/// Whether every command of a script is understood.
+fn is_plain(script: &str) -> bool {
+    let mut scanner = Scanner { rest: script };
+    scanner.script().is_some()
+}
+
+/// Reads a script; `None` at the first thing that is not understood.
+struct Scanner<'a> {
+    rest: &'a str,
+}
+
+impl Scanner<'_> {
+    fn script(&mut self) -> Option<()> {
+        loop {
+            self.skip(" \t;\n");
+            if self.rest.is_empty() {
+                return Some(());
+            }
+            self.addresses()?;
+            self.command()?;
+        }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.rest = self.rest.get(c.len_utf8()..)?;
+        Some(c)
+    }
+
+    fn skip(&mut self, letters: &str) {
+        self.rest = self.rest.trim_start_matches(|c: char| letters.contains(c));
+    }
+
+    fn digits(&mut self) {
+        self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+
+    fn addresses(&mut self) -> Option<()> {
+        if !self.address()? {
+            return Some(());
+        }
+        self.skip(" \t");
+        if self.peek() == Some(',') {
+            self.next();
+            self.skip(" \t");
+            if matches!(self.peek(), Some('+' | '~')) {
+                self.next();
+            }
+            self.address()?.then_some(())?;
+            self.skip(" \t");
+        }
+        while self.peek() == Some('!') {
+            self.next();
+            self.skip(" \t");
+        }
+        Some(())
+    }
+
+    /// One address, if there is one.
+    fn address(&mut self) -> Option<bool> {
+        match self.peek() {
+            Some('0'..='9') => {
+                self.digits();
+                if self.peek() == Some('~') {
+                    self.next();
+                    self.digits();
+                }
+                Some(true)
+            }
+            Some('$') => self.next().map(|_| true),
+            Some('/') => {
+                self.next();
+                self.part('/', true)?;
+                self.skip("IM");
+                Some(true)
+            }
+            _ => Some(false),
+        }
+    }
+
+    fn command(&mut self) -> Option<()> {
+        match self.next()? {
+            '{' | '}' => Some(()),
+            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => self.ends(),
+            'l' | 'q' | 'Q' => {
+                self.skip(" ");
+                self.digits();
+                self.ends()
+            }
+            's' => {
+                let delimiter = self.delimiter()?;
+                self.part(delimiter, true)?;
+                self.part(delimiter, false)?;
+                self.rest =
+                    self.rest.trim_start_matches(|c: char| "gpIiMm".contains(c) || c.is_ascii_digit());
+                self.ends()
+            }
+            'y' => {
+                let delimiter = self.delimiter()?;
+                self.part(delimiter, false)?;
+                self.part(delimiter, false)?;
+                self.ends()
+            }
+            'a' | 'i' | 'c' => {
+                // The rest of the line is text; where it goes on in the next line it is not looked at.
+                let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+                self.rest = rest;
+                (!line.ends_with('\\')).then_some(())
+            }
+            'b' | 't' | 'T' | ':' => {
+                self.skip(" ");
+                self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+                self.ends()
+            }
+            '#' => {
+                self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn delimiter(&mut self) -> Option<char> {
+        self.next().filter(|c| c.is_ascii_punctuation() && *c != '\\')
+    }
+
+    /// Up to the next delimiter, which is behind it then. In a bracket programs differ about where that is.
+    fn part(&mut self, delimiter: char, is_pattern: bool) -> Option<()> {
+        let mut brackets = 0_i32;
+        loop {
+            match self.next()? {
+                c if c == delimiter => break,
+                '\\' => drop(self.next().filter(|c| *c != '\n')?),
+                '\n' => return None,
+                '[' => brackets += 1,
+                ']' => brackets -= 1,
+                _ => {}
+            }
+        }
+        (!is_pattern || brackets <= 0).then_some(())
+    }
+
+    /// A command ends here.
+    fn ends(&mut self) -> Option<()> {
+        self.skip(" \t");
+        match self.peek() {
+            None | Some(';' | '\n' | '}') => Some(()),
+            Some('#') => self.command(),
+            Some(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sed(words: &[&str]) -> Sed {
+        look(&words.iter().map(|word| Word::known(*word)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn printing_deleting_and_replacing_is_plain() {
+        for script in [
+            "1,40p",
+            "$p",
+            "10,$p",
+            "s/foo/bar/g",
+            "s|a/b|c\\|d|",
+            "/^#/d",
+            "/a/,/b/p",
+            "1~2d",
+            "/x/I!s/[a-z]*/y/2;p",
+            "y/abc/xyz/",
+            "/x/{p;q}",
+            "$!N; P; D",
+            ":a;N;$!ba;s/\\n/ /g",
+            "1i text; 1e rm",
+            "a hello",
+            "s/a/b/ # e",
+            "2q",
+            "/a/=",
+        ] {
+            assert_eq!(sed(&[script]), Sed::Plain, "{script}");
+        }
+        assert_eq!(sed(&["-n", "-e", "1p", "-e2p", "f"]), Sed::Plain);
+        assert_eq!(sed(&["-Ei.bak", "s/a/b/", "f"]), Sed::Plain);
+        assert_eq!(sed(&["-l", "5", "--expression=p", "--", "-f"]), Sed::Plain);
+        assert_eq!(sed(&["-n"]), Sed::Nothing);
+    }
+
+    #[test]
+    fn everything_else_is_not() {
+        for script in [
+            "1e rm",
+            "e",
+            "s/a/b/e",
+            "s/a/b/ge",
+            "s/a/b/w f",
+            "w f",
+            "1,5w f",
+            "r f",
+            "R f",
+            "W f",
+            "/x/e rm",
+            "$!{e rm\n}",
+            "p;e rm",
+            "p\ne rm",
+            "s/[/]/;e rm/",
+            "a\\\ntext",
+            "s\na\nb\n",
+            "y/a/b/;w f",
+            "1 , 2 e rm",
+            "\\,x,e rm",
+            "0~4e rm",
+            "/a/,+3e rm",
+            "}e rm",
+            ":a e\ne rm",
+            "v",
+        ] {
+            assert_eq!(sed(&[script]), Sed::Unknown, "{script}");
+        }
+        for words in [
+            &["-f", "x"][..],
+            &["-nf", "x"],
+            &["--file=x"],
+            &["--fil=x"],
+            &["-e", "p", "-e", "1e rm"],
+            &["-ne", "1e rm"],
+            &["-n1e rm"],
+            &["--expression=1e rm"],
+            &["--expr=1e rm"],
+            &["-i/tmp/*", "p"],
+            &["p", "-f", "x"],
+            &["p", "-e", "1e rm"],
+        ] {
+            assert_eq!(sed(words), Sed::Unknown, "{words:?}");
+        }
+    }
+}
