@@ -17,6 +17,13 @@ pub trait Resolver: Send + Sync {
         let _ = (directory, levels);
         false
     }
+
+    /// Whether a shell would take the program of this name from a directory that an agent can write, so that its name says
+    /// nothing about what it does.
+    fn is_shadowed(&self, program: &str) -> bool {
+        let _ = program;
+        false
+    }
 }
 
 /// A world without links. For tests and dry runs.

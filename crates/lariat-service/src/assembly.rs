@@ -24,8 +24,8 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::local::{
-    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, skills,
-    skills_section,
+    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, SpendingFiles, nested_repositories,
+    skills, skills_section,
 };
 use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
@@ -133,6 +133,7 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
         Ok(backend) => {
             let mut policy = Policy::workspace(parts.place.path(), Some(&parts.folders.home));
             policy.hidden.push(parts.folders.keys());
+            policy.protected.extend(nested_repositories(parts.place.path()));
             let network = if config.flag("sandbox.network") { Network::On } else { Network::Off };
             Commands::Confined(Sandbox::new(policy.with_network(network), backend))
         }
@@ -155,7 +156,7 @@ fn gate(
     is_confined: bool,
 ) -> Result<Arc<Gate>, ServiceError> {
     let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone());
-    let gate = parts.place.opened.gate(Arc::new(runner));
+    let gate = parts.place.opened.gate(Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = if is_confined { gate.sandboxed() } else { gate };
     if let Some(mode) = parts.place.config.text("mode").and_then(|name| Mode::parse(&name)) {

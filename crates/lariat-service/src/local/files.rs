@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use lariat_guard::trust::{Entry, Identity, Look};
 use lariat_host::files::{FileError, Kind, Workspace};
@@ -27,6 +28,10 @@ impl WorkspaceFiles<'_> {
 }
 
 impl Look for WorkspaceFiles<'_> {
+    fn top(&self) -> Option<&Path> {
+        Some(self.0.path())
+    }
+
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
         let (names, more) = match self.0.list(folder, MOST_NAMES) {
             Ok(listed) => listed,

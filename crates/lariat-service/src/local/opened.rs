@@ -8,10 +8,11 @@ use std::sync::Arc;
 use lariat_guard::hooks::{HookBook, HookRunner};
 use lariat_guard::trust::{Identity, Manifest, Standing, TrustBook};
 use lariat_guard::{Document, Effect, Layer, Origin, Places, Settings, SettingsError, Trust};
+use lariat_host::process::Environment;
 use lariat_runtime::Gate;
 use serde_json::Value;
 
-use super::RealPaths;
+use super::RealPrograms;
 use super::open::{Brought, OpenError};
 use super::source::{Role, Source};
 
@@ -107,9 +108,10 @@ impl Opened {
         Settings::merge(self.layers.clone(), self.trust)
     }
 
-    /// The gate of a session here, with who runs its hooks.
-    pub fn gate(&self, runner: Arc<dyn HookRunner>) -> Gate {
-        Gate::new(self.layers.clone(), self.trust, self.places.clone(), Arc::new(RealPaths))
+    /// The gate of a session here, with who runs its hooks, and the environment in which commands run.
+    pub fn gate(&self, runner: Arc<dyn HookRunner>, environment: &Environment) -> Gate {
+        let resolver = Arc::new(RealPrograms(environment.clone()));
+        Gate::new(self.layers.clone(), self.trust, self.places.clone(), resolver)
             .with_hooks(self.hooks.clone(), runner)
     }
 

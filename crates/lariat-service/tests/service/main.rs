@@ -3,8 +3,11 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "tests make the files they are about, and fail when they cannot"
 )]
+
+mod patches;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
