@@ -89,7 +89,7 @@ impl World {
 
     /// What commands inherit.
     pub(crate) fn environment(&self) -> Environment {
-        Environment::inherited(self.variables.iter().cloned())
+        Environment::inherited(self.variables.iter().cloned()).distrusting([&self.directory])
     }
 
     /// Settings of the environment.

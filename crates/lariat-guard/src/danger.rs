@@ -83,6 +83,7 @@ impl<'a> Walk<'a> {
             return part;
         };
         let plain = command.wrappers.iter().all(|wrapper| is_transparent(wrapper))
+            && !self.is_shadowed(command)
             && command.assignments.iter().all(|set| is_safe_variable(&set.name));
         let reading = read_only(&command.words);
         self.touch(&mut part, command, place, reading.as_ref());
@@ -118,6 +119,13 @@ impl<'a> Walk<'a> {
         }
         part.weigh(ground);
         part
+    }
+
+    /// Whether the agent may have written the program that its name, or that of a wrapper, stands for.
+    fn is_shadowed(&self, command: &Command) -> bool {
+        let own = command.words.first().map(|word| word.text.as_str());
+        let wrappers = command.wrappers.iter().filter_map(|wrapper| wrapper.split_whitespace().next());
+        wrappers.chain(own).any(|name| self.ground.resolver.is_shadowed(name))
     }
 
     /// Git and its like obey the repository they find: only that of a trusted workspace, where the script began.

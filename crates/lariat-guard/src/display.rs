@@ -55,6 +55,26 @@ pub fn exact(shown: &str) -> Option<String> {
     Some(text)
 }
 
+/// A JSON document that shows no hidden letter: each is written as JSON's own escape, so it is the same document.
+pub fn json(text: &str) -> Cow<'_, str> {
+    // Between its strings JSON has none of these, and in them it escapes the other control characters by itself.
+    let is_raw = |letter: char| letter > '~' && is_hidden(letter);
+    if !text.contains(is_raw) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if !is_raw(letter) {
+            shown.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            let _ = write!(shown, "\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(shown)
+}
+
 const OPEN: char = '⟨';
 const CLOSE: char = '⟩';
 

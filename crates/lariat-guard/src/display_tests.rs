@@ -189,3 +189,14 @@ proptest! {
         prop_assert_eq!(exact(&block(&text)), Some(text));
     }
 }
+
+/// S27: `sessions export` wrote the one-letter forms of terminal commands as they are.
+#[test]
+fn json_shows_no_hidden_letter_and_is_the_same_document() {
+    let value = serde_json::json!({ "a\u{9b}2J": "x\u{202e}y\u{85}\u{e0041}\u{7f}\u{1b}[0m ⟨é⟩ 漢 🙂\u{fe0f}", "n": [1, null] });
+    let text = serde_json::to_string(&value).unwrap();
+    let shown = json(&text);
+    assert!(shown.chars().all(|letter| !is_hidden(letter)), "{shown}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    assert!(matches!(json("{\"a\": \"é 漢\"}"), Cow::Borrowed(_)));
+}

@@ -4,6 +4,8 @@
 //! one by their looks. A redaction says what it replaced, so that a model or a person does not take it for content.
 //! Invariant: debug output of a [`Redactor`] shows no value.
 
+mod looks;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -11,6 +13,8 @@ use std::sync::{Arc, LazyLock};
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use serde_json::Value;
+
+use looks::{LOOKS, Look};
 
 /// A known value that is shorter is not looked for: it would be found everywhere.
 const SHORTEST: usize = 8;
@@ -137,84 +141,29 @@ fn base64(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Secrets that their issuers marked as such. The part named `s` is the secret.
-const LOOKS: &[(&str, &str)] = &[
-    ("Anthropic key", r"\b(?<s>sk-ant-[A-Za-z0-9_-]{20,})"),
-    ("OpenAI key", r"\b(?<s>sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,})"),
-    ("API key", r"\b(?<s>sk-(?:or-v1-)?[A-Za-z0-9]{32,})\b"),
-    ("GitHub token", r"\b(?<s>gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
-    ("GitLab token", r"\b(?<s>glpat-[A-Za-z0-9_-]{20,})"),
-    ("AWS key id", r"\b(?<s>(?:AKIA|ASIA)[A-Z2-7]{16})\b"),
-    ("Google key", r"\b(?<s>AIza[A-Za-z0-9_-]{35})"),
-    ("Slack token", r"\b(?<s>xox[abposr]-[A-Za-z0-9-]{10,})"),
-    ("npm token", r"\b(?<s>npm_[A-Za-z0-9]{36})\b"),
-    ("PyPI token", r"\b(?<s>pypi-AgE[A-Za-z0-9_-]{50,})"),
-    ("Hugging Face token", r"\b(?<s>hf_[A-Za-z0-9]{34,})\b"),
-    ("Groq key", r"\b(?<s>gsk_[A-Za-z0-9]{40,})\b"),
-    ("xAI key", r"\b(?<s>xai-[A-Za-z0-9]{40,})\b"),
-    ("Stripe key", r"\b(?<s>[sr]k_live_[A-Za-z0-9]{20,})"),
-    ("signed token", r"\b(?<s>eyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"),
-    (
-        "private key",
-        r"(?<s>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?s:.)*?(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY-----|\z))",
-    ),
-    (
-        "bearer token",
-        r"(?i-u:\bauthorization\b)[^\w\n]{1,8}(?i-u:bearer|basic)\s+(?<s>[A-Za-z0-9._~+/=-]{16,})",
-    ),
-    ("password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\x22]{1,100}:(?<s>[^\s/@'\x22]{4,200})@"),
-];
-
-/// One expression for all looks: a text is walked once. `None` cannot happen with the list above; a test says so, and
-/// if it did, whatever bears a sign of a secret would be taken for one.
+/// One expression for all looks: a text is walked once. `None` cannot happen with the table; a test says so, and if it
+/// did, every text that bears a sign of a secret would be taken for one.
 static BY_LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let part = |(at, (_, look)): (usize, &(&str, &str))| {
-        look.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
+    let part = |(at, look): (usize, &Look)| {
+        look.pattern.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
     };
     let parts: Vec<String> = LOOKS.iter().enumerate().map(part).collect();
     Regex::new(&parts.join("|")).ok()
 });
 
-/// What every look starts with or holds. A text without any of them needs no expression, and most need none.
-static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let signs = [
-        "sk-",
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_pat_",
-        "glpat-",
-        "AKIA",
-        "ASIA",
-        "AIza",
-        "xox",
-        "npm_",
-        "pypi-",
-        "hf_",
-        "gsk_",
-        "xai-",
-        "k_live_",
-        "eyJ",
-        "PRIVATE KEY-----",
-        "uthorization",
-        "UTHORIZATION",
-    ];
-    AhoCorasick::new(signs).ok()
-});
+/// What every look contains. A text without any of them needs no expression, and most need none.
+static SIGNS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(LOOKS.iter().flat_map(|look| look.signs)).ok());
 
 fn by_looks(text: &str) -> Cow<'_, str> {
-    let is_signed = SIGNS.as_ref().is_none_or(|signs| signs.is_match(text));
-    let has_address = text.contains("://") && text.contains('@');
-    if !is_signed && !has_address {
+    if !SIGNS.as_ref().is_none_or(|signs| signs.is_match(text)) {
         return Cow::Borrowed(text);
     }
     let Some(looks) = &*BY_LOOKS else { return Cow::Owned(mark("text that may hold a secret")) };
     looks.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).map_or("", |whole| whole.as_str());
         let secret =
-            LOOKS.iter().enumerate().find_map(|(at, (name, _))| Some((name, found.name(&format!("s{at}"))?)));
+            LOOKS.iter().enumerate().find_map(|(at, look)| Some((look.name, found.name(&format!("s{at}"))?)));
         let start = found.get(0).map_or(0, |whole| whole.start());
         match secret {
             Some((name, secret)) => {

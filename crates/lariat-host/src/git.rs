@@ -110,10 +110,11 @@ impl Git {
         let work_tree = work_tree.canonicalize()?;
         let directories = Directories::find(&work_tree)?;
         extensions(&small_file(&directories.common.join("config"))?)?;
+        let environment = environment.clone().distrusting([&work_tree]);
         Ok(Self {
             work_tree,
             scratch: scratch.to_owned(),
-            environment: harmless(environment),
+            environment: harmless(&environment),
             supervisor: supervisor.clone(),
         })
     }
@@ -257,12 +258,9 @@ impl Drop for View {
 
 /// Only what git needs to run and to speak: whatever steers it comes from us.
 fn harmless(environment: &Environment) -> Environment {
-    let kept = environment.iter().filter(|(name, _)| matches!(name.to_str(), Some("PATH" | "TZ")));
-    let mut harmless = Environment::default();
-    for (name, value) in kept {
-        harmless = harmless.with(name, value);
-    }
-    harmless
+    environment
+        .keeping(&["PATH", "TZ"])
+        .with_trusted_path()
         .with("LC_ALL", "C.UTF-8")
         .with("HOME", "/nonexistent")
         .with("GIT_CONFIG_NOSYSTEM", "1")
@@ -276,6 +274,7 @@ fn harmless(environment: &Environment) -> Environment {
         .with("GIT_PAGER", "cat")
         .with("GIT_EDITOR", "/bin/false")
         .with("GIT_CEILING_DIRECTORIES", "/")
+        .with_git_setting("safe.bareRepository", "explicit")
 }
 
 /// Where a work tree keeps what is its own, and what it shares with others of the same repository.

@@ -26,8 +26,8 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::local::{
-    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles, skills,
-    skills_section,
+    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
+    nested_repositories, skills, skills_section,
 };
 use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
@@ -209,6 +209,7 @@ fn policy(parts: &Parts<'_>) -> Policy {
     let mut policy = Policy::workspace(parts.place.path(), Some(&folders.home));
     // What hooks run is as little the command's to change as the settings that name it.
     policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
+    policy.protected.extend(nested_repositories(parts.place.path()));
     // Our own: approvals, trust, sessions and undo of every project, wherever they are.
     for own in [&folders.config, &folders.state] {
         policy.hidden.push(own.clone());
@@ -244,7 +245,7 @@ fn gate(
         .with_workspace(&parts.place.workspace)
         .with_project_hooks(of_project)
         .with_client(parts.client.clone());
-    let gate = parts.place.opened.gate(Arc::new(runner));
+    let gate = parts.place.opened.gate(Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = match commands {
         // What is reached over the network is not held by the sandbox.

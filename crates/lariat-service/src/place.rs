@@ -136,12 +136,21 @@ impl Place {
         })
     }
 
-    /// What programs inherit here: what they inherit anywhere, and the variables that settings name.
-    pub(crate) fn environment(&self, inherited: &Environment) -> Environment {
+    /// What programs inherit here: what they inherit anywhere, and the variables that settings name. No program is taken by
+    /// its name from where an agent can write, and git takes no folder for a repository because it looks like one.
+    pub fn environment(&self, inherited: &Environment) -> Environment {
         let named = self.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable);
-        named.fold(inherited.clone(), |environment, value| {
+        let environment = named.fold(inherited.clone(), |environment, value| {
             environment.with(&value.name, value.value.as_str().unwrap_or_default())
-        })
+        });
+        let more = self.opened.settings().additional_directories;
+        let written = more.into_iter().map(|directory| match directory.strip_prefix("~") {
+            Ok(beneath) => self.opened.places.home.join(beneath),
+            Err(_) => self.path().join(directory),
+        });
+        environment
+            .distrusting(written.chain([self.path().to_owned()]))
+            .with_git_setting("safe.bareRepository", "explicit")
     }
 
     /// Its path.

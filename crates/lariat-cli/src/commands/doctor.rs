@@ -296,8 +296,7 @@ fn terminal(world: &World) -> Vec<Finding> {
 }
 
 fn git(world: &World) -> Finding {
-    let found = world.environment().find("git".as_ref());
-    if found.is_absolute() {
+    if let Some(found) = world.environment().find("git".as_ref()) {
         return ok("git", found.display().to_string());
     }
     warning("git", "not found: the model is not told what changed", "install git")

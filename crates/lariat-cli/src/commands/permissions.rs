@@ -73,8 +73,9 @@ pub(crate) async fn permissions(world: &World, args: PermissionsArgs) -> Ended {
 
 /// The gate that a session here would have.
 fn gate(world: &World, place: &Place, book: ApprovalBook) -> Result<Gate, Problem> {
-    let hooks = HookPrograms::new(Supervisor::new(), place.path(), world.environment());
-    let gate = place.opened.gate(Arc::new(hooks)).with_approvals(book)?;
+    let environment = place.environment(&world.environment());
+    let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
+    let gate = place.opened.gate(Arc::new(hooks), &environment).with_approvals(book)?;
     if let Some(mode) = place.config.text("mode").and_then(|name| Mode::parse(&name)) {
         gate.set_mode(mode);
     }

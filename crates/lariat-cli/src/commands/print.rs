@@ -49,11 +49,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", display::block(text));
 }
 
-/// Writes a JSON document. JSON escapes control characters by itself; others are data.
+/// Writes a JSON document. What a terminal would obey, or not show, is escaped in it.
 pub(crate) fn json(value: &impl Serialize) -> Ended {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Problem::new(Exit::Failed, format!("this cannot be written as JSON: {error}")))?;
-    out(&format!("{text}\n"));
+    out(&format!("{}\n", display::json(&text)));
     Ok(Exit::Done)
 }
 

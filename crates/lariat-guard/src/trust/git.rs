@@ -2,7 +2,11 @@
 //!
 //! A clone brings no configuration, but a folder that was unpacked or copied does. Owns the list of settings that are
 //! known to be harmless; every other line counts. It is read line by line and not as git reads it: what is not
-//! understood counts, so a trick of the format can only make more of it count.
+//! understood counts, so a trick of the format can only make more of it count. Files that a configuration names count with
+//! it: what it includes is configuration, too. Submodules bring a configuration of their own, and so does a folder that
+//! looks like a repository without being one.
+
+use std::path::{Component, Path, PathBuf};
 
 use super::manifest::Entry;
 
@@ -96,6 +100,99 @@ fn is_harmless(section: &str, line: &str) -> bool {
     })
 }
 
+/// Whether a counting line names a file that git reads as configuration.
+pub(super) fn includes(line: &str) -> bool {
+    line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("[include"))
+}
+
+/// Whether a counting line sets up a program that attributes give files to.
+pub(super) fn is_driver(line: &str) -> bool {
+    let section = line.trim_start_matches('[').split([' ', '.', ']', '"', '\t']).next().unwrap_or_default();
+    ["filter", "diff", "merge"].iter().any(|driver| section.eq_ignore_ascii_case(driver))
+}
+
+/// Files of the workspace that a counting line of a configuration may name: whole or by its words, relative to the
+/// configuration's folder or to the top of the work tree, or absolute.
+pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
+    let value = line.split_once('=').map_or(line, |(_, value)| value).trim();
+    let uncommented = value.split(['#', ';']).next().unwrap_or_default().trim();
+    let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$!".contains(letter);
+    let words = value.split(is_separator);
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let mut found = Vec::new();
+    for word in [value, uncommented].into_iter().chain(words) {
+        let word = word.trim_matches('"');
+        if word.is_empty() || word.starts_with(['-', '~']) {
+            continue;
+        }
+        let path = Path::new(word);
+        let inside = match (path.is_absolute(), top) {
+            (true, Some(top)) => vec![path.strip_prefix(top).ok().map(Path::to_owned)],
+            (true, None) => Vec::new(),
+            (false, _) => vec![plain(&folder.join(path)), plain(path)],
+        };
+        found.extend(inside.into_iter().flatten().map(|path| path.to_string_lossy().into_owned()));
+    }
+    // What commits change is not configuration, whatever a line may look like.
+    let changes = |path: &String| CHANGING.iter().any(|folder| Path::new(path).starts_with(folder));
+    found.retain(|path| !path.is_empty() && !changes(path));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// A path without dots; nothing for one that leads out.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => plain.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => plain.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(plain)
+}
+
+/// The folders of submodules, by the text of `.gitmodules`.
+pub(super) fn submodules(text: &str) -> Vec<String> {
+    let value = |line: &str| {
+        let (name, value) = line.split_once('=')?;
+        let value = value.trim().trim_matches('"').trim_end_matches('/');
+        name.trim().eq_ignore_ascii_case("path").then(|| plain(Path::new(value)))?
+    };
+    let paths = text.lines().filter_map(|line| value(line.trim()));
+    paths
+        .filter(|path| path.components().next().is_some())
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Of a submodule's counting lines those that say more than where its files are.
+pub(super) fn counting_in_submodule(text: &str) -> String {
+    let counting = counting(text);
+    let says_more = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        !line.starts_with("[core] worktree")
+    };
+    counting.lines().filter(says_more).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Where the `.git` file of a submodule leads, inside of the workspace.
+pub(super) fn submodule_directory(folder: &str, pointer: &str) -> Option<String> {
+    let path = pointer.trim().strip_prefix("gitdir:")?.trim();
+    let path = plain(&Path::new(folder).join(path))?;
+    Some(path.to_string_lossy().into_owned())
+}
+
+/// Folders of a repository that change with every commit.
+const CHANGING: &[&str] = &[".git/objects", ".git/refs", ".git/logs"];
+
+/// Folders of a repository in which no other one lies.
+pub(super) const WITHOUT_REPOSITORIES: &[&str] =
+    &["objects", "refs", "logs", "hooks", "info", "lfs", "worktrees"];
+
 /// Where the file `.git` of a work tree leads, as far as that is in the workspace.
 pub(super) fn directory(pointer: &str) -> Option<&str> {
     let path = pointer.trim().strip_prefix("gitdir:")?.trim().trim_start_matches("./");
@@ -149,6 +246,36 @@ mod tests {
         ] {
             assert!(counting(line).contains("./x") || counting(line).contains("../x"), "{line}");
         }
+    }
+
+    #[test]
+    fn files_that_a_line_names_are_found_from_the_configuration_and_from_the_top() {
+        let top = Some(Path::new("/ws"));
+        let of = |line: &str| named(".git/config", line, top);
+        assert!(of("[include] path = ../evil config").contains(&"evil config".to_owned()));
+        assert!(of("[include] path = \"../evil\" # why").contains(&"evil".to_owned()));
+        assert!(of("[include] path = /ws/deep/evil").contains(&"deep/evil".to_owned()));
+        assert!(of("[includeIf \"gitdir:x\"] path=x").contains(&".git/x".to_owned()));
+        assert!(of("[core] fsmonitor = ./tools/x --fast").contains(&"tools/x".to_owned()));
+        assert!(of("[include] path = /elsewhere/x").iter().all(|path| !path.contains("elsewhere")));
+        assert!(of("[include] path = ~/x").is_empty());
+        assert!(of("[include] path = ../../x").is_empty());
+        assert!(
+            includes("[includeIf \"a\"] path = x") && includes("[INCLUDE] path = x") && !includes("[core] x")
+        );
+    }
+
+    #[test]
+    fn submodules_are_found_where_they_say() {
+        let text = "[submodule \"a\"]\n\tpath = libs/a\n\turl = x\n[submodule \"b\"]\n\tpath=\"./b/\"\n[submodule \"c\"]\n\tpath = ../c\n";
+        assert_eq!(submodules(text), ["libs/a", "b"]);
+        assert_eq!(
+            submodule_directory("libs/a", "gitdir: ../../.git/modules/a\n").as_deref(),
+            Some(".git/modules/a")
+        );
+        assert_eq!(submodule_directory("a", "gitdir: ../../x\n"), None);
+        assert_eq!(counting_in_submodule("[core]\n\tworktree = ../../../a\n\tbare = false\n"), "");
+        assert!(counting_in_submodule("[core]\n\tworktree = ../a\n\tfsmonitor = x\n").contains("fsmonitor"));
     }
 
     #[test]

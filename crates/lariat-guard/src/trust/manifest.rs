@@ -3,7 +3,7 @@
 //! By its bytes; files of settings by what they say, so that a comment or a line break changes nothing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +22,9 @@ pub trait Look {
     /// The bytes of a file, at most `limit`; `None` when it does not exist.
     fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String>;
 
-    /// Where the workspace is, for commands that name its files by whole paths.
-    fn root(&self) -> PathBuf {
-        PathBuf::from("/nonexistent")
+    /// The path of the workspace, by which absolute paths in it are known.
+    fn top(&self) -> Option<&Path> {
+        None
     }
 }
 
@@ -124,15 +124,14 @@ impl Manifest {
         // A command names scripts elsewhere in the project; trust in the command is trust in them. Git names folders
         // of them, too.
         let brought = walk.manifest.brought.clone();
-        for one in &brought {
-            for path in one.paths(&walk.look.root()) {
+        let top = walk.look.top().unwrap_or(Path::new("/nonexistent")).to_owned();
+        for one in brought.iter().filter(|one| one.kind != BroughtKind::Git) {
+            for path in one.paths(&top) {
                 walk.file(&path)?;
                 walk.file(&walk.path(&path))?;
-                if one.kind == BroughtKind::Git {
-                    walk.folder(&path, 0)?;
-                }
             }
         }
+        walk.named_by_git()?;
         Ok(walk.manifest)
     }
 
@@ -270,30 +269,103 @@ impl Walk<'_> {
         self.entries(&path, entries, depth + 1)
     }
 
-    /// What git would start: of its configuration what is not known to be harmless, and its hooks.
+    /// What git would start, in the repository, in its submodules, and in what only looks like one.
     fn git(&mut self) -> Result<(), ManifestError> {
-        let read = |path: &str| {
-            let bytes = self.look.read(path, MOST_BYTES).map_err(|problem| unreadable(path, problem))?;
-            Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-        };
-        let pointer = read(".git")?;
+        let pointer = self.text(".git")?;
         // One that leads out of the workspace is told and not followed.
         let inside = pointer.as_deref().and_then(git::directory);
         let folder = inside.unwrap_or(".git").trim_end_matches('/').to_owned();
-        let mut found = Vec::new();
+        self.repository(&folder, git::counting)?;
+        if let Some(text) = &pointer {
+            self.git_file(".git".to_owned(), text)?;
+        }
+        self.file(&format!("{folder}/info/attributes"))?;
+        if self.manifest.brought.iter().any(|one| one.kind == BroughtKind::Git && git::is_driver(&one.what)) {
+            self.file(".gitattributes")?;
+        }
+        self.submodules(&format!("{folder}/modules"), 0)?;
+        for submodule in git::submodules(&self.text(".gitmodules")?.unwrap_or_default()) {
+            let own = format!("{submodule}/.git");
+            let pointer = self.text(&own)?;
+            let leads = pointer.as_deref().and_then(|text| git::submodule_directory(&submodule, text));
+            let usual = leads.as_ref().is_some_and(|path| path.starts_with(".git/modules/"));
+            if let Some(text) = pointer.as_ref().filter(|_| !usual) {
+                self.git_file(own.clone(), text)?;
+            }
+            self.repository(leads.as_deref().unwrap_or(&own), git::counting_in_submodule)?;
+        }
+        if pointer.is_none() && self.text(".git/HEAD")?.is_none() && self.text("HEAD")?.is_some() {
+            self.repository("", git::counting)?;
+        }
+        Ok(())
+    }
+
+    /// Repositories of submodules, which may be named in folders of their own.
+    fn submodules(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
+        if depth > DEEPEST {
+            return Err(ManifestError::TooMuch);
+        }
+        let entries = self.look.entries(folder).map_err(|problem| unreadable(folder, problem))?;
+        for entry in entries {
+            let (Entry::Folder(name) | Entry::Link(name, _)) = entry else { continue };
+            if depth > 0 && git::WITHOUT_REPOSITORIES.contains(&name.as_str()) {
+                continue;
+            }
+            let inner = format!("{folder}/{name}");
+            self.repository(&inner, git::counting_in_submodule)?;
+            self.submodules(&inner, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// What the configuration and the hooks of a repository would start.
+    fn repository(&mut self, folder: &str, counting: fn(&str) -> String) -> Result<(), ManifestError> {
+        let within =
+            |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         for name in ["config", "config.worktree"] {
-            let path = format!("{folder}/{name}");
-            let counting = read(&path)?.map(|text| git::counting(&text)).unwrap_or_default();
-            found.extend((!counting.is_empty()).then_some((path, counting)));
+            let path = within(name);
+            let counting = self.text(&path)?.map(|text| counting(&text)).unwrap_or_default();
+            if !counting.is_empty() {
+                self.git_file(path, &counting)?;
+            }
         }
-        found.extend(pointer.map(|text| (".git".to_owned(), text)));
-        for (path, text) in found {
-            self.git_file(path, &text)?;
-        }
-        let hooks = format!("{folder}/hooks");
+        let hooks = within("hooks");
         let entries = self.look.entries(&hooks).map_err(|problem| unreadable(&hooks, problem))?;
         let entries = entries.into_iter().filter(|entry| !git::is_sample(entry)).collect();
         self.entries(&hooks, entries, 0)
+    }
+
+    /// The files that git's configuration names, and what those name in turn if they are configuration, too.
+    fn named_by_git(&mut self) -> Result<(), ManifestError> {
+        let lines = self.manifest.brought.iter().filter(|one| one.kind == BroughtKind::Git);
+        let mut ahead: Vec<Brought> = lines.cloned().collect();
+        while let Some(one) = ahead.pop() {
+            for path in git::named(&one.file, &one.what, self.look.top()) {
+                if self.manifest.files.contains_key(&path) {
+                    continue;
+                }
+                let Some(text) = self.text(&path)? else {
+                    self.folder(&path, 0)?;
+                    continue;
+                };
+                self.file(&path)?;
+                if git::includes(&one.what) {
+                    let counting = git::counting(&text);
+                    let lines = counting.lines().map(|line| line.trim().to_owned());
+                    let lines =
+                        lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
+                    let lines: Vec<Brought> = lines.collect();
+                    self.manifest.brought.extend(lines.iter().cloned());
+                    ahead.extend(lines);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, path: &str) -> Result<Option<String>, ManifestError> {
+        let bytes = self.look.read(path, MOST_BYTES).map_err(|problem| unreadable(path, problem))?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     fn git_file(&mut self, path: String, text: &str) -> Result<(), ManifestError> {

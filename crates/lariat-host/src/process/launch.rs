@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::CaptureLimits;
+use super::programs::{self, Distrusted};
 use crate::sandbox::Sandbox;
 
 /// How long a program may run unless it is told otherwise.
@@ -144,6 +145,8 @@ impl Launch {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
+    /// Directories whose programs are never started by their names.
+    distrusted: Vec<PathBuf>,
 }
 
 /// Variables that programs inherit, because they find tools and speak a language by them. A `*` at the end stands for
@@ -208,7 +211,7 @@ impl Environment {
             .map(|(name, value)| (name.into(), value.into()))
             .filter(|(name, _)| is_inherited(name))
             .collect();
-        Self { variables }
+        Self { variables, distrusted: Vec::new() }
     }
 
     /// Sets a variable.
@@ -229,17 +232,76 @@ impl Environment {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Where a program of that name is, by `PATH`; a path stays as it is.
-    pub fn find(&self, program: &OsStr) -> PathBuf {
+    /// Takes no program by its name from these directories: an agent can write there.
+    #[must_use]
+    pub fn distrusting<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
+        self.distrusted.extend(directories.into_iter().map(Into::into));
+        self
+    }
+
+    /// Only these variables, with the same distrust.
+    #[must_use]
+    pub(crate) fn keeping(&self, names: &[&str]) -> Self {
+        let kept = |(name, _): &&(OsString, OsString)| names.iter().any(|kept| name == kept);
+        Self {
+            variables: self.variables.iter().filter(kept).cloned().collect(),
+            distrusted: self.distrusted.clone(),
+        }
+    }
+
+    /// Adds a setting of git that counts more than those of any file.
+    #[must_use]
+    pub fn with_git_setting(self, name: &str, value: &str) -> Self {
+        let count = self.value("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<u32>().ok());
+        let count = count.unwrap_or_default();
+        let is_set = |number: u32| {
+            self.value(&format!("GIT_CONFIG_KEY_{number}")) == Some(OsStr::new(name))
+                && self.value(&format!("GIT_CONFIG_VALUE_{number}")) == Some(OsStr::new(value))
+        };
+        // The last of several counts, so only there it is as good as set.
+        if count.checked_sub(1).is_some_and(is_set) {
+            return self;
+        }
+        self.with(format!("GIT_CONFIG_KEY_{count}"), name)
+            .with(format!("GIT_CONFIG_VALUE_{count}"), value)
+            .with("GIT_CONFIG_COUNT", count.saturating_add(1).to_string())
+    }
+
+    /// Where a program of that name is, by `PATH`, in a directory that is not distrusted; a path stays as it is. See
+    /// [`programs`](super::programs).
+    pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
+        self.find_beside(program, &[])
+    }
+
+    /// As [`find`](Self::find), with more directories that are distrusted.
+    pub(crate) fn find_beside(&self, program: &OsStr, more: &[&Path]) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {
-            return path.to_owned();
+            return Some(path.to_owned());
         }
-        let places = self.value("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-        std::env::split_paths(places)
-            .map(|place| place.join(path))
-            .find(|place| rustix::fs::access(place, rustix::fs::Access::EXEC_OK).is_ok())
-            .unwrap_or_else(|| path.to_owned())
+        let distrusted =
+            Distrusted::new(self.distrusted.iter().map(PathBuf::as_path).chain(more.iter().copied()));
+        self.places().find_map(|place| distrusted.program(&place, path))
+    }
+
+    /// Whether a shell would take a program of that name from a directory that is distrusted.
+    pub fn is_shadowed(&self, program: &str) -> bool {
+        let distrusted = Distrusted::new(self.distrusted.iter().map(PathBuf::as_path));
+        let first = self.places().find(|place| programs::is_executable(&place.join(program)));
+        first.is_some_and(|place| distrusted.program(&place, Path::new(program)).is_none())
+    }
+
+    /// With a `PATH` of those directories that are not distrusted.
+    #[must_use]
+    pub(crate) fn with_trusted_path(self) -> Self {
+        let distrusted = Distrusted::new(self.distrusted.iter().map(PathBuf::as_path));
+        let kept = std::env::join_paths(self.places().filter(|place| distrusted.trusts(place)));
+        let kept = kept.unwrap_or_default();
+        self.with("PATH", kept)
+    }
+
+    fn places(&self) -> impl Iterator<Item = PathBuf> {
+        std::env::split_paths(self.value("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin")))
     }
 }
 

@@ -27,6 +27,65 @@ fn a_variable_that_is_set_again_has_its_last_value() {
 #[test]
 fn a_program_is_found_by_its_name() {
     let environment = Environment::default().with("PATH", "/nowhere:/usr/bin:/bin");
-    assert!(environment.find(OsStr::new("bash")).ends_with("bin/bash"));
-    assert_eq!(environment.find(OsStr::new("./bash")), Path::new("./bash"));
+    assert!(environment.find(OsStr::new("bash")).unwrap().ends_with("bin/bash"));
+    assert_eq!(environment.find(OsStr::new("./bash")).as_deref(), Some(Path::new("./bash")));
+    assert_eq!(environment.find(OsStr::new("no-such-program")), None);
+}
+
+/// S18: an active virtual environment puts a folder of the project first in PATH.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+fn a_program_is_not_taken_from_where_the_agent_can_write() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let base = std::env::temp_dir().join(format!("lariat-programs-{}", std::process::id()));
+    let put = |path: &str, mode: u32| {
+        let path = base.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    put("ws/.venv/bin/git", 0o755);
+    put("open/git", 0o755);
+    put("writable/git", 0o777);
+    let own = put("own/git", 0o755);
+    std::fs::set_permissions(base.join("open"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    symlink(base.join("ws/.venv/bin"), base.join("linked")).unwrap();
+    std::fs::create_dir_all(base.join("links")).unwrap();
+    symlink(base.join("ws/.venv/bin/git"), base.join("links/git")).unwrap();
+    let path = |places: &[&str]| {
+        let places = places.iter().map(|place| base.join(place).display().to_string());
+        let environment = Environment::default().with("PATH", places.collect::<Vec<_>>().join(":"));
+        environment.distrusting([base.join("ws")])
+    };
+    let git = OsStr::new("git");
+    for place in ["ws/.venv/bin", "open", "writable", "linked", "links"] {
+        let environment = path(&[place, "own"]);
+        assert_eq!(environment.find(git), Some(own.clone()), "{place}");
+        assert!(environment.is_shadowed("git"), "{place}");
+        assert_eq!(path(&[place]).find(git), None, "{place}");
+    }
+    assert!(!path(&["own", "ws/.venv/bin"]).is_shadowed("git"));
+    assert!(!path(&["ws/.venv/bin", "own"]).is_shadowed("cat"));
+    let relative = Environment::default().with("PATH", ".:bin:");
+    assert_eq!(relative.find(OsStr::new("Cargo.toml")), None);
+    let trusted = path(&["ws/.venv/bin", "open", "own"]).with_trusted_path();
+    assert_eq!(trusted.value("PATH"), Some(base.join("own").as_os_str()));
+    std::fs::remove_dir_all(base).unwrap();
+}
+
+#[test]
+fn settings_of_git_are_added_to_those_that_are_there() {
+    let one = Environment::default().with_git_setting("safe.bareRepository", "explicit");
+    assert_eq!(one.value("GIT_CONFIG_COUNT"), Some(OsStr::new("1")));
+    assert_eq!(one.clone().with_git_setting("safe.bareRepository", "explicit"), one);
+    let two = Environment::default()
+        .with("GIT_CONFIG_COUNT", "1")
+        .with("GIT_CONFIG_KEY_0", "a.b")
+        .with("GIT_CONFIG_VALUE_0", "c")
+        .with_git_setting("safe.bareRepository", "explicit");
+    assert_eq!(two.value("GIT_CONFIG_COUNT"), Some(OsStr::new("2")));
+    assert_eq!(two.value("GIT_CONFIG_KEY_0"), Some(OsStr::new("a.b")));
+    assert_eq!(two.value("GIT_CONFIG_VALUE_1"), Some(OsStr::new("explicit")));
 }

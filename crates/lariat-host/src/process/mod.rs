@@ -15,6 +15,7 @@ mod keeper;
 mod launch;
 mod lifeline;
 mod order;
+mod programs;
 mod running;
 mod supervisor;
 mod terminal;

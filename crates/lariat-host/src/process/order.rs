@@ -5,6 +5,7 @@
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,19 @@ pub(super) struct Descriptors {
     pub(super) held: Held,
 }
 
+/// Where the program of a launch is. One that is named is never taken from where the launch can write.
+fn find(launch: &Launch) -> io::Result<PathBuf> {
+    let mut written = vec![launch.directory.as_path()];
+    if let Some(sandbox) = &launch.sandbox {
+        written.extend(sandbox.policy().writable.iter().map(PathBuf::as_path));
+    }
+    launch.environment.find_beside(&launch.program, &written).ok_or_else(|| {
+        let name = launch.program.to_string_lossy();
+        let words = format!("`{name}` was not found in a directory of PATH that the agent cannot write");
+        io::Error::new(io::ErrorKind::NotFound, words)
+    })
+}
+
 /// What remains of a confinement when its walls went into an order.
 pub(super) struct Beside {
     pub(super) guard: Option<crate::sandbox::Guard>,
@@ -42,7 +56,7 @@ impl Order {
     /// The order of a launch.
     pub(super) fn new(launch: &Launch, confinement: Option<Confinement>) -> io::Result<(Self, Beside)> {
         let mut arguments = Vec::new();
-        let mut program = launch.environment.find(&launch.program).into_os_string();
+        let mut program = find(launch)?.into_os_string();
         let mut variables: Vec<(OsString, OsString)> =
             launch.environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let (mut walls, mut beside) = (None, Beside { guard: None, wrapped: false });

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use lariat_guard::trust::{Entry, Identity, Look};
 use lariat_host::files::{FileError, Kind, Workspace};
@@ -43,6 +44,10 @@ impl ProjectFiles<'_> {
 }
 
 impl Look for ProjectFiles<'_> {
+    fn top(&self) -> Option<&Path> {
+        self.files.top()
+    }
+
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
         if self.is_own(folder) { Ok(Vec::new()) } else { self.files.entries(folder) }
     }
@@ -53,6 +58,10 @@ impl Look for ProjectFiles<'_> {
 }
 
 impl Look for WorkspaceFiles<'_> {
+    fn top(&self) -> Option<&Path> {
+        Some(self.0.path())
+    }
+
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
         let (names, more) = match self.0.list(folder, MOST_NAMES) {
             Ok(listed) => listed,
@@ -76,10 +85,6 @@ impl Look for WorkspaceFiles<'_> {
             })
         };
         names.into_iter().map(entry).collect()
-    }
-
-    fn root(&self) -> std::path::PathBuf {
-        self.0.path().to_owned()
     }
 
     fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String> {

@@ -141,8 +141,7 @@ impl HookRunner for HookPrograms {
         let launch = match &handler.way {
             Way::Shell(command) => Launch::shell(command, &self.directory),
             Way::Program(program, arguments) => {
-                Launch::new(self.environment.find(program.as_ref()), &self.directory)
-                    .with_arguments(arguments)
+                Launch::new(program, &self.directory).with_arguments(arguments)
             }
             #[cfg(feature = "models")]
             Way::Post { .. } => return Box::pin(self.posts.tell(handler, input, KEPT)),

@@ -11,12 +11,14 @@ mod brief;
 mod files;
 mod hooks;
 mod memory;
+mod nested;
 mod open;
 mod opened;
 mod parts;
 mod paths;
 #[cfg(feature = "models")]
 mod posts;
+mod programs;
 mod source;
 mod spending;
 mod territory;
@@ -28,9 +30,11 @@ pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
 pub use memory::{Instructions, MemoryFiles};
+pub(crate) use nested::nested_repositories;
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;
+pub use programs::RealPrograms;
 #[cfg(feature = "service")]
 pub(crate) use source::read_own;
 pub use spending::SpendingFiles;

@@ -10,9 +10,11 @@ use lariat_guard::trust::{Brought, Identity, Look, Manifest, Standing, TrustBook
 use lariat_guard::{
     BrokenRestriction, Document, Layer, Level, Origin, Places, Seal, Settings, SettingsError, Trust,
 };
+use lariat_host::process::Environment;
 use lariat_runtime::Gate;
 use serde_json::Value;
 
+use super::RealPrograms;
 use super::open::OpenError;
 use super::parts::{self, Part};
 use super::source::{Role, Source};
@@ -124,9 +126,10 @@ impl Opened {
         Settings::merge(self.layers.clone(), self.trust)
     }
 
-    /// The gate of a session here, with who runs its hooks.
-    pub fn gate(&self, runner: Arc<dyn HookRunner>) -> Gate {
-        Gate::new(self.layers.clone(), self.trust, self.places.clone(), Arc::new(RealPaths))
+    /// The gate of a session here, with who runs its hooks, and the environment in which commands run.
+    pub fn gate(&self, runner: Arc<dyn HookRunner>, environment: &Environment) -> Gate {
+        let resolver = Arc::new(RealPrograms(environment.clone()));
+        Gate::new(self.layers.clone(), self.trust, self.places.clone(), resolver)
             .with_hooks(self.hooks.clone(), runner)
     }
 

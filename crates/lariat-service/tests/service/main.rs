@@ -3,9 +3,11 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "tests make the files they are about, and fail when they cannot"
 )]
 
+mod patches;
 mod tools;
 
 use std::path::{Path, PathBuf};

@@ -38,6 +38,8 @@ fn launch(
     for (name, value) in VARIABLES {
         environment = environment.with(name, value);
     }
+    // A folder that looks like a repository is not one because a command stands in it.
+    environment = environment.with_git_setting("safe.bareRepository", "explicit");
     let capture = CaptureLimits { spill: bench.outputs().place(), ..CaptureLimits::default() };
     let launch = Launch::shell(command, bench.workspace().path())
         .with_environment(environment)

@@ -38,7 +38,7 @@ impl Out {
     }
 
     pub(super) fn line(&mut self, value: &Value) {
-        self.write(&format!("{value}\n"));
+        self.write(&format!("{}\n", lariat_guard::display::json(&value.to_string())));
     }
 
     /// Whether nobody reads any more.

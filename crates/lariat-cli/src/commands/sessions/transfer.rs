@@ -1,10 +1,11 @@
 //! `lariat sessions export` and `import`: to and from files.
 
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
+use lariat_guard::display;
 use lariat_service::{LocalService, ServiceError};
 use lariat_store::archive_file::{self, ArchiveFileError};
 use lariat_store::interchange::{Imported, InterchangeError, Note, claude, codeloops, codex};
@@ -72,9 +73,15 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
             }
             print::note(&format!("{} in {}", print::size(bytes.len() as u64), path.display()));
         }
-        None => {
+        None if args.format == ExportFormat::Lariat && std::io::stdout().is_terminal() => {
+            let words = "an archive is binary and is not written to a terminal";
+            return Err(Problem::new(Exit::Usage, words)
+                .next(format!("`lariat sessions export {} -o FILE`, or `--format jsonl`", args.id)));
+        }
+        None if args.format == ExportFormat::Lariat => {
             let _ = std::io::stdout().write_all(&bytes);
         }
+        None => print::out(&display::json(&String::from_utf8_lossy(&bytes))),
     }
     Ok(Exit::Done)
 }

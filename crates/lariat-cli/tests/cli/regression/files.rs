@@ -1,1 +1,384 @@
 //! Bugs in file tools, patches and git.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
+
+use lariat_testkit::server::{Script, Turn};
+use serde_json::{Value, json};
+
+use crate::ground::{Ground, Ran};
+
+/// A model that makes these calls, one after the other, and then says what came of them.
+fn calling(calls: Vec<(&'static str, Value)>) -> Script {
+    Script::answer(move |request| {
+        let results = results(&request.body);
+        match calls.get(results.len()) {
+            Some((tool, arguments)) => {
+                Turn::new().call(format!("toolu_{}", results.len()), *tool, arguments).into()
+            }
+            None => Turn::new().text(results.join("\n---\n")).into(),
+        }
+    })
+}
+
+/// The results of all calls of a conversation.
+fn results(body: &Value) -> Vec<String> {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
+    let found = blocks.filter(|block| block["type"] == "tool_result").map(|block| match &block["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    });
+    found.collect()
+}
+
+fn git(ground: &Ground, words: &[&str]) {
+    let done = Command::new("git").arg("-C").arg(ground.workspace()).args(words).output().unwrap();
+    assert!(done.status.success(), "{words:?}: {done:?}");
+}
+
+/// Runs with the sandbox on, in a mode.
+fn confined(ground: &Ground, mode: &str) -> Ran {
+    let ran = ground.command(&["run", "go", "--mode", mode]).env("LARIAT_SANDBOX__ENABLED", "true").output();
+    let ran = ran.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: ran.status.code(), stdout: text(&ran.stdout), stderr: text(&ran.stderr) }
+}
+
+/// S15: a background command swaps a directory for a link to `.git` while edits are judged.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
+    let swap = "import ctypes, os\nos.symlink('.git', 'l')\nlibc = ctypes.CDLL(None)\n\
+        while True: libc.renameat2(-100, b'd', -100, b'l', 2)\n";
+    let edit =
+        json!({ "path": "d/config", "old_string": "[core]", "new_string": "[core]\n\tfsmonitor = PWN" });
+    let mut calls = vec![
+        ("write_file", json!({ "path": "swap.py", "content": swap })),
+        ("bash", json!({ "command": "python3 swap.py", "background": true })),
+        ("bash", json!({ "command": "sleep 0.3" })),
+    ];
+    calls.extend(std::iter::repeat_n(("edit_file", edit), 150));
+    let ground = Ground::new(calling(calls)).await;
+    git(&ground, &["init", "-q"]);
+    std::fs::create_dir_all(ground.workspace().join("d")).unwrap();
+    ground.write("d/config", "[core]\n");
+    let ran = confined(&ground, "auto").expect(0);
+    // The control: the race was there, and edits were done and refused in it.
+    assert!(ran.stdout.contains("was not used: it leads to"), "{}", ran.stdout);
+    for folder in [".git", "d", "l"] {
+        let folder = ground.workspace().join(folder);
+        let is_repository = folder.join("HEAD").exists();
+        let config = std::fs::read_to_string(folder.join("config")).unwrap_or_default();
+        assert!(!is_repository || !config.contains("PWN"), "{}: {config}", folder.display());
+    }
+}
+
+/// S15: rules on reading hold for the tools that look at many files, whatever path they are given.
+#[tokio::test(flavor = "multi_thread")]
+async fn denied_files_are_not_found_by_search_glob_list_or_map() {
+    let ground = Ground::new(calling(vec![
+        ("search", json!({ "pattern": "CANARY", "all": true })),
+        ("search", json!({ "pattern": "CANARY", "path": "open" })),
+        ("glob", json!({ "pattern": "**/*", "all": true })),
+        ("list_files", json!({ "all": true, "depth": 4 })),
+        ("repo_map", json!({})),
+        ("read_file", json!({ "path": "open/link.rs" })),
+        ("read_file", json!({ "path": "open/plain.rs" })),
+    ]))
+    .await;
+    for folder in ["secrets", "open"] {
+        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+    }
+    ground.write("secrets/key.rs", "fn canary_function() {} // CANARY-SECRET\n");
+    ground.write("open/plain.rs", "fn plain_function() {} // CANARY-PLAIN\n");
+    symlink("../secrets/key.rs", ground.workspace().join("open/link.rs")).unwrap();
+    let ran = ground.run(&["run", "go", "--deny", "Read(./secrets/**)"]).expect(0);
+    assert!(ran.stdout.contains("CANARY-PLAIN") && ran.stdout.contains("plain.rs"), "{}", ran.stdout);
+    for leak in ["CANARY-SECRET", "key.rs", "canary_function"] {
+        assert!(!ran.stdout.contains(leak), "{leak}: {}", ran.stdout);
+    }
+    // The map that the model is told at the beginning leaves it out, too.
+    let ran = ground
+        .command(&["run", "go", "--deny", "Read(./secrets/**)"])
+        .env("LARIAT_CONTEXT__MAP", "500")
+        .output();
+    assert!(ran.unwrap().status.success());
+    let sent = ground.requests().last().unwrap().body.to_string();
+    assert!(sent.contains("plain_function") && !sent.contains("canary_function"), "{sent}");
+}
+
+/// S15: what a person approves is what is written; everything else in the patch's way is made and taken away.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_allowed_patch_still_adds_moves_and_deletes() {
+    let patch = "*** Begin Patch\n*** Add File: new/deep/a.txt\n+a\n*** Delete File: gone.txt\n\
+        *** Update File: old.txt\n*** Move to: moved/old.txt\n@@\n-one\n+two\n*** End Patch\n";
+    let ground = Ground::new(calling(vec![("apply_patch", json!({ "patch": patch }))])).await;
+    ground.write("gone.txt", "x\n");
+    ground.write("old.txt", "one\n");
+    let allow = ["--allow", "Edit(new/deep/a.txt)", "--allow", "Edit(gone.txt)", "--allow", "Edit(old.txt)"];
+    let refused = ground.run(&[&["run", "go", "--mode", "default"], &allow[..]].concat());
+    assert!(!ground.workspace().join("new").exists(), "{}", refused.stdout);
+    let all = [&["run", "go", "--mode", "default"], &allow[..], &["--allow", "Edit(moved/old.txt)"]].concat();
+    let ran = ground.run(&all).expect(0);
+    let read = |path: &str| std::fs::read_to_string(ground.workspace().join(path)).unwrap_or_default();
+    assert_eq!(
+        (read("new/deep/a.txt").as_str(), read("moved/old.txt").as_str()),
+        ("a\n", "two\n"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ground.workspace().join("gone.txt").exists() && !ground.workspace().join("old.txt").exists());
+    let names = std::fs::read_dir(ground.workspace()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".lariat-")));
+}
+
+/// S16: a second `+++` line moved a denied file to where it could be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_with_a_second_header_changes_nothing() {
+    let patch = "--- a/secrets/k\n+++ zzz\n+++ b/other\n@@ -1 +1 @@\n-CANARY-K\n+CANARY-K!\n";
+    let hook = "--- /dev/null\n+++ b/x\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+touch PWN\n";
+    let ground = Ground::new(calling(vec![
+        ("apply_patch", json!({ "patch": patch })),
+        ("apply_patch", json!({ "patch": hook })),
+        ("read_file", json!({ "path": "other" })),
+    ]))
+    .await;
+    git(&ground, &["init", "-q"]);
+    std::fs::create_dir_all(ground.workspace().join("secrets")).unwrap();
+    ground.write("secrets/k", "CANARY-K\n");
+    let deny = ["--deny", "Read(./secrets/**)", "--deny", "Edit(./secrets/**)"];
+    let ran = ground.run(&[&["run", "go", "--mode", "accept-edits"], &deny[..]].concat()).expect(0);
+    assert!(ran.stdout.contains("does not follow a line `--- ` of its own"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("CANARY-K!") && !ground.workspace().join("other").exists());
+    assert!(!ground.workspace().join(".git/hooks/pre-commit").exists());
+    assert_eq!(std::fs::read_to_string(ground.workspace().join("secrets/k")).unwrap(), "CANARY-K\n");
+}
+
+/// A program of the workspace that leaves a mark and does what the real one does.
+fn plant(ground: &Ground, name: &str, mark: &str) {
+    let folder = ground.workspace().join(".venv/bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mark = ground.path(mark);
+    let script = format!("#!/bin/sh\ntouch '{}'\nexec /usr/bin/{name} \"$@\"\n", mark.display());
+    std::fs::write(folder.join(name), script).unwrap();
+    std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// S18: an active virtual environment puts a folder of the workspace first in PATH.
+#[tokio::test(flavor = "multi_thread")]
+async fn git_and_bash_are_not_taken_from_the_workspace() {
+    let ground = Ground::new(calling(vec![("bash", json!({ "command": "echo ran" }))])).await;
+    git(&ground, &["init", "-q"]);
+    plant(&ground, "git", "GIT-RAN");
+    plant(&ground, "bash", "BASH-RAN");
+    let path =
+        format!("{}:.venv/bin:/usr/local/bin:/usr/bin:/bin", ground.workspace().join(".venv/bin").display());
+    for words in [&["run", "go"][..], &["doctor"]] {
+        let ran = ground.command(words).env("PATH", &path).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(words == ["doctor"] || said.contains("ran"), "{said}");
+    }
+    assert!(!ground.path("GIT-RAN").exists() && !ground.path("BASH-RAN").exists());
+    let told = ground.requests()[0].body.to_string();
+    assert!(
+        told.contains("branch") || told.contains("main") || told.contains("master"),
+        "git was asked: {told}"
+    );
+}
+
+/// S18: a program that reads by its name does not, when the agent may have written it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rewritten_program_of_the_workspace_is_asked_about() {
+    let commands = ["pip --version", "ls", "timeout 5 ls", "cat readme"];
+    let ground = Ground::new(calling(
+        commands.iter().map(|command| ("bash", json!({ "command": command }))).collect(),
+    ))
+    .await;
+    ground.write("readme", "CANARY-README\n");
+    plant(&ground, "pip", "PIP-RAN");
+    plant(&ground, "ls", "LS-RAN");
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", ground.workspace().join(".venv/bin").display());
+    let ran = ground.command(&["run", "go", "--mode", "default"]).env("PATH", &path).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(!ground.path("PIP-RAN").exists() && !ground.path("LS-RAN").exists(), "{said}");
+    assert!(said.contains("CANARY-README"), "what is not shadowed still runs: {said}");
+    let test = ground.command(&["permissions", "test", "Bash(ls)"]).env("PATH", &path).output().unwrap();
+    let told = String::from_utf8_lossy(&test.stdout).into_owned();
+    assert!(!told.to_lowercase().starts_with("allow"), "{told}");
+}
+
+/// Makes a folder that git takes for a bare repository, with a monitor that leaves a mark.
+fn bare(ground: &Ground, folder: &str) {
+    let folder = ground.workspace().join(folder);
+    std::fs::create_dir_all(folder.join("objects")).unwrap();
+    std::fs::create_dir_all(folder.join("refs")).unwrap();
+    std::fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let mark = ground.path("MONITOR-RAN");
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch '{}'; false\"\n",
+        mark.display()
+    );
+    std::fs::write(folder.join("config"), config).unwrap();
+}
+
+/// S19: a folder with HEAD, config, objects and refs is a repository to git, and git obeys its configuration.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_looks_like_a_bare_repository_is_not_obeyed() {
+    let ground = Ground::new(calling(vec![
+        ("bash", json!({ "command": "git status" })),
+        ("bash", json!({ "command": "cd sub && git status" })),
+    ]))
+    .await;
+    bare(&ground, ".");
+    bare(&ground, "sub");
+    let ran = ground.run(&["run", "go", "--mode", "bypass"]).expect(0);
+    assert!(!ground.path("MONITOR-RAN").exists(), "{}", ran.stdout);
+    assert!(ran.stdout.contains("bareRepository"), "{}", ran.stdout);
+    // The control: git does obey it where nothing is set.
+    let _ = Command::new("git").arg("status").current_dir(ground.workspace().join("sub")).output();
+    assert!(ground.path("MONITOR-RAN").exists());
+}
+
+/// S19: trust covers what a repository's configuration includes, attributes and submodules.
+#[tokio::test(flavor = "multi_thread")]
+async fn trust_ends_when_an_included_file_or_a_submodule_changes() {
+    let ground = Ground::new(calling(Vec::new())).await;
+    git(&ground, &["init", "-q"]);
+    git(&ground, &["config", "include.path", "../settings/git config"]);
+    for folder in ["settings", "lib", ".git/modules/lib", ".git/info"] {
+        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+    }
+    ground.write(".gitmodules", "[submodule \"lib\"]\n\tpath = lib\n\turl = x\n");
+    ground.write("lib/.git", "gitdir: ../.git/modules/lib\n");
+    ground.write(".git/modules/lib/config", "[core]\n\tbare = false\n\tworktree = ../../../lib\n");
+    ground.write("settings/git config", "[user]\n\tname = x\n[include]\n\tpath = more\n");
+    ground.write("settings/more", "[user]\n\tname = y\n");
+    let standing = || {
+        let said = ground.run(&["trust", "--json"]).stdout;
+        serde_json::from_str::<Value>(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+    };
+    for (path, text) in [
+        ("settings/git config", "[core]\n\tfsmonitor = ./evil\n[include]\n\tpath = more\n"),
+        ("settings/more", "[core]\n\tfsmonitor = ./evil\n"),
+        (".git/info/attributes", "* filter=evil\n"),
+        (".git/modules/lib/config", "[core]\n\tbare = false\n\tfsmonitor = ./evil\n"),
+        ("lib/.git", "gitdir: ../elsewhere\n"),
+    ] {
+        ground.run(&["trust", "--yes"]).expect(0);
+        assert!(is_trusted(&standing()), "{}", standing());
+        let before = std::fs::read(ground.workspace().join(path)).ok();
+        ground.write(path, text);
+        assert!(!is_trusted(&standing()), "{path}: {}", standing());
+        match before {
+            Some(bytes) => drop(ground.write(path, bytes)),
+            None => std::fs::remove_file(ground.workspace().join(path)).unwrap(),
+        }
+    }
+}
+
+fn is_trusted(said: &Value) -> bool {
+    said["standing"] == "trusted"
+}
+
+/// S19: the repository of a folder inside the workspace is as protected as the workspace's own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandboxed_command_does_not_write_a_nested_repository() {
+    let ground = Ground::new(calling(vec![
+        ("bash", json!({ "command": "echo '[core]' >> vendor/lib/.git/config; touch vendor/lib/written" })),
+        (
+            "edit_file",
+            json!({ "path": "vendor/lib/.git/config", "old_string": "[core]", "new_string": "[evil]" }),
+        ),
+    ]))
+    .await;
+    std::fs::create_dir_all(ground.workspace().join("vendor/lib")).unwrap();
+    git(&ground, &["init", "-q", "vendor/lib"]);
+    let config = ground.workspace().join("vendor/lib/.git/config");
+    let before = std::fs::read_to_string(&config).unwrap();
+    let ran = confined(&ground, "auto").expect(0);
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), before, "{}", ran.stdout);
+}
+
+/// S10: personal skills were listed and could not be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_personal_skill_is_read_and_not_written() {
+    let home = ".claude/skills/greet/SKILL.md";
+    let linked = ".claude/skills/linked/SKILL.md";
+    let ground = Ground::new(Script::answer(move |request| {
+        let results = results(&request.body);
+        let text = request.body.to_string();
+        let place = |end: &str| {
+            let found = text.split("<location>").find_map(|part| {
+                let path = part.split("</location>").next()?;
+                path.ends_with(end).then(|| path.to_owned())
+            });
+            found.unwrap_or_else(|| panic!("{end} is not listed: {text}"))
+        };
+        let call = |tool: &str, arguments: Value| {
+            Turn::new().call(format!("toolu_{}", results.len()), tool, &arguments).into()
+        };
+        match results.len() {
+            0 => call("read_file", json!({ "path": place(home) })),
+            1 => call("read_file", json!({ "path": place(linked) })),
+            2 => call("read_file", json!({ "path": place(home).replace("SKILL.md", "more.md") })),
+            3 => call(
+                "write_file",
+                json!({ "path": place(home).replace("SKILL.md", "new.md"), "content": "x" }),
+            ),
+            4 => call(
+                "read_file",
+                json!({ "path": place(home).replace("skills/greet/SKILL.md", "settings.json") }),
+            ),
+            _ => Turn::new().text(results.join("\n---\n")).into(),
+        }
+    }))
+    .await;
+    let put = |path: &str, text: &str| {
+        let path = ground.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put(home, "---\nname: greet\ndescription: Greets.\n---\nCANARY-SKILL\n");
+    put(".claude/skills/greet/more.md", "CANARY-MORE\n");
+    put("dotfiles/linked/SKILL.md", "---\nname: linked\ndescription: Links.\n---\nCANARY-LINKED\n");
+    put(".claude/settings.json", "{}");
+    symlink(ground.path("dotfiles/linked"), ground.path(".claude/skills/linked")).unwrap();
+    let ran = ground.run(&["run", "go", "--mode", "default"]).expect(0);
+    for canary in ["CANARY-SKILL", "CANARY-LINKED", "CANARY-MORE"] {
+        assert!(ran.stdout.contains(canary), "{canary}: {}", ran.stdout);
+    }
+    ground.run(&["run", "go", "--mode", "bypass"]).expect(0);
+    assert!(!ground.path(".claude/skills/greet/new.md").exists());
+}
+
+/// S27: an edit gave a new content the set-user-id bit of the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_file_is_not_set_user_id() {
+    let ground = Ground::new(calling(vec![(
+        "edit_file",
+        json!({ "path": "tool", "old_string": "one", "new_string": "two" }),
+    )]))
+    .await;
+    let tool = ground.write("tool", "one\n");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o6755)).unwrap();
+    ground.run(&["run", "go"]).expect(0);
+    assert_eq!(std::fs::read_to_string(&tool).unwrap(), "two\n");
+    assert_eq!(std::fs::metadata(&tool).unwrap().permissions().mode() & 0o7777, 0o755);
+}
+
+/// S27: an export wrote the one-letter forms of terminal commands as they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_shows_no_control_character_and_is_the_same_document() {
+    let ground =
+        Ground::new(Script::answer(|_| Turn::new().text("red \u{9b}31m and \u{202e}back").into())).await;
+    ground.run(&["run", "go"]).expect(0);
+    let listed = ground.run(&["sessions", "list", "--json"]).expect(0).json();
+    let id = listed[0]["session_id"].as_str().unwrap().to_owned();
+    for format in ["jsonl", "claude"] {
+        let ran = ground.run(&["sessions", "export", &id, "--format", format]).expect(0);
+        assert!(!ran.stdout.contains(['\u{9b}', '\u{202e}']), "{}", ran.stdout);
+        let text = Value::from(ran.lines()).to_string();
+        assert!(text.contains("red \u{9b}31m and \u{202e}back"), "{text}");
+    }
+}

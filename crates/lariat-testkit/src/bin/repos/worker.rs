@@ -181,14 +181,14 @@ async fn agent(
         .with_project_hooks(ProjectHooks::Unconfined);
     let bench = Workbench::new(workspace)
         .with_commands(Commands::Unconfined)
-        .with_environment(environment)
+        .with_environment(environment.clone())
         .with_supervisor(supervisor);
     let ran = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&ran);
     let agent = Agent::builder()
         .model(ScriptedModel::new([Reply::calls(calls()), Reply::text("That is all.")]))
         .tools(default_tools(&bench))
-        .permission_policy(opened.gate(Arc::new(hooks)))
+        .permission_policy(opened.gate(Arc::new(hooks), &environment))
         .approver(answers)
         .on_event(move |event| {
             if matches!(event, AgentEvent::ToolExecutionStart { .. }) {
