@@ -1,4 +1,4 @@
-//! How a run's end becomes the program's: a code, and words for whoever reads standard error.
+//! How a run's end becomes the program's: a code, and words for the reader of standard error.
 
 use lariat_core::event::RunOutcome;
 use lariat_core::store::StoreError;
@@ -30,8 +30,8 @@ pub(super) fn problem(ending: &Ending, exit: Exit, session: Option<&str>) -> Opt
     let cause = ending.error()?;
     let problem = Problem::new(exit, cause);
     let next = match (session, exit) {
-        (Some(id), Exit::Limit) => format!("raise the cap and go on: `lariat run --resume {id} \"go on\"`"),
-        (Some(id), _) => format!("go on: `lariat run --resume {id} \"go on\"`"),
+        (Some(id), Exit::Limit) => format!("raise the limit and continue: `lariat run --resume {id}`"),
+        (Some(id), _) => format!("continue: `lariat run --resume {id}`"),
         (None, _) => return Some(problem),
     };
     Some(problem.next(next))
