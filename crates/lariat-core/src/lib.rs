@@ -26,6 +26,7 @@ pub mod id;
 pub mod message;
 pub mod model;
 pub mod nearest;
+pub mod opening;
 pub mod permission;
 pub mod planted;
 pub mod replay;

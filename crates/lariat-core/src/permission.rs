@@ -13,6 +13,7 @@ use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::content::ToolCall;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
+use crate::opening::Opening;
 use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
 
 /// How much damage a call could do.
@@ -70,6 +71,9 @@ pub struct PermissionRequest {
     /// Arguments that replace the model's, when a hook rewrote them: what is approved is what runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arc<Value>>,
+    /// What an approval opens in the sandbox of the command: shown to the person, and granted with a yes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub openings: Vec<Opening>,
 }
 
 impl PermissionRequest {
@@ -85,6 +89,7 @@ impl PermissionRequest {
             remember: None,
             preview: None,
             args: None,
+            openings: Vec::new(),
         }
     }
 
@@ -112,6 +117,12 @@ impl PermissionRequest {
         self
     }
 
+    /// Sets what an approval opens in the sandbox.
+    pub fn with_openings(mut self, openings: Vec<Opening>) -> Self {
+        self.openings = openings;
+        self
+    }
+
     /// Sets what a longer approval would remember.
     pub fn with_remember(mut self, rule: impl Into<String>) -> Self {
         self.remember = Some(rule.into());
@@ -130,6 +141,14 @@ pub enum PermissionDecision {
     AllowSession,
     /// Yes, from now on.
     AllowAlways,
+    /// Yes, for so long, with exactly these openings instead of those of the request.
+    AllowWith {
+        /// How long it counts.
+        scope: ApprovalScope,
+        /// What is opened in the sandbox.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        openings: Vec<Opening>,
+    },
     /// No.
     Deny {
         /// Told to the model.
@@ -152,7 +171,17 @@ impl PermissionDecision {
             Self::Allow => Some(ApprovalScope::Once),
             Self::AllowSession => Some(ApprovalScope::Session),
             Self::AllowAlways => Some(ApprovalScope::Always),
+            Self::AllowWith { scope, .. } => Some(*scope),
             Self::Deny { .. } | Self::Withdrawn => None,
+        }
+    }
+
+    /// What the answer opens in the sandbox: what the request showed, unless the answer names its own.
+    pub fn openings<'a>(&'a self, request: &'a PermissionRequest) -> &'a [Opening] {
+        match self {
+            Self::Allow | Self::AllowSession | Self::AllowAlways => &request.openings,
+            Self::AllowWith { openings, .. } => openings,
+            Self::Deny { .. } | Self::Withdrawn => &[],
         }
     }
 }
@@ -209,6 +238,8 @@ impl<'a> PolicyQuery<'a> {
 pub struct Clearance {
     /// How far it may go.
     pub access: Access,
+    /// What is open in the sandbox of its command.
+    pub openings: Vec<Opening>,
     /// Dropped when the call ended.
     pub held: Option<Box<dyn std::any::Any + Send>>,
 }

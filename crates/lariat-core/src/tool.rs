@@ -13,6 +13,7 @@ use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 use crate::content::Content;
 use crate::id::{LoopId, SessionId, ToolCallId};
+use crate::opening::Opening;
 
 /// Something a model can ask to have done.
 pub trait AgentTool: Send + Sync {
@@ -167,6 +168,8 @@ pub struct ToolContext {
     pub loop_id: LoopId,
     /// How far the call may go.
     pub access: Access,
+    /// What a person opened in the sandbox of the call's command.
+    pub openings: Vec<Opening>,
     /// Triggered when the call should end early.
     pub cancel: CancellationToken,
     /// For streaming partial results.
@@ -218,6 +221,7 @@ impl ToolContext {
             session_id,
             loop_id,
             access: Access::Full,
+            openings: Vec::new(),
             cancel,
             on_update: None,
             on_progress: None,

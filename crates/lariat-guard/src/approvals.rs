@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use lariat_core::opening::Opening;
 use serde::{Deserialize, Serialize};
 
 use crate::kept::{Kept, KeptError};
@@ -23,6 +24,9 @@ pub struct Approval {
     pub rule: String,
     /// What was asked when it was added.
     pub asked: String,
+    /// What is open in the sandbox of the commands that it lets run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub openings: Vec<Opening>,
 }
 
 impl ApprovalBook {
@@ -31,14 +35,25 @@ impl ApprovalBook {
         Self(Kept::new(file))
     }
 
-    /// Remembers rules for a project.
-    pub fn add(&self, project: &str, rules: &[String], asked: &str) -> Result<(), KeptError> {
+    /// Remembers rules for a project, with what they open in the sandbox.
+    pub fn add(
+        &self,
+        project: &str,
+        rules: &[String],
+        asked: &str,
+        openings: &[Opening],
+    ) -> Result<(), KeptError> {
         self.0.update(|book: &mut Vec<Approval>| {
             for rule in rules {
-                if !book.iter().any(|known| known.project == project && known.rule == *rule) {
-                    let (project, rule, asked) = (project.to_owned(), rule.clone(), asked.to_owned());
-                    book.push(Approval { project, rule, asked });
+                let known = book.iter_mut().find(|known| known.project == project && known.rule == *rule);
+                if let Some(known) = known {
+                    known.openings.extend(openings.iter().cloned());
+                    known.openings.sort();
+                    known.openings.dedup();
+                    continue;
                 }
+                let (project, rule, asked) = (project.to_owned(), rule.clone(), asked.to_owned());
+                book.push(Approval { project, rule, asked, openings: openings.to_vec() });
             }
         })
     }

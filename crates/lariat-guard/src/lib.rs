@@ -36,6 +36,7 @@ mod judge;
 mod judgement;
 mod kept;
 mod mode;
+mod needs;
 mod operand;
 mod origin;
 mod part;

@@ -97,7 +97,10 @@ impl SessionMemory {
                 let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
                 let request = self.asked.swap_remove(at);
                 let lasts = decision.scope().is_some_and(|scope| scope != ApprovalScope::Once);
-                let is_new = |(known, _): &Answered| known.remember != request.remember;
+                let opened = decision.openings(&request);
+                let is_new = |(known, answer): &Answered| {
+                    known.remember != request.remember || answer.openings(known) != opened
+                };
                 if lasts && self.answers.iter().all(is_new) {
                     self.answers.push((request, decision.clone()));
                 }

@@ -96,6 +96,7 @@ pub(crate) fn start(
             _ if !is_as_shown(shown, query.call, &ports).await => Err(ToolError::Failed(CHANGED.to_owned())),
             (Some(tool), Ok(clearance)) => {
                 context.access = clearance.access;
+                context.openings.clone_from(&clearance.openings);
                 let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
                 // The tool's own code runs inside, also the part before its first await.
                 let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();

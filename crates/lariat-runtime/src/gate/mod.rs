@@ -8,6 +8,7 @@
 
 mod hooked;
 mod moments;
+mod openings;
 pub(crate) mod plan;
 mod remembered;
 mod verdict;
@@ -17,6 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
 use lariat_core::hooks::SessionHooks;
+use lariat_core::opening::Opening;
 use lariat_core::permission::{
     Clearance, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
@@ -28,6 +30,7 @@ use lariat_guard::{
 };
 
 use hooked::Hooked;
+use openings::Openings;
 use plan::Approved;
 use remembered::Remembered;
 
@@ -38,9 +41,12 @@ pub struct Gate {
     places: Places,
     resolver: Arc<dyn Resolver>,
     confinement: Confinement,
+    /// Whether commands run in a sandbox in which single things can be opened.
+    has_sandbox: bool,
     hooks: Hooked,
     remembered: Remembered,
     approved: Approved,
+    openings: Openings,
     claims: Option<Claims>,
     now: RwLock<Now>,
 }
@@ -65,18 +71,29 @@ impl Gate {
             places,
             resolver,
             confinement: Confinement::Open,
+            has_sandbox: false,
             hooks: Hooked::default(),
             remembered,
             approved: Approved::default(),
+            openings: Openings::default(),
             claims: None,
             now: RwLock::new(Now { mode, guard }),
         }
     }
 
-    /// Commands run in a sandbox.
+    /// Commands run in a sandbox without a network.
     #[must_use]
     pub const fn sandboxed(mut self) -> Self {
         self.confinement = Confinement::Sandboxed;
+        self.has_sandbox = true;
+        self
+    }
+
+    /// Commands run in a sandbox, and reach the network and the services of this machine: what they do there is not held
+    /// by the sandbox, so the mode `auto` asks.
+    #[must_use]
+    pub const fn sandboxed_with_network(mut self) -> Self {
+        self.has_sandbox = true;
         self
     }
 
@@ -149,8 +166,26 @@ impl Gate {
         // What was approved out of a plan is not part of planning any more.
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let question = self.question(&query, arguments, mode);
+        let requested = match Guard::requested(&question) {
+            Ok(requested) if self.has_sandbox => requested,
+            Ok(_) => Vec::new(),
+            Err(why) => return Verdict::Deny(why),
+        };
+        if let Some(why) = openings::denied(&requested, &guard) {
+            return Verdict::Deny(why);
+        }
+        // What runs outside of the sandbox is not held by it.
+        let outside = requested.contains(&Opening::Outside);
+        let question = if outside { question.with_confinement(Confinement::Open) } else { question };
         let judgement = guard.judge(&question);
         let asked = match verdict::weigh(&hooked, &judgement) {
+            verdict::Weighed::Run if !approved && !self.is_open(&requested, &question, &guard) => {
+                let why = "it asks for more than the sandbox allows".to_owned();
+                if guard.settings().permitted(mode) == Mode::DontAsk {
+                    return Verdict::Deny(why);
+                }
+                why
+            }
             verdict::Weighed::Run => {
                 return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
             }
@@ -159,12 +194,38 @@ impl Gate {
             verdict::Weighed::Ask(_) if approved => return Verdict::Allow,
             verdict::Weighed::Ask(why) => why,
         };
-        let request = verdict::request(&query, arguments, &judgement, &asked, guard.suggest(&question));
+        let openings = self.offered(requested, &question, &guard);
+        self.openings.asked(&query.call.id, &question);
+        let asked = match openings.as_slice() {
+            [] => asked,
+            openings => format!("{asked}\n{}", openings::words(openings)),
+        };
+        let request = verdict::request(&query, arguments, &judgement, &asked, guard.suggest(&question))
+            .with_openings(openings);
         let request = match &rewritten {
             Some(arguments) => request.with_args(Arc::clone(arguments)),
             None => request,
         };
         self.hooks.on_request(&query, mode, &guard, &judgement, request).await
+    }
+
+    /// Whether everything that a call asks for is open already, by an answer that is remembered.
+    fn is_open(&self, requested: &[Opening], question: &Query<'_>, guard: &Guard) -> bool {
+        requested.is_empty() || {
+            let open = self.remembered.openings(question, guard);
+            requested.iter().all(|opening| open.contains(opening))
+        }
+    }
+
+    /// What an approval of a call opens: what it asks for, and what its words say that it needs.
+    fn offered(&self, requested: Vec<Opening>, question: &Query<'_>, guard: &Guard) -> Vec<Opening> {
+        let mut openings = requested;
+        if self.has_sandbox && !openings.contains(&Opening::Outside) {
+            openings.extend(guard.needs(question));
+        }
+        openings.sort();
+        openings.dedup();
+        openings
     }
 
     /// What becomes of a proposal: it is queued in plan mode, if no rule forbids what it proposes.
@@ -232,7 +293,12 @@ impl PermissionPolicy for Gate {
         let Now { mode, guard } = self.now();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
-        let mut clearance = Clearance { access, held: None };
+        let mut clearance = Clearance { access, ..Clearance::default() };
+        if self.has_sandbox && access == Access::Full {
+            let question = self.question(&query, &query.call.arguments, mode);
+            clearance.openings =
+                self.openings.of(&query.call.id, &question, &guard, &self.remembered, approved);
+        }
         if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
             let paths = guard.written(&self.question(&query, &query.call.arguments, mode));
             let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
@@ -242,6 +308,7 @@ impl PermissionPolicy for Gate {
     }
 
     fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+        self.openings.answered(request, decision);
         if self.remembered.take(request, decision) {
             self.renew();
         }
@@ -253,6 +320,7 @@ impl PermissionPolicy for Gate {
         result: &'a mut Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, ()> {
         self.approved.end(&query.call.id);
+        self.openings.end(&query.call.id);
         Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
     }
 

@@ -95,6 +95,6 @@ impl Approved {
     }
 }
 
-fn seal(tool: &str, arguments: &Value) -> Seal {
+pub(super) fn seal(tool: &str, arguments: &Value) -> Seal {
     Seal::of([tool, &arguments.to_string()])
 }

@@ -5,13 +5,20 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use lariat_core::opening::Opening;
 use lariat_core::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
-use lariat_guard::{ApprovalBook, Effect, KeptError, Layer, Origin};
+use lariat_guard::{ApprovalBook, Effect, Guard, KeptError, Layer, Origin, Query};
 
 pub(super) struct Remembered {
     project: String,
     book: Option<ApprovalBook>,
-    rules: Mutex<Vec<String>>,
+    rules: Mutex<Vec<RememberedRule>>,
+}
+
+/// A rule, and what is open in the sandbox of the commands that it lets run.
+struct RememberedRule {
+    rule: String,
+    openings: Vec<Opening>,
 }
 
 impl Remembered {
@@ -20,37 +27,58 @@ impl Remembered {
     }
 
     pub(super) fn with_book(mut self, book: ApprovalBook) -> Result<Self, KeptError> {
-        let kept = book.of(&self.project)?.into_iter().map(|approval| approval.rule);
+        let kept = book.of(&self.project)?.into_iter();
+        let kept = kept.map(|kept| RememberedRule { rule: kept.rule, openings: kept.openings });
         self.rules.get_mut().unwrap_or_else(PoisonError::into_inner).extend(kept);
         self.book = Some(book);
         Ok(self)
     }
 
-    /// Takes an answer in. True when it added a rule.
+    /// Takes an answer in. True when it added a rule, or an opening to one.
     pub(super) fn take(&self, request: &PermissionRequest, decision: &PermissionDecision) -> bool {
         let Some(scope) = decision.scope().filter(|scope| *scope != ApprovalScope::Once) else {
             return false;
         };
         let Some(remember) = &request.remember else { return false };
         let new: Vec<String> = remember.lines().map(str::to_owned).collect();
+        let openings = decision.openings(request);
         if let (ApprovalScope::Always, Some(book)) = (scope, &self.book) {
             // What cannot be kept counts for the session nevertheless: the person said yes.
-            let _ = book.add(&self.project, &new, &request.summary);
+            let _ = book.add(&self.project, &new, &request.summary, openings);
         }
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let before = rules.len();
         for rule in new {
-            if !rules.contains(&rule) {
-                rules.push(rule);
+            match rules.iter_mut().find(|known| known.rule == rule) {
+                Some(known) => {
+                    let new = openings.iter().filter(|opening| !known.openings.contains(opening));
+                    let new: Vec<Opening> = new.cloned().collect();
+                    known.openings.extend(new);
+                }
+                None => rules.push(RememberedRule { rule, openings: openings.to_vec() }),
             }
         }
         rules.len() > before
     }
 
+    /// What is open for a call: each opening whose rules alone allow the whole of it.
+    pub(super) fn openings(&self, query: &Query<'_>, guard: &Guard) -> Vec<Opening> {
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known: Vec<&Opening> = rules.iter().flat_map(|rule| &rule.openings).collect();
+        known.sort();
+        known.dedup();
+        let granted = known.into_iter().filter(|opening| {
+            let with = rules.iter().filter(|rule| rule.openings.contains(opening));
+            let with: Vec<String> = with.map(|rule| rule.rule.clone()).collect();
+            guard.allowed_by(&with, query)
+        });
+        granted.cloned().collect()
+    }
+
     /// The rules, as a layer of settings.
     pub(super) fn layer(&self) -> Option<Layer> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        let layer = |layer: Layer, rule: &String| layer.with_rule(Effect::Allow, rule);
+        let layer = |layer: Layer, rule: &RememberedRule| layer.with_rule(Effect::Allow, &rule.rule);
         (!rules.is_empty()).then(|| rules.iter().fold(Layer::new(Origin::flags()), layer))
     }
 }

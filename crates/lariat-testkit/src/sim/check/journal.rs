@@ -8,7 +8,6 @@ use std::time::Duration;
 use lariat_core::event::{AgentEvent, CompactionCause, Event, LimitKind, RunOutcome};
 use lariat_core::id::{LoopId, MessageId, ToolCallId};
 use lariat_core::message::{AssistantMessage, StopReason};
-use lariat_core::permission::PermissionDecision;
 use lariat_core::run::RunConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
@@ -224,13 +223,7 @@ impl Turn {
                 self.asked.insert(request.tool_call_id.clone());
             }
             AgentEvent::PermissionDecided { tool_call_id, decision, .. } => {
-                let yes = matches!(
-                    decision,
-                    PermissionDecision::Allow
-                        | PermissionDecision::AllowSession
-                        | PermissionDecision::AllowAlways
-                );
-                if yes {
+                if decision.scope().is_some() {
                     self.granted.insert(tool_call_id.clone());
                 }
             }

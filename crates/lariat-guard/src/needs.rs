@@ -1,0 +1,251 @@
+//! What a command needs of the sandbox to be able to work, as far as its words say.
+//!
+//! Owns two tables: the subcommands of git that write the repository, and the programs that reach the network. What is
+//! found here is shown to a person with the question, and granted with a yes; it never lets anything run by itself.
+
+use lariat_core::opening::Opening;
+use serde_json::Value;
+
+use crate::judge::{Guard, Query};
+use crate::judgement::{Cause, Decision};
+use crate::mode::{Confinement, Mode};
+use crate::origin::Origin;
+use crate::part::Call;
+use crate::program::{base, options_before_subcommand};
+use crate::rule::Effect;
+use crate::settings::{Layer, Settings, Trust};
+use crate::shell::Command;
+use crate::tool_name::{About, about};
+
+/// The argument of `bash` by which a model asks for openings.
+const ARGUMENT: &str = "needs";
+/// Openings that one call may ask for.
+const MOST: usize = 8;
+
+/// Subcommands of git that write the repository.
+const GIT_WRITES: &[&str] = &[
+    "add",
+    "am",
+    "apply",
+    "bisect",
+    "branch",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "commit",
+    "fetch",
+    "gc",
+    "merge",
+    "mv",
+    "notes",
+    "pull",
+    "push",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "rm",
+    "stash",
+    "switch",
+    "tag",
+    "update-index",
+    "update-ref",
+    "write-tree",
+    "commit-tree",
+    "hash-object",
+    "maintenance",
+    "repack",
+];
+
+/// Subcommands that reach another machine; a program without any always does.
+const REMOTE: &[(&str, &[&str])] = &[
+    ("git", &["clone", "fetch", "pull", "push", "ls-remote", "submodule"]),
+    ("npm", &["install", "i", "ci", "add", "update", "outdated", "audit", "publish", "view", "exec"]),
+    ("pnpm", &["install", "i", "add", "update", "outdated", "audit", "publish", "dlx"]),
+    ("yarn", &["install", "add", "upgrade", "up", "outdated", "audit", "publish", "dlx"]),
+    ("bun", &["install", "add", "update", "outdated", "publish"]),
+    ("npx", &[]),
+    ("pip", &["install", "download", "index"]),
+    ("pip3", &["install", "download", "index"]),
+    ("uv", &["sync", "lock", "add", "pip", "tool", "run", "python", "publish"]),
+    ("uvx", &[]),
+    ("poetry", &["install", "add", "update", "lock", "publish"]),
+    ("pipenv", &["install", "update", "sync", "lock"]),
+    ("conda", &["install", "create", "update"]),
+    ("cargo", &["add", "install", "update", "fetch", "search", "publish"]),
+    ("rustup", &["install", "update", "toolchain", "component", "target"]),
+    ("go", &["get", "install", "mod"]),
+    ("gem", &["install", "update", "fetch", "push"]),
+    ("bundle", &["install", "update", "add"]),
+    ("composer", &["install", "update", "require"]),
+    ("dotnet", &["restore", "add", "nuget"]),
+    ("mvn", &[]),
+    ("gh", &[]),
+    ("glab", &[]),
+    ("curl", &[]),
+    ("wget", &[]),
+    ("ssh", &[]),
+    ("scp", &[]),
+    ("ping", &[]),
+    ("dig", &[]),
+    ("nslookup", &[]),
+];
+
+impl Guard {
+    /// What a call asks for by its argument `needs`, in order, without repetition. An entry that cannot be read is an
+    /// error in words for the model: what restricts or opens is never left out silently.
+    ///
+    /// # Errors
+    /// Which entry cannot be read.
+    pub fn requested(query: &Query<'_>) -> Result<Vec<Opening>, String> {
+        let listed = match query.arguments.get(ARGUMENT) {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(_) if about(query.tool) != About::Command => return Ok(Vec::new()),
+            Some(Value::Array(listed)) if listed.len() <= MOST => listed,
+            Some(_) => return Err(format!("`{ARGUMENT}` is a list of at most {MOST} entries")),
+        };
+        let mut openings = Vec::new();
+        for entry in listed {
+            let opening = entry.as_str().and_then(Opening::parse).ok_or_else(|| {
+                format!("`{ARGUMENT}` lists `git`, `network`, `outside` or an absolute path, not `{entry}`")
+            })?;
+            if !openings.contains(&opening) {
+                openings.push(opening);
+            }
+        }
+        Ok(openings)
+    }
+
+    /// What a command is known to need: the repository's data to commit, the network to install packages.
+    pub fn needs(&self, query: &Query<'_>) -> Vec<Opening> {
+        if about(query.tool) != About::Command {
+            return Vec::new();
+        }
+        let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
+        let mut openings = Vec::new();
+        if call.script.commands.iter().any(writes_repository) {
+            openings.push(Opening::Git);
+        }
+        if call.script.commands.iter().any(reaches_network) {
+            openings.push(Opening::Network);
+        }
+        openings
+    }
+
+    /// Whether these rules, and nothing else, let a call run, and at least one of them is needed for that.
+    pub fn allowed_by(&self, rules: &[String], query: &Query<'_>) -> bool {
+        let layer = Layer::new(Origin::flags());
+        let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
+        let ground = self.ground();
+        let settings = Settings::merge([layer], Trust::Trusted);
+        let guard = Self::new(settings, ground.places.clone(), ground.resolver.clone());
+        guard.allowed_by_rules(query)
+    }
+
+    /// Whether rules that allow let a call run, not its mode.
+    pub fn allowed_by_rules(&self, query: &Query<'_>) -> bool {
+        let query = query.with_mode(Mode::Default).with_confinement(Confinement::Open);
+        let judgement = self.judge(&query);
+        let by_rule = |cause: &Cause| matches!(cause, Cause::Rule { .. });
+        judgement.verdict == Decision::Allow && judgement.because.iter().any(|reason| by_rule(&reason.cause))
+    }
+}
+
+fn subcommand(command: &Command) -> &str {
+    let words = || command.words.iter().skip(1).map(|word| word.text.as_str());
+    let program = command.words.first().map_or("", |word| word.text.as_str());
+    let mut rest = words().skip(options_before_subcommand(program, words()));
+    rest.find(|word| !word.starts_with('-')).unwrap_or_default()
+}
+
+fn writes_repository(command: &Command) -> bool {
+    let program = command.words.first().map_or("", |word| base(&word.text));
+    program == "git" && GIT_WRITES.contains(&subcommand(command))
+}
+
+fn reaches_network(command: &Command) -> bool {
+    let program = command.words.first().map_or("", |word| base(&word.text));
+    let of_python = program.starts_with("python") && {
+        let words: Vec<&str> = command.words.iter().skip(1).map(|word| word.text.as_str()).collect();
+        matches!(words.as_slice(), ["-m", "pip", "install" | "download", ..])
+    };
+    // `yarn` alone installs.
+    let bare_yarn = program == "yarn" && subcommand(command).is_empty();
+    let known = REMOTE.iter().find(|(name, _)| *name == program);
+    of_python
+        || bare_yarn
+        || known.is_some_and(|(_, names)| names.is_empty() || names.contains(&subcommand(command)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lariat_core::tool::ToolEffects;
+    use serde_json::json;
+
+    use super::*;
+    use crate::place::{NoLinks, Places};
+
+    fn guard() -> Guard {
+        Guard::new(
+            Settings::merge([], Trust::Trusted),
+            Places::new("/people/me/project", "/people/me"),
+            Arc::new(NoLinks),
+        )
+    }
+
+    fn needs(command: &str) -> Vec<Opening> {
+        let arguments = json!({ "command": command });
+        guard().needs(&Query::new("bash", &arguments, ToolEffects::ALL))
+    }
+
+    #[test]
+    fn commands_need_what_their_words_say() {
+        for command in
+            ["git commit -m x", "git add a && git commit -qm x", "git -C sub add .", "timeout 5 git tag v1"]
+        {
+            assert_eq!(needs(command), [Opening::Git], "{command}");
+        }
+        for command in [
+            "npm install",
+            "npm --prefix web ci",
+            "pip install x",
+            "python3 -m pip install x",
+            "curl x",
+            "yarn",
+        ] {
+            assert_eq!(needs(command), [Opening::Network], "{command}");
+        }
+        assert_eq!(needs("git push"), [Opening::Git, Opening::Network]);
+        for command in ["git status", "npm test", "cargo build", "ls", "echo git commit", "yarn test"] {
+            assert_eq!(needs(command), [], "{command}");
+        }
+    }
+
+    #[test]
+    fn requested_openings_are_read_or_refused() {
+        let requested = |needs: Value| {
+            let arguments = json!({ "command": "x", "needs": needs });
+            Guard::requested(&Query::new("bash", &arguments, ToolEffects::ALL))
+        };
+        let both = vec![Opening::Network, Opening::Write("/opt/x".to_owned())];
+        assert_eq!(requested(json!(["network", "/opt/x", "network"])), Ok(both));
+        assert_eq!(requested(json!(null)), Ok(vec![]));
+        for wrong in [json!("network"), json!(["everything"]), json!([7]), json!(["../x"])] {
+            assert!(requested(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_named_rules_allow_a_call() {
+        let rules = ["Bash(git commit *)".to_owned()];
+        let allowed = |command: &str| {
+            let arguments = json!({ "command": command });
+            guard().allowed_by(&rules, &Query::new("bash", &arguments, ToolEffects::ALL))
+        };
+        assert!(allowed("git commit -m x"));
+        assert!(!allowed("git commit -m x && curl example.com"));
+        assert!(!allowed("ls"));
+    }
+}
