@@ -28,6 +28,9 @@ const NEVER: &[&str] = &[
     "fish", "ssh", "env", "xargs", "dd", "kill", "pkill", "killall", "reboot", "shutdown",
 ];
 
+/// Shells that run a script by its name.
+const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "ksh"];
+
 /// Subcommands of git that reach another machine.
 const REMOTE: &[&str] = &["push", "pull", "fetch"];
 
@@ -78,8 +81,8 @@ impl Guard {
                 let first = covering.text().split(' ').next().unwrap_or_default();
                 let is_bare = command.words.len() == 1 && command.wrappers.is_empty();
                 let never = NEVER.contains(&base(program)) || NEVER.contains(&base(first));
-                // `env` alone prints; with a command it runs it.
-                if never && !(is_bare && program == "env") {
+                // `env` alone prints; with a command it runs it. A shell with a script is remembered word by word.
+                if never && !(is_bare && program == "env") && !is_script(command) {
                     return None;
                 }
                 let text = generalised(&covering, command);
@@ -148,6 +151,14 @@ fn generalised(covering: &Covering, command: &Command) -> String {
         (None, ..) if is_editor(program) && !is_broad(command) => format!("{program} *"),
         _ => exact,
     }
+}
+
+/// Whether a command is a shell that runs a file: `bash test.sh`, without an option that gives it more to run.
+fn is_script(command: &Command) -> bool {
+    let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+    let is_shell = words.first().is_some_and(|program| SHELLS.contains(program));
+    let has_script = words.get(1).is_some_and(|script| !script.is_empty() && !script.starts_with(['-', '+']));
+    is_shell && has_script && command.wrappers.is_empty()
 }
 
 /// The name of a remote, not an address or a path.

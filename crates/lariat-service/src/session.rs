@@ -11,7 +11,7 @@ use lariat_core::permission::PermissionDecision;
 use lariat_guard::Mode;
 use lariat_runtime::prompt::ContextReport;
 use lariat_runtime::typed::Form;
-use lariat_runtime::{Agent, AgentOutput, Gate, RunStream};
+use lariat_runtime::{Agent, AgentOutput, Gate, Plan, PlanDecision, RunStream};
 use lariat_tools::Asker;
 use serde_json::Value;
 
@@ -112,6 +112,36 @@ impl Session {
     /// When it is running.
     pub fn prompt(&self, prompt: Prompt) -> Result<RunStream, ServiceError> {
         Ok(self.agent.prompt_messages(vec![prompt.message()])?)
+    }
+
+    /// Lets the model answer the conversation as it is, after a failure or a limit. Its stream is empty, and finishes with
+    /// an error that [`is_nothing_to_answer`](lariat_runtime::AgentError::is_nothing_to_answer), when the model spoke last.
+    ///
+    /// # Errors
+    /// When it is running.
+    pub fn go_on(&self) -> Result<RunStream, ServiceError> {
+        Ok(self.agent.continue_loop()?)
+    }
+
+    /// The changes that plan mode queued, with what each would come to now.
+    ///
+    /// # Errors
+    /// When it is running, or the journal cannot be read.
+    pub async fn plan(&self) -> Result<Plan, ServiceError> {
+        Ok(self.agent.plan().await?)
+    }
+
+    /// Records a decision about the plan and carries out what it approves.
+    pub fn carry_out(&self, decision: PlanDecision) -> RunStream {
+        self.agent.carry_out_stream(decision)
+    }
+
+    /// Drops the plan.
+    ///
+    /// # Errors
+    /// When it is running, or the journal cannot be written.
+    pub async fn drop_plan(&self) -> Result<(), ServiceError> {
+        Ok(self.agent.drop_plan().await?)
     }
 
     /// Checks an answer against the schema; none when there is no schema.

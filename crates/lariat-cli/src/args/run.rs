@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 /// Do one task.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// What to do; `-` reads it from standard input. Several words are one prompt.
+    /// What to do. Several words are one prompt. Without one, or with `-`, it is read from standard input; with one, what is piped
+    /// is sent along.
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Vec<String>,
     /// What to do, as a flag.
@@ -55,6 +56,12 @@ pub(crate) struct RunArgs {
     /// Run commands without the sandbox.
     #[arg(long)]
     pub(crate) no_sandbox: bool,
+    /// Let sandboxed commands reach the network.
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Carry out the changes that plan mode queued, without asking.
+    #[arg(long)]
+    pub(crate) approve_plan: bool,
     /// The directory to work in.
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

@@ -47,6 +47,8 @@ pub(crate) struct Task {
     pub(crate) ephemeral: bool,
     /// Whether more is shown.
     pub(crate) verbose: bool,
+    /// Whether the changes that plan mode queued are carried out without asking.
+    pub(crate) approves_plan: bool,
     /// Words that come before our own system prompt.
     pub(crate) system_prompt: Option<String>,
     /// Whether a program holds the session, over standard input.
@@ -84,6 +86,7 @@ impl From<RunArgs> for Task {
             cwd: args.cwd,
             ephemeral: args.ephemeral,
             verbose: args.verbose,
+            approves_plan: args.approve_plan,
             ..Self::default()
         }
     }
@@ -131,6 +134,7 @@ fn settings(args: &RunArgs) -> Map<String, Value> {
         ("model", args.model.clone().map(Value::from)),
         ("mode", args.mode.clone().map(Value::from)),
         ("sandbox.enabled", args.no_sandbox.then_some(Value::from(false))),
+        ("sandbox.network", args.network.then_some(Value::from(true))),
         ("limits.turns", args.max_turns.map(Value::from)),
         ("limits.cost", args.max_cost.map(Value::from)),
         ("limits.time", args.max_time.clone().map(Value::from)),

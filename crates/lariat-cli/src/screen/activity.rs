@@ -30,7 +30,7 @@ const TELLING: &[(&str, &str)] = &[
 ];
 
 /// Columns of an error that are kept when the line is full.
-const ERROR: usize = 24;
+const ERROR: usize = 32;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,13 +91,13 @@ pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> Str
     text::painted(&pieces, look.width, look)
 }
 
-/// A call that ended: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `note` is what
-/// there is to say about the result.
+/// A call that ended: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is how
+/// long it ran, if it did; `note` is what there is to say about the result.
 pub(crate) fn ended(
     tool: &str,
     arguments: Option<&Value>,
     ended: &Ended,
-    took: Duration,
+    took: Option<Duration>,
     note: &str,
     look: &Look,
 ) -> String {
@@ -106,7 +106,7 @@ pub(crate) fn ended(
         Ended::Failed(error) => (Style::Bad, look.mark("✗", "x"), text::first_line(error)),
     };
     let tool = text::line(tool);
-    let mut tail = spaced(&human::duration(took));
+    let mut tail = took.map(|took| spaced(&human::duration(took))).unwrap_or_default();
     tail.push_str(&spaced(&text::line(note)));
     // What was called, how long it took and why it failed all have to be seen: the first gives way first.
     let used = 2 + text::width(&tool) + text::width(&tail);

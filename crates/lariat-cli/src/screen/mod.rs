@@ -6,16 +6,18 @@
 //! - `text`: untrusted text made safe to read, measured, cut and wrapped.
 //! - `human`: numbers, times and money for people; `table`: rows in columns.
 //! - `markdown`: a model's reply; `diff`: what changes; `approval`: the question whether something may run.
-//! - `activity`, `notes`, `status`, `summary`: what a run does, meets, waits for, and came to.
-//! - `printer`: all of it together, event by event.
+//! - `activity`, `called`, `notes`, `status`, `summary`: what a run does, did, meets, waits for, and came to.
+//! - `printer`: all of it together, event by event; `piped`: the answer alone, for another program.
 
 pub(crate) mod activity;
 pub(crate) mod approval;
+pub(crate) mod called;
 pub(crate) mod diff;
 pub(crate) mod human;
 pub(crate) mod look;
 pub(crate) mod markdown;
 pub(crate) mod notes;
+pub(crate) mod piped;
 pub(crate) mod printer;
 pub(crate) mod status;
 pub(crate) mod summary;

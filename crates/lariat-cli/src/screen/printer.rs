@@ -1,36 +1,36 @@
 //! A run as a person sees it: text as it arrives, what tools do, what else happens, and the status line below.
 //!
 //! Owns what is written when. Everything is a string that the caller writes as it is; nothing is read, no clock, no
-//! terminal. The status line is taken away before anything else is written, and drawn again after it, in one string: it
-//! does not flicker, and what scrolls away is only what is complete. The screen is never cleared.
-//! Piped, nothing is written but the text of the last reply, when the run has ended.
+//! terminal. What is not complete (the end of a paragraph, the last lines of a running command, the status line, the
+//! line that the person types) is drawn at the bottom and drawn over; it is taken away before anything else is written,
+//! in the same string. What is complete is never drawn over, and the screen is never cleared.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::content::joined_text;
+use lariat_core::content::{ToolCall, joined_text};
 use lariat_core::event::{AgentEvent, EventRecord, MessageRef, StreamDelta};
 use lariat_core::id::{LoopId, ToolCallId};
-use lariat_core::message::AssistantMessage;
+use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
 use serde_json::Value;
 
-use super::activity::{self, Ended};
+use super::called::{self, Called};
 use super::look::{Look, Style};
 use super::markdown::Markdown;
 use super::status::Status;
-use super::{diff, notes, text};
+use super::{activity, notes, text};
 
-/// Time between two drawings of the status line that nothing but time causes.
+/// Time between two drawings of the bottom that nothing but time causes.
 const REDRAW: Duration = Duration::from_millis(100);
-/// Takes away a line that was drawn: back to its start, erase to its end.
-const ERASE: &str = "\r\u{1b}[K";
-/// Lines of a diff, by how much is told.
-const DIFF_LINES: usize = 12;
-const VERBOSE_DIFF_LINES: usize = 80;
+/// Time between two drawings of text that arrives: words, not letters.
+const FRAME: Duration = Duration::from_millis(40);
+/// Rows of text at the bottom that are drawn over.
+const ROWS: usize = 6;
 /// Bytes of thinking that are kept for its one line.
 const THOUGHT: usize = 4 * 1024;
 
-/// How much is told.
+/// How much is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     #[default]
@@ -59,12 +59,20 @@ pub(crate) struct Printer {
     /// Whether the reply's text arrived in pieces.
     streamed: bool,
     thought: String,
+    /// The calls of the last reply.
+    calls: Vec<Arc<ToolCall>>,
+    /// Calls that ran and whose end was shown.
+    ended: Vec<ToolCallId>,
+    /// The list of tasks that was shown last.
+    tasks: String,
     last: Kind,
-    /// The text of the last reply, for a pipe.
-    reply: String,
-    /// When the status line was drawn, if it is there.
+    /// When the bottom was drawn, if it is there.
     drawn: Option<Timestamp>,
-    /// Whether somebody else writes: a question.
+    /// The rows that were drawn above the status line.
+    rows: Vec<String>,
+    /// What the person types.
+    draft: String,
+    /// Whether something else writes: a question.
     paused: bool,
 }
 
@@ -79,9 +87,13 @@ impl Printer {
             markdown: Markdown::new(look),
             streamed: false,
             thought: String::new(),
+            calls: Vec::new(),
+            ended: Vec::new(),
+            tasks: String::new(),
             last: Kind::Nothing,
-            reply: String::new(),
             drawn: None,
+            rows: Vec::new(),
+            draft: String::new(),
             paused: false,
         }
     }
@@ -91,25 +103,34 @@ impl Printer {
         if !self.is_watched(record) {
             return String::new();
         }
-        if !self.look.is_terminal {
-            return self.piped(&record.event);
-        }
         let body = self.body(record);
         self.status.apply(record);
-        if body.is_empty() { self.redraw(now) } else { format!("{}{body}{}", self.erase(), self.draw(now)) }
+        if body.is_empty() { self.redraw(now) } else { self.above(&body, now) }
     }
 
-    /// What is to be written because time passed: the status line, ten times a second at most.
+    /// What is to be written because time passed.
     pub(crate) fn tick(&mut self, now: Timestamp) -> String {
         self.redraw(now)
     }
 
-    /// Makes room for a question: the status line goes, and does not come back before [`Printer::resume`].
+    /// The line that the person types; an empty one gives its place back to the status.
+    pub(crate) fn draft(&mut self, draft: &str, now: Timestamp) -> String {
+        draft.clone_into(&mut self.draft);
+        self.draw(now)
+    }
+
+    /// A note of the program itself, above the bottom. The words are neutralised here.
+    pub(crate) fn note(&mut self, style: Style, words: &str, now: Timestamp) -> String {
+        let mut shown = self.flush_reply();
+        let lines = notes::lines(&(style, words.to_owned()), &self.look);
+        shown.push_str(&self.add(Kind::Work, lines));
+        self.above(&shown, now)
+    }
+
+    /// Makes room for a question: the bottom goes, and does not come back before [`Printer::resume`].
     pub(crate) fn pause(&mut self) -> String {
         let mut shown = self.erase();
-        if self.look.is_terminal {
-            shown.push_str(&self.end_reply());
-        }
+        shown.push_str(&self.flush_reply());
         self.paused = true;
         shown
     }
@@ -121,13 +142,10 @@ impl Printer {
         self.draw(now)
     }
 
-    /// Nothing follows, whatever was expected: gives back what is incomplete, and takes the status line away.
+    /// Nothing follows, whatever was expected: gives back what is incomplete, and takes the bottom away.
     pub(crate) fn finish(&mut self) -> String {
-        if !self.look.is_terminal {
-            return String::new();
-        }
         let mut shown = self.erase();
-        shown.push_str(&self.end_reply());
+        shown.push_str(&self.flush_reply());
         self.status = Status::default();
         shown
     }
@@ -146,26 +164,7 @@ impl Printer {
         is_watched
     }
 
-    fn piped(&mut self, event: &AgentEvent) -> String {
-        match event {
-            AgentEvent::MessageEnd { message } => {
-                if let Some(reply) = message.shared().and_then(|message| message.as_assistant()) {
-                    self.reply = joined_text(&reply.content);
-                }
-                String::new()
-            }
-            AgentEvent::AgentEnd { .. } => {
-                let mut shown = Markdown::whole(&std::mem::take(&mut self.reply), self.look);
-                if !shown.is_empty() && !shown.ends_with('\n') {
-                    shown.push('\n');
-                }
-                shown
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// The lines an event adds above the status line.
+    /// The lines an event adds above the bottom.
     fn body(&mut self, record: &EventRecord) -> String {
         match &record.event {
             AgentEvent::MessageUpdate { delta: StreamDelta::Text { delta }, .. } => {
@@ -178,9 +177,11 @@ impl Printer {
             AgentEvent::MessageUpdate { delta: StreamDelta::Thinking { delta }, .. } => self.think(delta),
             AgentEvent::MessageUpdate { .. } => self.end_thought(),
             AgentEvent::MessageEnd { message } => {
-                match message.shared().and_then(|message| message.as_assistant()) {
-                    Some(reply) => self.reply_ends(reply),
-                    None => String::new(),
+                let Some(message) = message.shared() else { return String::new() };
+                match (message.as_assistant(), message.as_tool_result()) {
+                    (Some(reply), _) => self.reply_ends(reply),
+                    (_, Some(result)) => self.result_comes(result),
+                    _ => String::new(),
                 }
             }
             AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.look.live => {
@@ -190,13 +191,15 @@ impl Printer {
             AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, message, details, is_error, .. } => {
                 let lines =
                     self.tool_ends(tool_call_id, tool_name, message, details, *is_error, record.timestamp);
+                self.ended.push(tool_call_id.clone());
                 self.add(Kind::Work, lines)
             }
-            AgentEvent::AgentEnd { .. } => self.end_reply(),
+            AgentEvent::AgentEnd { .. } => self.flush_reply(),
             event => match notes::note(event) {
                 Some(note) => {
+                    let mut shown = self.flush_reply();
                     // A call that is made again writes its reply again.
-                    let mut shown = self.end_reply();
+                    self.streamed &= !matches!(event, AgentEvent::ModelRetry { .. });
                     shown.push_str(&self.add(Kind::Work, notes::lines(&note, &self.look)));
                     shown
                 }
@@ -222,13 +225,37 @@ impl Printer {
             shown.push_str(&self.end_thought());
             shown.push_str(&self.add(Kind::Reply, lines));
         }
-        shown.push_str(&self.end_reply());
+        shown.push_str(&self.flush_reply());
+        self.streamed = false;
+        self.calls = reply.tool_calls().cloned().collect();
         shown
     }
 
+    /// A result that no run of a tool came before: the call was refused, or there is no such tool.
+    fn result_comes(&mut self, result: &ToolResultMessage) -> String {
+        if let Some(at) = self.ended.iter().position(|id| *id == result.tool_call_id) {
+            self.ended.swap_remove(at);
+            return String::new();
+        }
+        if !result.is_error {
+            return String::new();
+        }
+        let call = self.calls.iter().find(|call| call.id == result.tool_call_id);
+        let output = joined_text(&result.content);
+        let called = Called {
+            tool: &result.tool_name,
+            arguments: call.map(|call| &call.arguments),
+            output: &output,
+            details: &Value::Null,
+            is_error: true,
+            took: None,
+        };
+        let lines = called.lines(self.verbosity, &self.look);
+        self.add(Kind::Work, lines)
+    }
+
     /// What is incomplete of thinking and text.
-    fn end_reply(&mut self) -> String {
-        self.streamed = false;
+    fn flush_reply(&mut self) -> String {
         let mut shown = self.end_thought();
         let rest = self.markdown.finish();
         shown.push_str(&self.add(Kind::Reply, rest));
@@ -277,7 +304,7 @@ impl Printer {
     }
 
     fn tool_ends(
-        &self,
+        &mut self,
         id: &ToolCallId,
         tool: &str,
         message: &MessageRef,
@@ -287,78 +314,85 @@ impl Printer {
     ) -> String {
         let call = self.status.running(id);
         let took = call.map(|call| at.since(call.since)).unwrap_or_default();
-        let arguments = call.and_then(|call| call.arguments.as_ref());
         let result = message.get().and_then(|message| message.as_tool_result());
         let output = result.map(|result| joined_text(&result.content)).unwrap_or_default();
-        let diffs = diffs(details);
-        let note = note(details, &diffs);
-        let ended = if is_error { Ended::Failed(output.clone()) } else { Ended::Done };
-        let mut shown = activity::ended(tool, arguments, &ended, took, &note, &self.look);
-        shown.push('\n');
-        let verbose = self.verbosity == Verbosity::Verbose;
-        for changed in &diffs {
-            let most = if verbose { VERBOSE_DIFF_LINES } else { DIFF_LINES };
-            shown.push_str(&diff::unified(changed, most, &self.look));
-        }
-        if verbose && diffs.is_empty() {
-            shown.push_str(&self.output(&output));
-        }
-        shown
-    }
-
-    /// A tool's output. It is as long as the model gets it, which is bounded.
-    fn output(&self, output: &str) -> String {
-        let mut shown = String::new();
-        for line in text::lines(output.trim_end()) {
-            let line = format!("  {line}");
-            shown.push_str(&self.look.paint(Style::Dim, &text::cut(&line, self.look.width, &self.look)));
-            shown.push('\n');
+        let called = Called {
+            tool,
+            arguments: call.and_then(|call| call.arguments.as_ref()),
+            output: &output,
+            details,
+            is_error,
+            took: Some(took),
+        };
+        let mut shown = called.lines(self.verbosity, &self.look);
+        if let Some(tasks) = called::tasks(details, &self.look).filter(|tasks| *tasks != self.tasks) {
+            shown.push_str(&tasks);
+            self.tasks = tasks;
         }
         shown
     }
 
+    /// Writes complete lines where the bottom was, and the bottom below them.
+    fn above(&mut self, lines: &str, now: Timestamp) -> String {
+        format!("{}{lines}{}", self.erase(), self.draw(now))
+    }
+
+    /// Takes away the bottom: back to its first row, erase all of it.
     fn erase(&mut self) -> String {
-        self.drawn.take().map(|_| ERASE.to_owned()).unwrap_or_default()
+        let rows = std::mem::take(&mut self.rows).len();
+        match (self.drawn.take(), rows) {
+            (None, _) => String::new(),
+            (Some(_), 0) => "\r\u{1b}[K".to_owned(),
+            (Some(_), rows) => format!("\r\u{1b}[{rows}A\u{1b}[J"),
+        }
     }
 
-    /// Draws the status line over what is there.
+    /// The rows above the status line: the end of the text that arrives, or of what a command prints.
+    fn bottom(&self) -> Vec<String> {
+        let mut rows = self.markdown.preview();
+        if rows.is_empty() {
+            let paint = |line: String| called::dim(&line, &self.look).trim_end_matches('\n').to_owned();
+            rows = self.status.last_lines().into_iter().map(paint).collect();
+        } else if self.last == Kind::Work {
+            rows.insert(0, String::new());
+        }
+        rows.split_off(rows.len().saturating_sub(ROWS))
+    }
+
+    /// Draws the bottom over what is there.
     fn draw(&mut self, now: Timestamp) -> String {
         if !self.look.live || self.paused || !self.status.is_active() {
             return self.erase();
         }
-        self.drawn = Some(now);
+        let rows = self.bottom();
+        let is_same = self.drawn.is_some() && rows == self.rows;
+        let mut shown = if is_same { String::new() } else { self.erase() };
+        if !is_same {
+            shown.extend(rows.iter().map(|row| format!("{row}\n")));
+        }
+        let line = if self.draft.is_empty() { self.status.line(now, &self.look) } else { self.typed() };
+        (self.drawn, self.rows) = (Some(now), rows);
         // Erased behind the text, not before it: nothing flickers.
-        format!("\r{}\u{1b}[K", self.status.line(now, &self.look))
+        shown.push_str(&format!("\r{line}\u{1b}[K"));
+        shown
+    }
+
+    /// The line that the person types: its end, where it does not fit.
+    fn typed(&self) -> String {
+        let mark = self.look.mark("› ", "> ");
+        let room = self.look.width.saturating_sub(text::width(mark) + 1);
+        let skipped = self.draft.chars().count().saturating_sub(room);
+        let line = text::line(&self.draft.chars().skip(skipped).collect::<String>());
+        let fits = |at: &usize| text::width(line.get(*at..).unwrap_or_default()) <= room;
+        let start = line.char_indices().map(|(at, _)| at).find(fits).unwrap_or_default();
+        format!("{}{}", self.look.paint(Style::Strong, mark), line.get(start..).unwrap_or_default())
     }
 
     /// Draws unless it was just drawn. What is not waited for any more goes at once.
     fn redraw(&mut self, now: Timestamp) -> String {
-        let is_recent = self.drawn.is_some_and(|drawn| now.since(drawn) < REDRAW);
+        let pause = if self.streamed { FRAME } else { REDRAW };
+        let is_recent = self.drawn.is_some_and(|drawn| now.since(drawn) < pause);
         if is_recent && self.status.is_active() { String::new() } else { self.draw(now) }
-    }
-}
-
-/// The diffs that a tool's details hold.
-fn diffs(details: &Value) -> Vec<String> {
-    let of = |value: &Value| value.get("diff").and_then(Value::as_str).map(str::to_owned);
-    let files = details.get("files").and_then(Value::as_array);
-    let all: Vec<String> =
-        of(details).into_iter().chain(files.into_iter().flatten().filter_map(of)).collect();
-    all.into_iter().filter(|diff| !diff.is_empty()).collect()
-}
-
-/// What there is to say about a result: how much changed, or how a command ended.
-fn note(details: &Value, diffs: &[String]) -> String {
-    if !diffs.is_empty() {
-        let (added, removed) = diffs
-            .iter()
-            .map(|diff| diff::counts(diff))
-            .fold((0, 0), |sum, diff| (sum.0 + diff.0, sum.1 + diff.1));
-        return format!("+{added} -{removed}");
-    }
-    match details.get("exit_code").and_then(Value::as_i64) {
-        Some(code) if code != 0 => format!("exit {code}"),
-        _ => String::new(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The live status line: what is waited for, and what it has cost so far.
 //!
-//! Owns the fold from events to one line. It reads no clock: events carry their time, and whoever draws says what time it
-//! is. It draws nothing itself.
+//! Owns the fold from events to one line, and the last lines of what a command printed so far. It reads no clock: events
+//! carry their time, and the caller says what time it is. It draws nothing itself.
 //! Invariant: the line is one column narrower than the terminal at most, so that it never scrolls.
 
+use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};
 use lariat_core::id::ToolCallId;
 use lariat_core::time::Timestamp;
@@ -20,6 +21,10 @@ const ASCII_SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 const SPIN: u64 = 100;
 /// Columns of what a tool does that the figures leave to it.
 const LEAST: usize = 16;
+/// Bytes of a command's output that are kept for its last lines.
+const PRINTED: usize = 4 * 1024;
+/// Lines of a running command's output that are shown.
+const LAST_LINES: usize = 3;
 
 /// What is waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +57,27 @@ pub(crate) struct Running {
     pub(crate) since: Timestamp,
     /// What it said last.
     pub(crate) progress: Option<String>,
+    /// The end of what it printed so far.
+    printed: String,
+}
+
+impl Running {
+    fn print(&mut self, new: &str) {
+        self.printed.push_str(new);
+        let from = self.printed.ceil_char_boundary(self.printed.len().saturating_sub(PRINTED));
+        self.printed.drain(..from);
+    }
+
+    /// The last lines that it printed, neutralised. Of a line that was written over, what is there now.
+    fn last_lines(&self) -> Vec<String> {
+        let now = |line: &str| {
+            let line = line.trim_end_matches('\r');
+            text::line(line.rsplit('\r').next().unwrap_or_default())
+        };
+        let lines: Vec<String> =
+            self.printed.lines().map(now).filter(|line| !line.trim().is_empty()).collect();
+        lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().to_vec()
+    }
 }
 
 /// Where a run stands.
@@ -60,7 +86,7 @@ pub(crate) struct Status {
     waiting: Waiting,
     since: Timestamp,
     calls: Vec<Running>,
-    /// Questions nobody answered yet.
+    /// Questions without an answer.
     questions: Vec<ToolCallId>,
     turn: u32,
     usage: Usage,
@@ -105,11 +131,17 @@ impl Status {
                     arguments: args.get().cloned(),
                     since: now,
                     progress: None,
+                    printed: String::new(),
                 });
             }
             AgentEvent::ProgressMessage { tool_call_id, text, .. } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == *tool_call_id) {
                     call.progress = Some(text.clone());
+                }
+            }
+            AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == *tool_call_id) {
+                    call.print(&joined_text(&partial_result.content));
                 }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
@@ -152,6 +184,11 @@ impl Status {
     /// The call of this id, if it runs.
     pub(crate) fn running(&self, id: &ToolCallId) -> Option<&Running> {
         self.calls.iter().find(|call| call.id == *id)
+    }
+
+    /// The last lines of what the call that is shown printed so far.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.calls.first().map(Running::last_lines).unwrap_or_default()
     }
 
     fn take(&mut self, id: &ToolCallId) {

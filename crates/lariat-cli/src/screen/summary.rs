@@ -52,7 +52,7 @@ impl<'a> Summary<'a> {
         shown.push('\n');
         if let Some(session) = self.session {
             // The command is copied: it is never cut.
-            let resume = format!("go on: lariat run --resume {}", text::line(session));
+            let resume = format!("continue: lariat run --resume {}", text::line(session));
             shown.push_str(&look.paint(Style::Dim, &resume));
             shown.push('\n');
         }

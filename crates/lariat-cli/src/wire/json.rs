@@ -60,6 +60,20 @@ impl Ending {
         }
     }
 
+    /// The end of what needed no run.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            outcome: RunOutcome::Completed,
+            text: String::new(),
+            stop_reason: None,
+            usage: Usage::default(),
+            turns: 0,
+            duration: Duration::ZERO,
+            files: Vec::new(),
+            form: None,
+        }
+    }
+
     /// The same, after another.
     pub(crate) fn after(mut self, earlier: Option<&Self>) -> Self {
         if let Some(earlier) = earlier {

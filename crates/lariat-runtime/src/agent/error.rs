@@ -58,6 +58,11 @@ impl AgentError {
         matches!(self, Self::Recover(RecoverError::UnknownLoop(_)))
     }
 
+    /// Whether the conversation holds nothing for the model to answer: a new prompt is needed.
+    pub const fn is_nothing_to_answer(&self) -> bool {
+        matches!(self, Self::Start(StartError::NotSendable(_)))
+    }
+
     /// Whether the same call can succeed later without a change.
     pub const fn is_retryable(&self) -> bool {
         match self {

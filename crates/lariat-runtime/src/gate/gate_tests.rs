@@ -166,7 +166,7 @@ fn plan_mode_queues_changes_and_lets_reading_pass() {
     else {
         panic!()
     };
-    assert!(summary.starts_with("write_file {"), "{summary}");
+    assert_eq!(summary, "write_file a.txt\ncontent: x");
     assert!(matches!(
         check(&gate, "write_file", json!({"path": "secret.txt", "content": "x"})),
         Verdict::Deny(_)

@@ -74,12 +74,29 @@ pub(super) fn request(
     if remember.is_empty() { request } else { request.with_remember(remember.join("\n")) }
 }
 
+/// Exactly what would run, in words: the command, or each argument on a line of its own. Never raw JSON.
 pub(super) fn summary(query: &PolicyQuery<'_>, arguments: &Value) -> String {
-    let name = display::line(&query.call.name);
-    match arguments.get("command").and_then(Value::as_str) {
-        Some(command) if arguments.as_object().is_some_and(|fields| fields.len() == 1) => {
-            format!("{name}: {}", display::block(command))
-        }
-        _ => format!("{name} {}", display::line(&arguments.to_string())),
+    let mut text = display::line(&query.call.name).into_owned();
+    let Value::Object(fields) = arguments else {
+        return format!("{text} {}", display::line(&arguments.to_string()));
+    };
+    let command = fields.get("command").and_then(Value::as_str);
+    if let Some(command) = command {
+        text.push_str(&format!(": {}", display::block(command)));
     }
+    // The path says most: it stands first.
+    let path = fields.get("path").and_then(Value::as_str);
+    if let (None, Some(path)) = (command, path) {
+        text.push_str(&format!(" {}", display::line(path)));
+    }
+    for (name, value) in fields {
+        let is_said = (name == "command" && command.is_some())
+            || (name == "path" && path.is_some() && command.is_none());
+        if is_said {
+            continue;
+        }
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.push_str(&format!("\n{}: {}", display::line(name), display::block(&value)));
+    }
+    text
 }

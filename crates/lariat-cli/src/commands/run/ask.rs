@@ -19,7 +19,7 @@ pub(super) struct Asked {
 
 struct Person(mpsc::Sender<Asked>);
 
-/// Somebody to ask, and what is asked.
+/// The person as an asker for tools, and the questions that tools put.
 pub(super) fn person() -> (Arc<dyn Asker>, mpsc::Receiver<Asked>) {
     let (sender, receiver) = mpsc::channel(WAITING);
     (Arc::new(Person(sender)), receiver)

@@ -1,7 +1,7 @@
-//! Everything that can be heard while a session goes on: events, signals, typed lines, questions of tools, time.
+//! Everything that can be heard while a session goes on: events, signals, keys, lines of a program, questions of tools, time.
 //!
-//! Owns the one `select!`. Standard input is read by a thread of its own, begun when somebody first listens, because a
-//! read of a terminal cannot be taken back; what is typed while nobody asks is thrown away.
+//! Owns the one `select!`. What is typed or written by a program is read by a thread of its own, because such a read
+//! cannot be cancelled.
 //! Invariant: no line is longer than its cap; a longer one is an error and ends the input.
 
 use std::io::{BufRead as _, Read as _};
@@ -11,11 +11,13 @@ use std::time::Duration;
 use lariat_core::event::Event;
 use lariat_runtime::RunStream;
 use lariat_tools::Asker;
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::ask::{self, Asked};
+use super::keys::Key;
+use super::terminal::{Terminal, Typed};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::wire::sdk;
@@ -23,7 +25,7 @@ use crate::wire::sdk;
 /// Time between two looks at the clock, for what is drawn by time.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Lines that wait to be heard. When it is full, whoever writes waits.
+/// Lines that wait to be heard. When it is full, the program that writes waits.
 const LINES: usize = 16;
 
 /// What was heard.
@@ -32,10 +34,16 @@ pub(super) enum Heard {
     Event(Event),
     /// The run is over.
     Over,
-    /// Somebody wants it to end.
+    /// A signal to end.
     Stop(Stop),
-    /// A line was typed.
-    Line(Typed),
+    /// The person suspended the program (Ctrl-Z).
+    Suspend,
+    /// A program wrote a line.
+    Line(Line),
+    /// The person pressed a key.
+    Key(Key),
+    /// The terminal is gone.
+    HungUp,
     /// A tool asks something.
     Asked(Asked),
     /// Time passed.
@@ -44,12 +52,12 @@ pub(super) enum Heard {
 
 /// What came in on standard input.
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum Line {
     /// A line, without its end.
-    Line(String),
+    Text(String),
     /// The end.
     End,
-    /// Something that is no line of text, and why. Nothing comes after it.
+    /// Something that is not a line of text, and why. Nothing comes after it.
     Broken(String),
 }
 
@@ -60,12 +68,14 @@ pub(super) enum Stop {
     Interrupt,
     /// The system.
     Terminate,
+    /// The person, with Ctrl-\: at once.
+    Quit,
 }
 
 impl Stop {
     pub(super) const fn exit(self) -> Exit {
         match self {
-            Self::Interrupt => Exit::Interrupted,
+            Self::Interrupt | Self::Quit => Exit::Interrupted,
             Self::Terminate => Exit::Terminated,
         }
     }
@@ -74,7 +84,7 @@ impl Stop {
 /// What is listened for besides the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Listening {
-    /// Typed lines.
+    /// Lines of a program on standard input.
     pub(super) lines: bool,
     /// Time.
     pub(super) ticks: bool,
@@ -84,18 +94,42 @@ pub(super) struct Listening {
 pub(super) struct Ears {
     interrupt: Signal,
     terminate: Signal,
+    at_terminal: Option<AtTerminal>,
     asked: Option<mpsc::Receiver<Asked>>,
-    lines: Option<mpsc::Receiver<Typed>>,
+    lines: Option<mpsc::Receiver<Line>>,
+}
+
+/// What only a terminal sends.
+struct AtTerminal {
+    terminal: Terminal,
+    keys: mpsc::Receiver<Typed>,
+    suspend: Signal,
+    resumed: Signal,
+    hang_up: Signal,
+    quit: Signal,
 }
 
 impl Ears {
-    /// Begins to listen. With somebody at the terminal, also to tools that ask.
-    pub(super) fn new(attended: bool) -> Result<(Self, Option<Arc<dyn Asker>>), Problem> {
+    /// Begins to listen. With a person at a terminal, also to keys and to tools that ask.
+    pub(super) fn new(terminal: Option<Terminal>) -> Result<(Self, Option<Arc<dyn Asker>>), Problem> {
         let listen = |kind| signal(kind).map_err(|error| Problem::new(Exit::Failed, error.to_string()));
-        let (asker, asked) = attended.then(ask::person).unzip();
+        let number = |signal: Number| SignalKind::from_raw(signal.as_raw());
+        let (asker, asked) = terminal.is_some().then(ask::person).unzip();
+        let at_terminal = match terminal {
+            None => None,
+            Some(terminal) => Some(AtTerminal {
+                keys: terminal.keys(),
+                terminal,
+                suspend: listen(number(Number::TSTP))?,
+                resumed: listen(number(Number::CONT))?,
+                hang_up: listen(SignalKind::hangup())?,
+                quit: listen(SignalKind::quit())?,
+            }),
+        };
         let ears = Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            at_terminal,
             asked,
             lines: None,
         };
@@ -107,24 +141,45 @@ impl Ears {
         if listening.lines && self.lines.is_none() {
             self.lines = Some(reader());
         }
-        let Self { interrupt, terminate, asked, lines } = self;
+        let Self { interrupt, terminate, at_terminal, asked, lines } = self;
         tokio::select! {
             biased;
             _ = interrupt.recv() => Heard::Stop(Stop::Interrupt),
             _ = terminate.recv() => Heard::Stop(Stop::Terminate),
+            heard = from_terminal(at_terminal) => heard,
             event = event(run) => event.map_or(Heard::Over, Heard::Event),
-            typed = typed(lines), if listening.lines => Heard::Line(typed),
+            line = line(lines), if listening.lines => Heard::Line(line),
             asked = question(asked) => Heard::Asked(asked),
             () = tokio::time::sleep(TICK), if listening.ticks => Heard::Tick,
         }
     }
 
-    /// Forgets what was typed before anybody asked.
-    pub(super) fn forget(&mut self) {
-        // Where it is no terminal, nothing was typed.
-        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
-        if let Some(lines) = &mut self.lines {
-            while matches!(lines.try_recv(), Ok(Typed::Line(_))) {}
+    /// Stops this process until the person lets it go on. The terminal has its own mode meanwhile.
+    pub(super) fn suspend(&mut self) {
+        let Some(at) = &mut self.at_terminal else { return };
+        at.terminal.leave();
+        let _ = kill_process(getpid(), Number::STOP);
+        at.terminal.enter();
+    }
+}
+
+async fn from_terminal(at_terminal: &mut Option<AtTerminal>) -> Heard {
+    let Some(AtTerminal { terminal, keys, suspend, resumed, hang_up, quit }) = at_terminal else {
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::select! {
+            biased;
+            _ = quit.recv() => return Heard::Stop(Stop::Quit),
+            _ = hang_up.recv() => return Heard::Stop(Stop::Terminate),
+            _ = suspend.recv() => return Heard::Suspend,
+            // From the background to the foreground: now it may be taken.
+            _ = resumed.recv() => terminal.enter(),
+            typed = keys.recv() => match typed {
+                Some(Typed::Key(key)) => return Heard::Key(key),
+                Some(Typed::Gone) => return Heard::HungUp,
+                None => return std::future::pending().await,
+            },
         }
     }
 }
@@ -136,9 +191,9 @@ async fn event(run: Option<&mut RunStream>) -> Option<Event> {
     }
 }
 
-async fn typed(lines: &mut Option<mpsc::Receiver<Typed>>) -> Typed {
+async fn line(lines: &mut Option<mpsc::Receiver<Line>>) -> Line {
     match lines {
-        Some(lines) => lines.recv().await.unwrap_or(Typed::End),
+        Some(lines) => lines.recv().await.unwrap_or(Line::End),
         None => std::future::pending().await,
     }
 }
@@ -155,26 +210,26 @@ async fn question(asked: &mut Option<mpsc::Receiver<Asked>>) -> Asked {
 }
 
 /// Reads standard input line by line until it ends. The thread ends with the process.
-fn reader() -> mpsc::Receiver<Typed> {
+fn reader() -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(LINES);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
             let most = sdk::LINE as u64 + 1;
-            let typed = match (&mut input).take(most).read_until(b'\n', &mut line) {
-                Ok(0) => Typed::End,
+            let read = match (&mut input).take(most).read_until(b'\n', &mut line) {
+                Ok(0) => Line::End,
                 Ok(_) if line.len() > sdk::LINE => {
-                    Typed::Broken(format!("a line of input is longer than {} bytes", sdk::LINE))
+                    Line::Broken(format!("a line of input is longer than {} bytes", sdk::LINE))
                 }
                 Ok(_) => match String::from_utf8(line) {
-                    Ok(line) => Typed::Line(line.trim_end_matches(['\n', '\r']).to_owned()),
-                    Err(error) => Typed::Broken(format!("the input is not UTF-8: {error}")),
+                    Ok(line) => Line::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
+                    Err(error) => Line::Broken(format!("the input is not UTF-8: {error}")),
                 },
-                Err(error) => Typed::Broken(error.to_string()),
+                Err(error) => Line::Broken(error.to_string()),
             };
-            let is_last = !matches!(typed, Typed::Line(_));
-            if sender.blocking_send(typed).is_err() || is_last {
+            let is_last = !matches!(read, Line::Text(_));
+            if sender.blocking_send(read).is_err() || is_last {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! How a run's end becomes the program's: a code, and words for whoever reads standard error.
+//! How a run's end becomes the program's: a code, and words for the reader of standard error.
 
 use lariat_core::event::RunOutcome;
 use lariat_core::store::StoreError;

@@ -1,6 +1,6 @@
 //! What is written while a run goes on, and at its end: the answer, a screen for a person, or JSON.
 //!
-//! Owns standard output. A reader that is gone is no error: it is remembered, and the run ends.
+//! Owns standard output. A reader that is gone is not an error: the run ends.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,12 +11,14 @@ use lariat_core::time::Timestamp;
 use lariat_guard::display;
 use lariat_runtime::system::SystemClock;
 use lariat_service::Session;
+use rustix::fs::FileType;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::args::run::Output;
 use crate::args::task::Task;
-use crate::screen::look::Look;
+use crate::screen::look::{Look, Style};
+use crate::screen::piped::Piped;
 use crate::screen::printer::{Printer, Verbosity};
 use crate::wire::json::{Ending, Form};
 use crate::wire::stream_json::{Facts, StreamJson};
@@ -41,7 +43,7 @@ impl Out {
         self.write(&format!("{}\n", lariat_guard::display::json(&value.to_string())));
     }
 
-    /// Whether nobody reads any more.
+    /// Whether its reader is gone.
     pub(super) const fn is_broken(&self) -> bool {
         self.broken
     }
@@ -54,8 +56,8 @@ pub(super) struct Face {
 }
 
 enum Kind {
-    /// The answer, at the end.
-    Quiet,
+    /// The answer, as it comes or, where it must have a form, at the end.
+    Quiet(Option<Piped>),
     /// A screen for a person.
     Screen(Box<Printer>),
     /// One document, at the end.
@@ -78,7 +80,9 @@ impl Face {
                 let verbosity = if task.verbose { Verbosity::Verbose } else { Verbosity::Normal };
                 Kind::Screen(Box::new(Printer::new(look, verbosity)))
             }
-            Output::Text => Kind::Quiet,
+            // What is written to a file or must have a form is written whole.
+            Output::Text if task.schema.is_some() || is_file() => Kind::Quiet(None),
+            Output::Text => Kind::Quiet(Some(Piped::default())),
             Output::Json => Kind::Json(lines().0),
             Output::StreamJson => {
                 let (lines, init) = lines();
@@ -101,6 +105,20 @@ impl Face {
         }
     }
 
+    /// Shows what the person types; false where that is not drawn here.
+    pub(super) fn draft(&mut self, draft: &str) -> bool {
+        let Kind::Screen(printer) = &mut self.kind else { return false };
+        self.out.write(&printer.draft(draft, now()));
+        true
+    }
+
+    /// Shows a note of the program; false where that is not shown here.
+    pub(super) fn note(&mut self, style: Style, words: &str) -> bool {
+        let Kind::Screen(printer) = &mut self.kind else { return false };
+        self.out.write(&printer.note(style, words, now()));
+        true
+    }
+
     /// Makes room for a question.
     pub(super) fn pause(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
@@ -118,7 +136,8 @@ impl Face {
     /// Something happened.
     pub(super) fn event(&mut self, record: &EventRecord) {
         match &mut self.kind {
-            Kind::Quiet => {}
+            Kind::Quiet(None) => {}
+            Kind::Quiet(Some(piped)) => self.out.write(&piped.event(record)),
             Kind::Screen(printer) => self.out.write(&printer.event(record, now())),
             Kind::Json(lines) => drop(lines.event(record)),
             Kind::StreamJson(lines) => {
@@ -133,7 +152,8 @@ impl Face {
     pub(super) fn end(&mut self, ending: &Ending) {
         match &mut self.kind {
             Kind::Screen(printer) => self.out.write(&printer.finish()),
-            Kind::Quiet => match &ending.form {
+            Kind::Quiet(Some(piped)) => self.out.write(&piped.finish(&ending.text)),
+            Kind::Quiet(None) => match &ending.form {
                 Some(Form::Fits(value)) => self.out.line(value),
                 Some(Form::Misfit(_)) => {}
                 None if ending.text.is_empty() => {}
@@ -145,6 +165,12 @@ impl Face {
             }
         }
     }
+}
+
+/// Whether standard output is a file.
+fn is_file() -> bool {
+    let stat = rustix::fs::fstat(std::io::stdout());
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
 fn now() -> Timestamp {
@@ -165,12 +191,12 @@ pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
     }
 }
 
-/// Tells something that is no answer.
+/// Tells something that is not the answer.
 pub(super) fn tell(what: &str, words: &str) {
     say(&format!("{what}: {}\n", display::block(words)));
 }
 
-/// Writes to standard error. Where that is gone, nobody needs to know.
+/// Writes to standard error. Where that is gone, there is no place to say so.
 pub(super) fn say(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

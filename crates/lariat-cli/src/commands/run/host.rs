@@ -16,7 +16,7 @@ use lariat_service::{Driving, LocalService, Place, Prompt, Session, Which};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ears::{Ears, Heard, Listening, Stop, Typed};
+use super::ears::{Ears, Heard, Line as Input, Listening, Stop};
 use super::face::{Out, facts, tell};
 use super::{Ended, RETRIES, ending, visit};
 use crate::args::task::Task;
@@ -114,18 +114,18 @@ pub(super) async fn serve(
                 host.waiting.clear();
                 host.session.interrupt();
             }
-            Heard::Line(Typed::Line(line)) => host.line(&line).await,
-            Heard::Line(Typed::End) => {
+            Heard::Line(Input::Text(line)) => host.line(&line).await,
+            Heard::Line(Input::End) => {
                 is_open = false;
                 host.hang_up();
             }
-            Heard::Line(Typed::Broken(reason)) => {
+            Heard::Line(Input::Broken(reason)) => {
                 tell("error", &reason);
                 host.last = Exit::Usage;
                 is_open = false;
                 host.hang_up();
             }
-            Heard::Asked(_) | Heard::Tick => {}
+            Heard::Asked(_) | Heard::Tick | Heard::Suspend | Heard::Key(_) | Heard::HungUp => {}
         }
     }
     host.session.close().await;

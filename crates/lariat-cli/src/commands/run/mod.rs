@@ -3,19 +3,31 @@
 //! One straight line: what is asked → the directory → the service → the session → what was interrupted → the prompt → how it
 //! ended. Standard output carries the answer and nothing else; everything else that is said goes to standard error.
 //!
-//! - `ask`: questions of tools. `ears`: everything that can be heard. `watch`: a run, for a person or a script.
-//! - `host`: runs for a program. `face`: what is written. `ending`: how it ends. `files`: what is read beforehand.
+//! - `terminal`, `keys`, `draft`: what a person types. `ears`: everything that can be heard. `ask`: questions of tools.
+//! - `questions`: which key answers what. `watch`: a run, for a person or a script. `plan`: what plan mode queued.
+//! - `host`: runs for a program. `face`: what is written. `background`, `ending`: how it ends. `files`: what is read beforehand.
 
 mod ask;
+mod background;
+mod draft;
 mod ears;
 mod ending;
 mod face;
 mod files;
 mod host;
+mod keys;
+mod plan;
+mod questions;
+mod terminal;
 mod watch;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
+use lariat_core::archive::SessionSummary;
+use lariat_core::clock::Clock as _;
+use lariat_guard::{Mode, display};
+use lariat_runtime::system::SystemClock;
 use lariat_service::{Driving, LocalService, Place, Prompt, ServiceError, Session, Visit, Which};
 
 use super::{Ended, consent};
@@ -24,14 +36,21 @@ use crate::args::task::{Schema, Task};
 use crate::exit::Exit;
 use crate::failure::Circumstances;
 use crate::problem::Problem;
+use crate::screen::look::{Look, Style};
+use crate::screen::{human, text};
 use crate::wire::json::{Ending, Form};
 use crate::world::{Stream, World};
 use ears::Ears;
-use face::{Face, tell};
+use face::{Face, say, tell};
+use plan::{Approval, Reviewed};
+use terminal::Terminal;
 use watch::{Followed, Watch};
 
 /// Times that a model may try again when its answer does not fit the schema.
 const RETRIES: u32 = 2;
+
+/// What the model is asked to do when a session goes on without a prompt and the model spoke last.
+const GO_ON: &str = "Continue where you left off.";
 
 /// Does one task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Ended {
@@ -46,7 +65,7 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     }
     let prompt = if task.held { None } else { files::prompt(&task)? };
     if prompt.is_none() && !task.held && task.which == Which::New {
-        return Err(Problem::new(Exit::Usage, "there is nothing to do")
+        return Err(Problem::new(Exit::Usage, "there is no prompt")
             .next("say what to do: `lariat run \"find out why the tests fail\"`"));
     }
     let place = consent::settle(world, &visit(world, &task)?, !task.held)?;
@@ -54,8 +73,14 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     let git = if task.held { None } else { place.ask_git(&world.folders, &world.environment()) };
     let service = if task.ephemeral { world.ephemeral(&place).await? } else { world.service(&place).await? };
     let which = which(&service, &place, &task).await?;
-    let attended = world.is_attended() && !task.held;
-    let (ears, asker) = Ears::new(attended)?;
+    let earlier = earlier(&service, &place, &which).await?;
+    let look = world.terminal(&place.config, Stream::Error);
+    let terminal = if task.held { None } else { Terminal::open(look.live) };
+    // Without a person who reads standard error, the terminal is only kept from passing keys on to the shell.
+    let (terminal, _guard) =
+        if std::io::stderr().is_terminal() { (terminal, None) } else { (None, terminal) };
+    let attended = terminal.is_some();
+    let (ears, asker) = Ears::new(terminal)?;
     let mut driving = Driving::default();
     driving.asker = asker;
     driving.schema = schema(&task)?;
@@ -69,10 +94,15 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
         let setting = host::Setting { world, service: &service, task, driving };
         return host::serve(setting, place, session, which != Which::New, ears).await;
     }
+    if let Some(moved) = earlier.as_ref().and_then(|earlier| moved(earlier, &place)) {
+        say(&moved);
+    }
     let face = Face::new(&task, &session, place.path(), world.terminal(&place.config, Stream::Output));
-    let look = world.terminal(&place.config, Stream::Error);
+    if face.is_for_person() && look.is_terminal {
+        say(&beginning(&session, earlier.as_ref(), attended, &look));
+    }
     let mut watch = Watch::new(&session, face, ears, attended, look);
-    let ended = errand(&mut watch, &session, &which, prompt).await;
+    let ended = errand(&mut watch, &session, &task, &which, prompt).await;
     if let Some(exit) = watch.quit() {
         return Ok(exit);
     }
@@ -80,6 +110,53 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     let kept = (!task.ephemeral).then(|| session.id().to_string());
     let circumstances = Circumstances::of(world, &place.config, session.model());
     watch.end(ended?, kept.as_deref(), &circumstances)
+}
+
+/// The session that is gone on with, as it was.
+async fn earlier(
+    service: &LocalService,
+    place: &Place,
+    which: &Which,
+) -> Result<Option<SessionSummary>, ServiceError> {
+    Ok(match which {
+        Which::Resume(id) => Some(service.find(id).await?),
+        Which::Continue => Some(service.newest(place.path()).await?),
+        _ => None,
+    })
+}
+
+/// Says that a session worked in another directory until now.
+fn moved(earlier: &SessionSummary, place: &Place) -> Option<String> {
+    let (before, now) = (earlier.cwd.as_deref()?, place.path().display().to_string());
+    if before == now {
+        return None;
+    }
+    let (before, now, id) = (display::line(before), display::line(&now), &earlier.session_id);
+    Some(format!(
+        "note: this session worked in {before}; from now on it works in {now}\n hint: to stay there, run `lariat run -C {before} --resume {id}`\n"
+    ))
+}
+
+/// The first line of a run: which model, which permissions, which session.
+fn beginning(session: &Session, earlier: Option<&SessionSummary>, attended: bool, look: &Look) -> String {
+    let dot = look.mark(" · ", " - ");
+    let model = session.model();
+    let id: String = session.id().to_string().chars().take(8).collect();
+    let which = match earlier {
+        None => format!("new session {id}"),
+        Some(earlier) => {
+            let ago = human::ago(earlier.last_active_at, SystemClock.now());
+            let name = earlier.title.as_deref().or(earlier.first_prompt.as_deref()).map(text::first_line);
+            let name = name.map(|name| format!(": {}", text::cut(&name, 30, look))).unwrap_or_default();
+            format!("continues session {id} from {ago}{name}")
+        }
+    };
+    let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.mode());
+    if attended {
+        line.push_str(&format!("{dot}type to steer, Ctrl-C to stop"));
+    }
+    let line = text::line(&line);
+    format!("{}\n\n", look.paint(Style::Dim, &text::cut(&line, look.width, look)))
 }
 
 fn visit(world: &World, task: &Task) -> Result<Visit, Problem> {
@@ -123,42 +200,62 @@ fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {
         .map_err(|error| Problem::new(Exit::Setup, format!("the schema is no JSON: {error}")).at(place))
 }
 
-/// What was interrupted first, then the prompt, then the answer's form. `None` when somebody quit.
+/// What was interrupted first, then the prompt, then the plan, then the answer's form. `None` when the person quit.
 async fn errand(
     watch: &mut Watch<'_>,
     session: &Session,
+    task: &Task,
     which: &Which,
     prompt: Option<Prompt>,
 ) -> Result<Option<Ending>, Problem> {
-    let mut earlier: Option<Ending> = None;
     let mut last = None;
+    let mut ending: Option<Ending> = None;
     if *which != Which::New {
         loop {
             match watch.follow(session.recover()?).await? {
                 Followed::Quit => return Ok(None),
-                Followed::Nothing => break,
+                Followed::Nothing | Followed::PlanChanged => break,
                 Followed::Over(output) => {
-                    let ending = Ending::of(&output).after(earlier.as_ref());
+                    let now = Ending::of(&output).after(ending.as_ref());
                     if !output.outcome.is_completed() || watch.is_stopped() {
-                        return Ok(Some(ending));
+                        return Ok(Some(now));
                     }
-                    earlier = Some(ending);
-                    last = Some(output);
+                    (ending, last) = (Some(now), Some(output));
                 }
             }
         }
     }
-    if let Some(prompt) = prompt {
-        match watch.follow(session.prompt(prompt)?).await? {
-            Followed::Over(output) => last = Some(output),
-            Followed::Quit | Followed::Nothing => return Ok(None),
-        }
-        earlier = last.as_deref().map(|output| Ending::of(output).after(earlier.as_ref()));
+    let approval = if task.approves_plan { Approval::Given } else { Approval::Asked };
+    let has_plan = match which {
+        Which::New => false,
+        _ => !session.plan().await?.is_empty(),
+    };
+    // A plan that waits is what a session without a prompt goes on with.
+    let goes_on =
+        prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_attended() || task.approves_plan));
+    let run = match prompt {
+        Some(prompt) => Some(session.prompt(prompt)?),
+        None if goes_on => Some(session.go_on()?),
+        None => None,
+    };
+    if let Some(run) = run {
+        let followed = match watch.follow(run).await? {
+            Followed::Nothing if goes_on => watch.follow(session.prompt(Prompt::text(GO_ON))?).await?,
+            followed => followed,
+        };
+        let Followed::Over(output) = followed else { return Ok(None) };
+        ending = Some(Ending::of(&output).after(ending.as_ref()));
+        last = Some(output);
     }
-    let (Some(mut ending), Some(mut output)) = (earlier, last) else {
-        return Err(Problem::new(Exit::Usage, "nothing was interrupted, so there is nothing to go on with")
-            .at(format!("session {}", session.id()))
-            .next(format!("say what to do: `lariat run --resume {} \"…\"`", session.id())));
+    if has_plan || session.mode() == Mode::Plan || task.approves_plan {
+        ending = match plan::review(watch, session, approval, ending).await? {
+            Reviewed::Quit => return Ok(None),
+            Reviewed::Done(ending) | Reviewed::Queued(ending) => ending,
+        };
+    }
+    let (Some(mut ending), Some(mut output)) = (ending.clone(), last) else {
+        // Nothing but a plan was decided about.
+        return Ok(Some(ending.unwrap_or_else(Ending::nothing)));
     };
     for tries_left in (0..=RETRIES).rev() {
         if !output.outcome.is_completed() || watch.is_stopped() {
@@ -179,7 +276,7 @@ async fn errand(
         let Some(run) = session.again(&problem)? else { break };
         match watch.follow(run).await? {
             Followed::Over(again) => output = again,
-            Followed::Quit | Followed::Nothing => return Ok(None),
+            _ => return Ok(None),
         }
         ending = Ending::of(&output).after(Some(&ending));
     }

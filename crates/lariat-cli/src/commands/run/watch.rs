@@ -1,34 +1,36 @@
 //! A run, followed to its end, for a person at a terminal or for a script.
 //!
 //! Owns who answers questions: the person when there is one, in the order in which they were asked; otherwise the answer is
-//! no at once, and what was refused is told at the end.
-//! Invariant: nothing is approved that nobody answered.
+//! no at once, and the end of the run lists what was denied. What the person types between questions is said to the run.
+//! Invariant: nothing is approved that the person did not approve.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use lariat_core::content::ToolCall;
 use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
-use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::display;
 use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
+use tokio::time::Instant;
 
-use super::ask::Asked;
-use super::ears::{Ears, Heard, Listening, Stop, Typed};
+use super::background::Background;
+use super::ears::{Ears, Heard, Listening, Stop};
 use super::face::{Face, say, tell};
+use super::keys::Key;
+use super::questions::{Open, Outcome, Questions};
 use super::{Ended, ending};
 use crate::exit::Exit;
 use crate::failure::Circumstances;
 use crate::problem::Problem;
-use crate::screen::approval::{self, Answer};
-use crate::screen::look::Look;
+use crate::screen::approval;
+use crate::screen::look::{Look, Style};
 use crate::screen::{notes, text};
 use crate::wire::json::Ending;
 
-/// Told to the model about a call that somebody would have to approve.
-const NOBODY: &str = "This call needs a person's approval, and nobody is there to be asked. Do without it, or say what \
-                      should be allowed.";
+/// What the model gets for a call that needs an approval in a run that no person watches.
+const UNATTENDED: &str = "This call needs a person's approval, and this run cannot ask. Do without it, or say what \
+                          should be allowed.";
 
 /// What following a run came to.
 pub(super) enum Followed {
@@ -36,26 +38,23 @@ pub(super) enum Followed {
     Over(Box<AgentOutput>),
     /// There was nothing to go on with.
     Nothing,
-    /// Somebody did not want to wait.
+    /// The plan is not as it was shown. Nothing was carried out.
+    PlanChanged,
+    /// The person did not want to wait.
     Quit,
-}
-
-/// A question that is not answered yet.
-enum Open {
-    /// Whether a call may run; and whether the person wants to say why not.
-    Call { request: Arc<PermissionRequest>, wants_reason: bool },
-    /// Something that a tool asks.
-    Tool(Asked),
 }
 
 /// A session that is watched.
 pub(super) struct Watch<'a> {
     session: &'a Session,
-    face: Face,
+    pub(super) face: Face,
     ears: Ears,
     attended: bool,
-    look: Look,
-    open: VecDeque<Open>,
+    pub(super) look: Look,
+    questions: Questions,
+    /// The calls of the last reply.
+    calls: Vec<Arc<ToolCall>>,
+    background: Background,
     refused: Vec<Arc<PermissionRequest>>,
     stop: Option<Stop>,
     has_quit: bool,
@@ -71,7 +70,9 @@ impl<'a> Watch<'a> {
             ears,
             attended,
             look,
-            open: VecDeque::new(),
+            questions: Questions::default(),
+            calls: Vec::new(),
+            background: Background::default(),
             refused: Vec::new(),
             stop: None,
             has_quit: false,
@@ -79,48 +80,92 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// How it ends when somebody did not want to wait.
+    /// How it ends when the person did not want to wait.
     pub(super) fn quit(&self) -> Option<Exit> {
         self.has_quit.then(|| self.stop.map_or(Exit::Interrupted, Stop::exit))
     }
 
-    /// Whether somebody wants it to end.
+    /// Whether it is to end.
     pub(super) const fn is_stopped(&self) -> bool {
         self.stop.is_some() || self.hung_up
+    }
+
+    /// Whether a person can be asked.
+    pub(super) const fn is_attended(&self) -> bool {
+        self.attended
+    }
+
+    fn listening(&self) -> Listening {
+        Listening { lines: false, ticks: self.face.is_for_person() || !self.questions.is_empty() }
     }
 
     /// Follows a run to its end.
     pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<Followed, Problem> {
         loop {
-            let listening = Listening { lines: !self.open.is_empty(), ticks: self.face.is_for_person() };
+            let listening = self.listening();
             match self.ears.next(Some(&mut run), listening).await {
                 Heard::Event(event) => self.event(&event),
                 Heard::Over => break,
-                Heard::Stop(stop) if self.stop.is_some() => {
+                Heard::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
                     self.stop = Some(stop);
                     self.has_quit = true;
+                    self.face.pause();
                     return Ok(Followed::Quit);
                 }
                 Heard::Stop(stop) => {
                     self.stop = Some(stop);
                     self.session.interrupt();
-                    if self.attended {
-                        self.face.pause();
-                        say("\nInterrupting; once more quits at once.\n");
-                        self.face.resume();
-                    }
+                    self.note(Style::Warning, "stopping; press Ctrl-C again to quit at once");
                 }
-                Heard::Line(typed) => self.typed(typed),
+                Heard::Suspend => self.suspend(),
+                Heard::Key(key) => self.key(&key, Some(&run)),
+                Heard::HungUp => self.hang_up(),
                 Heard::Asked(asked) => self.put(Open::Tool(asked)),
-                Heard::Tick => self.face.tick(),
+                Heard::Tick => self.tick(),
+                Heard::Line(_) => {}
             }
         }
-        self.open.clear();
+        self.questions.take().for_each(drop);
         match run.finish().await.or_else(AgentError::into_output) {
             Ok(output) => Ok(Followed::Over(Box::new(output))),
-            Err(error) if error.is_nothing_to_recover() => Ok(Followed::Nothing),
+            Err(error) if error.is_nothing_to_recover() || error.is_nothing_to_answer() => {
+                Ok(Followed::Nothing)
+            }
+            Err(AgentError::PlanChanged) => Ok(Followed::PlanChanged),
             Err(error) => Err(ending::failed(error)),
         }
+    }
+
+    /// Asks for one of several letters, outside of a run. `None` when the person did not choose.
+    pub(super) async fn choose(&mut self, words: String, letters: &'static str) -> Option<char> {
+        if !self.attended {
+            return None;
+        }
+        self.put(Open::Choice { words, letters });
+        loop {
+            match self.ears.next(None, Listening { lines: false, ticks: true }).await {
+                Heard::Key(key) => {
+                    let outcome = self.questions.key(&key, Instant::now(), &self.look);
+                    if let Outcome::Chosen(letter) = outcome {
+                        say(&format!("{}\n", letter.map(String::from).unwrap_or_default()));
+                        return letter;
+                    }
+                }
+                Heard::Stop(stop) => {
+                    self.stop = Some(stop);
+                    break;
+                }
+                Heard::HungUp => {
+                    self.attended = false;
+                    break;
+                }
+                Heard::Suspend => self.suspend(),
+                Heard::Tick => self.tick(),
+                _ => {}
+            }
+        }
+        self.questions.take().for_each(drop);
+        None
     }
 
     /// Writes how it ended, and says it in a code.
@@ -133,6 +178,12 @@ impl<'a> Watch<'a> {
         let Some(ended) = ended else { return Ok(Exit::Failed) };
         self.face.end(&ended);
         self.tell_refused();
+        if let Some(words) = self.background.farewell() {
+            tell("note", &words);
+        }
+        if !self.questions.draft.is_empty() {
+            tell("note", &format!("not sent, because the run was over: {}", self.questions.draft.text()));
+        }
         let exit = ending::exit(&ended, self.stop);
         if self.face.is_for_person() && self.look.is_terminal {
             say(&ending::summary(&ended, session, &self.look));
@@ -154,16 +205,27 @@ impl<'a> Watch<'a> {
             self.session.interrupt();
         }
         match &record.event {
+            AgentEvent::MessageEnd { message } => {
+                if let Some(reply) = message.shared().and_then(|message| message.as_assistant()) {
+                    self.calls = reply.tool_calls().cloned().collect();
+                }
+            }
             AgentEvent::PermissionRequired { request } if self.attended => {
-                self.put(Open::Call { request: Arc::clone(request), wants_reason: false });
+                let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
+                let arguments = call.map(|call| call.arguments.clone());
+                let request = Arc::clone(request);
+                self.put(Open::Call { request, arguments, wants_reason: false });
             }
             AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(NOBODY));
+                self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
                 self.refused.push(Arc::clone(request));
             }
-            AgentEvent::PermissionDecided { request_id, .. } => self.decided(*request_id),
-            AgentEvent::JournalUnavailable { error, .. } => {
-                tell("note", &format!("the journal cannot be written, the run waits: {error}"));
+            // Answered elsewhere, or not asked any more.
+            AgentEvent::PermissionDecided { request_id, .. } => {
+                if self.questions.withdraw(*request_id) {
+                    say("\n");
+                    self.ask();
+                }
             }
             // On a screen it is a line and the status; a script that waits for minutes should say what for.
             event @ (AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. })
@@ -173,116 +235,105 @@ impl<'a> Watch<'a> {
                     tell("note", &words);
                 }
             }
-            _ => {}
+            AgentEvent::JournalUnavailable { error, .. } if !self.face.is_for_person() => {
+                tell("note", &format!("the session cannot be saved, the run waits: {error}"));
+            }
+            event => self.background.event(event, &self.calls),
+        }
+    }
+
+    fn tick(&mut self) {
+        self.face.tick();
+        if let Some(prompt) = self.questions.ready(Instant::now()) {
+            say(&prompt);
         }
     }
 
     /// Asks, when nothing else is asked.
     fn put(&mut self, open: Open) {
-        self.open.push_back(open);
-        if self.open.len() == 1 {
+        if self.questions.put(open) {
             self.ask();
         }
     }
 
+    /// Shows the first question; without one, the run has the screen again.
     fn ask(&mut self) {
-        match self.open.front() {
-            None => return self.face.resume(),
-            Some(_) => self.face.pause(),
-        }
-        self.ears.forget();
-        match self.open.front() {
-            Some(Open::Call { request, .. }) => {
-                say(&format!("\n{}", approval::question(request, &self.look)))
-            }
-            Some(Open::Tool(asked)) => {
-                let mut words = format!("\n? {}\n", display::block(&asked.question.text));
-                for (at, option) in asked.question.options.iter().enumerate() {
-                    words.push_str(&format!("  {}. {}\n", at + 1, display::line(option)));
-                }
-                say(&format!("{words}> "));
-            }
-            None => {}
-        }
-    }
-
-    /// A question was answered by somebody else, or is not asked any more.
-    fn decided(&mut self, decided: RequestId) {
-        let is_first = |open: &Open| matches!(open, Open::Call { request, .. } if request.id == decided);
-        let was_shown = self.open.front().is_some_and(is_first);
-        self.open.retain(|open| !is_first(open));
-        if was_shown {
-            self.ask();
-        }
-    }
-
-    /// A line was typed, as an answer to the first question.
-    fn typed(&mut self, typed: Typed) {
-        let (line, is_over) = match &typed {
-            Typed::Line(line) => (Some(line.as_str()), false),
-            Typed::End | Typed::Broken(_) => (None, true),
-        };
-        if is_over {
-            // Nobody answers any more: what is open is refused, and what comes, too.
-            self.attended = false;
-        }
-        match self.open.front_mut() {
-            Some(Open::Call { request, wants_reason }) => {
-                let answer = match *wants_reason {
-                    true => Answer::Decided(approval::reason(line)),
-                    false => approval::answer(line, request),
-                };
-                match answer {
-                    Answer::Decided(decision) => {
-                        let id = request.id;
-                        self.session.respond(id, decision);
-                        self.answered();
-                    }
-                    Answer::WantsReason => {
-                        *wants_reason = true;
-                        say("why not> ");
-                    }
-                    Answer::Unclear => {
-                        let choices = approval::choices(request, &self.look);
-                        say(&choices);
-                    }
-                }
-            }
-            Some(Open::Tool(_)) => {
-                if let Some(Open::Tool(asked)) = self.open.pop_front() {
-                    let answer = line.map(|line| chosen(line, &asked.question.options));
-                    // A tool that does not wait any more does not hear it.
-                    let _ = asked.answer.send(answer);
-                    self.ask();
-                }
-            }
-            None => {}
-        }
-        if is_over {
-            for open in std::mem::take(&mut self.open) {
-                if let Open::Call { request, .. } = open {
-                    self.session.respond(request.id, PermissionDecision::deny(NOBODY));
-                }
-            }
+        if self.questions.is_empty() {
             self.face.resume();
+            self.face.draft(self.questions.draft.text());
+            return;
+        }
+        self.face.pause();
+        if let Some(words) = self.questions.show(Instant::now(), &self.look) {
+            say(&words);
         }
     }
 
-    /// The first question is answered.
-    fn answered(&mut self) {
-        self.open.pop_front();
+    /// Stops the program until the person lets it go on.
+    fn suspend(&mut self) {
+        self.face.pause();
+        self.ears.suspend();
         self.ask();
     }
 
-    /// What was refused because nobody was there, and how it would be allowed.
+    /// A key was pressed.
+    fn key(&mut self, key: &Key, run: Option<&RunStream>) {
+        match self.questions.key(key, Instant::now(), &self.look) {
+            Outcome::Nothing | Outcome::Chosen(_) => {}
+            Outcome::Write(words) => say(&words),
+            Outcome::Decided(request, decision) => {
+                say(&format!("{}\n", approval::decided(&decision)));
+                self.session.respond(request, decision);
+                self.ask();
+            }
+            Outcome::Answered(asked, answer) => {
+                say("\n");
+                // A tool that does not wait any more does not hear it.
+                let _ = asked.answer.send(answer);
+                self.ask();
+            }
+            Outcome::Typing(shown) => {
+                if !self.face.draft(self.questions.draft.text()) {
+                    say(&shown);
+                }
+            }
+            Outcome::Said(words) => {
+                self.face.draft("");
+                let is_sent = run.is_some_and(|run| run.inject_message(words.clone()));
+                let state = if is_sent { "you" } else { "not sent, the run is over" };
+                self.note(Style::Strong, &format!("{state}: {words}"));
+            }
+        }
+    }
+
+    /// A note for the person who watches.
+    fn note(&mut self, style: Style, words: &str) {
+        if self.attended && !self.face.note(style, words) {
+            say(&format!("\n{}\n", display::block(words)));
+        }
+    }
+
+    /// The terminal is gone: what is open is denied, and what comes, too.
+    fn hang_up(&mut self) {
+        self.attended = false;
+        for open in self.questions.take() {
+            if let Open::Call { request, .. } = open {
+                self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
+            }
+        }
+        self.face.resume();
+    }
+
+    /// What was denied because this run could not ask, and how it would be allowed.
     fn tell_refused(&self) {
         let Some(first) = self.refused.first() else { return };
         let mut words = match self.refused.len() {
-            1 => "1 call was denied: nobody was there to be asked".to_owned(),
-            count => format!("{count} calls were denied: nobody was there to be asked"),
+            1 => "1 call was denied: it needs approval, and this run cannot ask".to_owned(),
+            count => format!("{count} calls were denied: they need approval, and this run cannot ask"),
         };
         for request in self.refused.iter().take(5) {
-            words.push_str(&format!("\n  {}: {}", request.tool_name, display::line(&request.summary)));
+            let summary = request.summary.lines().next().unwrap_or_default();
+            words.push_str(&format!("\n  {}", display::line(summary)));
         }
         let rules = self.refused.iter().filter_map(|request| request.remember.as_deref());
         let mut rules: Vec<&str> = rules.flat_map(str::lines).collect();
@@ -303,11 +354,4 @@ impl<'a> Watch<'a> {
         };
         say(&format!("note: {words}\n  hint: {next}\n"));
     }
-}
-
-/// What was chosen: one of the options by its number, or what was typed.
-fn chosen(line: &str, options: &[String]) -> String {
-    let line = line.trim();
-    let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    number.and_then(|at| options.get(at)).map_or(line, String::as_str).to_owned()
 }

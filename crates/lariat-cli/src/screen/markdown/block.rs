@@ -27,6 +27,14 @@ pub(super) enum Part {
     CodeEnd,
 }
 
+/// A block that is not complete.
+#[derive(Clone, Debug)]
+pub(super) struct OpenBlock {
+    pub(super) source: String,
+    pub(super) number: Option<u64>,
+    pub(super) gap: bool,
+}
+
 /// What is open.
 #[derive(Clone, Debug, Default)]
 enum Open {
@@ -95,6 +103,22 @@ impl Blocks {
         }
         self.blank = is_blank;
         parts
+    }
+
+    /// The block that is open, as it would be if `pending` were its last line; none when that begins something else.
+    pub(super) fn open(&self, pending: &str) -> Option<OpenBlock> {
+        let mut copy = self.clone();
+        let ended = if pending.is_empty() { Vec::new() } else { copy.line(pending) };
+        if !ended.is_empty() || copy.source.is_empty() {
+            return None;
+        }
+        let number = copy.marker.and_then(|item| item.number);
+        Some(OpenBlock { source: copy.source, number, gap: copy.gap })
+    }
+
+    /// Whether nothing is open.
+    pub(super) const fn is_closed(&self) -> bool {
+        matches!(self.open, Open::Nothing) && self.source.is_empty()
     }
 
     /// Nothing follows.

@@ -14,7 +14,7 @@ const INDENT: &str = "  ";
 const PIECE: usize = 200;
 
 /// A block of code that arrives.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Code {
     language: String,
     look: Look,

@@ -3,8 +3,9 @@
 //! - `block`: cuts the text into blocks, line by line.
 //! - `render`: a block as lines; `inline`, `grid` and `code` are its parts.
 //!
-//! Owns the order: what is printed is complete and does not change any more. Only whole lines are looked at, so how the
-//! text was cut on its way here makes no difference. Piped, the text passes as it is, neutralised.
+//! Owns the order: what is given out is complete and does not change any more; what is not complete can be shown as a
+//! preview, which changes. How the text was cut on its way here makes no difference to what is given out in the end.
+//! Piped, the text passes as it is, neutralised.
 //! Invariant: no control character of the source comes out.
 
 mod block;
@@ -18,11 +19,15 @@ use super::text;
 use block::{Blocks, Part};
 use code::Code;
 
-/// Bytes from which on a line is cut: nobody wrote it as one.
+/// Bytes from which on a line is cut: no person reads it as one.
 const LINE: usize = 64 * 1024;
+/// Lines at the end of an open block that stay a preview.
+const OPEN: usize = 3;
+/// What could still come and change how the words before it look: the end of emphasis, code, a link, a tag.
+const CLOSERS: [&str; 9] = ["`", "``", "*", "**", "_", "__", "~~", "](x)", ">"];
 
 /// A text that arrives in pieces.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Markdown {
     look: Look,
     /// What arrived of the line that is not complete.
@@ -30,15 +35,25 @@ pub(crate) struct Markdown {
     blocks: Blocks,
     code: Option<Code>,
     has_printed: bool,
+    /// Lines of the open block that were given out before it was complete.
+    settled: usize,
 }
 
 impl Markdown {
     /// A text that has not begun.
     pub(crate) fn new(look: Look) -> Self {
-        Self { look, pending: String::new(), blocks: Blocks::default(), code: None, has_printed: false }
+        Self {
+            look,
+            pending: String::new(),
+            blocks: Blocks::default(),
+            code: None,
+            has_printed: false,
+            settled: 0,
+        }
     }
 
     /// A text that is there as a whole.
+    #[cfg(test)]
     pub(crate) fn whole(source: &str, look: Look) -> String {
         let mut markdown = Self::new(look);
         let mut shown = markdown.push(source);
@@ -59,7 +74,46 @@ impl Markdown {
         let taken = pending.len() - rest.len();
         pending.drain(..taken);
         self.pending = pending;
+        shown.push_str(&self.settle());
         shown
+    }
+
+    /// The lines of what is not complete, as they would be if nothing followed.
+    pub(crate) fn preview(&self) -> Vec<String> {
+        if !self.look.is_terminal
+            || (self.pending.is_empty() && self.blocks.is_closed() && self.code.is_none())
+        {
+            return Vec::new();
+        }
+        self.clone().finish().lines().map(str::to_owned).collect()
+    }
+
+    /// The lines of a long open block that nothing can change any more, so that only its end waits.
+    fn settle(&mut self) -> String {
+        if !self.look.is_terminal {
+            return String::new();
+        }
+        let Some(open) = self.blocks.open(&self.pending) else { return String::new() };
+        // A table's columns depend on rows that did not come yet.
+        let is_table =
+            open.source.lines().nth(1).is_some_and(|line| line.contains("--") && line.contains('|'));
+        if is_table || open.source.len() < self.look.width * OPEN {
+            return String::new();
+        }
+        let rendered = render::block(&open.source, open.number, &self.look);
+        let lines: Vec<&str> = rendered.lines().collect();
+        let settled = lines.len().saturating_sub(OPEN);
+        let is_stable = |closer: &&str| {
+            let other = render::block(&format!("{}{closer}", open.source), open.number, &self.look);
+            other.lines().take(settled).eq(lines.iter().take(settled).copied())
+        };
+        if settled <= self.settled || !CLOSERS.iter().all(|closer| is_stable(&closer)) {
+            return String::new();
+        }
+        let new = lines.iter().take(settled).skip(self.settled).map(|line| format!("{line}\n")).collect();
+        let is_first = self.settled == 0;
+        self.settled = settled;
+        if is_first { self.spaced(open.gap, new) } else { new }
     }
 
     /// Nothing follows: gives back the rest. After that, a new text can begin.
@@ -88,7 +142,10 @@ impl Markdown {
         match part {
             Part::Block { source, number, gap } => {
                 let lines = render::block(&source, number, &self.look);
-                self.spaced(gap, lines)
+                match std::mem::take(&mut self.settled) {
+                    0 => self.spaced(gap, lines),
+                    settled => lines.lines().skip(settled).map(|line| format!("{line}\n")).collect(),
+                }
             }
             Part::CodeStart { language } => {
                 self.code = Some(Code::new(&language, self.look));

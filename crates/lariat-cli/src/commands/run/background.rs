@@ -1,0 +1,61 @@
+//! The commands in the background that a run leaves behind: they end with the program, and the person is told so.
+//!
+//! Owns the fold from events to those that no result has shown the end of.
+
+use std::sync::Arc;
+
+use lariat_core::content::ToolCall;
+use lariat_core::event::AgentEvent;
+use lariat_guard::display;
+use serde_json::Value;
+
+/// Letters of a command that are shown.
+const SHOWN: usize = 80;
+
+/// Commands in the background: their ids and words.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    running: Vec<(String, String)>,
+}
+
+impl Background {
+    /// Takes in an event; `calls` are those of the last reply.
+    pub(super) fn event(&mut self, event: &AgentEvent, calls: &[Arc<ToolCall>]) {
+        let AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, details, is_error: false, .. } = event
+        else {
+            return;
+        };
+        let call = calls.iter().find(|call| call.id == *tool_call_id);
+        let argument = |name: &str| call.and_then(|call| call.arguments.get(name)).and_then(Value::as_str);
+        match (tool_name.as_str(), details.get("id").and_then(Value::as_str)) {
+            ("bash", Some(id)) => {
+                let command = argument("command").and_then(|command| command.lines().next());
+                self.running.push((id.to_owned(), command.unwrap_or_default().to_owned()));
+            }
+            ("bash_output" | "bash_stop", _) if details.get("end").is_some() => {
+                let ended = argument("id").unwrap_or_default();
+                self.running.retain(|(id, _)| id != ended);
+            }
+            _ => {}
+        }
+    }
+
+    /// What is told at the end; none when nothing was left behind.
+    pub(super) fn farewell(&self) -> Option<String> {
+        if self.running.is_empty() {
+            return None;
+        }
+        let shorten = |command: &String| command.chars().take(SHOWN).collect::<String>();
+        let names: Vec<String> = self
+            .running
+            .iter()
+            .map(|(_, command)| format!("`{}`", display::line(&shorten(command))))
+            .collect();
+        Some(match names.as_slice() {
+            [one] => format!("the background command {one} was ended with the run"),
+            names => {
+                format!("{} background commands were ended with the run: {}", names.len(), names.join(", "))
+            }
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! A line that a person writes: what each key does to it.
+
+use lariat_guard::display;
+
+use super::keys::Key;
+
+/// Bytes of a line; what is typed beyond is dropped.
+const LONGEST: usize = 256 * 1024;
+
+/// What a key did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Edit {
+    /// The line changed; on a terminal that shows it letter by letter, this does the same there.
+    Changed(String),
+    /// The line is complete, and empty again.
+    Sent(String),
+    /// Nothing.
+    Nothing,
+}
+
+/// A line that is being written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    text: String,
+}
+
+impl Draft {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+    }
+
+    /// Does what a key says.
+    pub(super) fn edit(&mut self, key: &Key) -> Edit {
+        match key {
+            Key::Char(letter) => self.add(letter.encode_utf8(&mut [0; 4])),
+            Key::Paste(text) => self.add(text),
+            Key::Enter => Edit::Sent(std::mem::take(&mut self.text)),
+            Key::Erase => self.keep(self.text.char_indices().next_back().map_or(0, |(at, _)| at)),
+            Key::EraseWord => {
+                let words = self.text.trim_end();
+                self.keep(words.rfind(char::is_whitespace).map_or(0, |at| at + 1))
+            }
+            Key::EraseLine | Key::Escape => self.keep(0),
+            Key::End | Key::Other => Edit::Nothing,
+        }
+    }
+
+    fn add(&mut self, text: &str) -> Edit {
+        if self.text.len() + text.len() > LONGEST {
+            return Edit::Nothing;
+        }
+        self.text.push_str(text);
+        Edit::Changed(display::line(text).into_owned())
+    }
+
+    fn keep(&mut self, end: usize) -> Edit {
+        let gone = display::line(self.text.get(end..).unwrap_or_default()).into_owned();
+        if gone.is_empty() {
+            return Edit::Nothing;
+        }
+        self.text.truncate(end);
+        // Back, over with a space, back again: a terminal without a redraw can do no more.
+        Edit::Changed("\u{8} \u{8}".repeat(crate::screen::text::width(&gone)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_edit_the_line_and_enter_sends_it() {
+        let mut draft = Draft::default();
+        for letter in "fix the tsts".chars() {
+            draft.edit(&Key::Char(letter));
+        }
+        assert_eq!(draft.edit(&Key::EraseWord), Edit::Changed("\u{8} \u{8}".repeat(4)));
+        draft.edit(&Key::Paste("tests\nplease".to_owned()));
+        draft.edit(&Key::Erase);
+        assert_eq!(draft.edit(&Key::Enter), Edit::Sent("fix the tests\npleas".to_owned()));
+        assert!(draft.is_empty());
+        assert_eq!(draft.edit(&Key::Erase), Edit::Nothing);
+    }
+
+    #[test]
+    fn what_is_shown_of_a_letter_is_harmless() {
+        assert_eq!(Draft::default().edit(&Key::Char('\u{202e}')), Edit::Changed("⟨U+202E⟩".to_owned()));
+    }
+}

@@ -1,0 +1,186 @@
+//! From the bytes that a terminal sends to keys.
+//!
+//! Owns the decoding: UTF-8, control characters, escape sequences, bracketed paste. Pure; what is incomplete at the end of
+//! a read waits for the next one.
+//! Invariant: a pasted text is one [`Key::Paste`], never single keys, and no longer than its cap.
+
+/// Bytes of a pasted text that are kept.
+const PASTE: usize = 256 * 1024;
+/// Bytes of an escape sequence; a longer one is dropped.
+const SEQUENCE: usize = 64;
+
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// Something that was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Char(char),
+    Enter,
+    /// Backspace.
+    Erase,
+    /// Ctrl-W.
+    EraseWord,
+    /// Ctrl-U.
+    EraseLine,
+    /// Ctrl-D.
+    End,
+    Escape,
+    /// A text that was pasted in one piece.
+    Paste(String),
+    /// A key without a meaning here.
+    Other,
+}
+
+/// The state between two reads.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    pending: Vec<u8>,
+    paste: Option<Vec<u8>>,
+}
+
+impl Decoder {
+    /// Takes in what was read and returns the keys that are complete.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Key> {
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut keys = Vec::new();
+        let mut rest = pending.as_slice();
+        while !rest.is_empty() {
+            let taken = match self.paste.is_some() {
+                true => self.pasted(rest, &mut keys),
+                false => self.key(rest, &mut keys),
+            };
+            match rest.get(taken..).filter(|_| taken > 0) {
+                Some(after) => rest = after,
+                None => break,
+            }
+        }
+        self.pending = rest.to_vec();
+        keys
+    }
+
+    /// Reads one key; returns its length, 0 when it is not complete.
+    fn key(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
+        let Some(first) = bytes.first() else { return 0 };
+        let key = match first {
+            b'\r' | b'\n' => Key::Enter,
+            0x7f | 0x08 => Key::Erase,
+            0x17 => Key::EraseWord,
+            0x15 => Key::EraseLine,
+            0x04 => Key::End,
+            0x1b => return self.sequence(bytes, keys),
+            0x00..=0x1f => Key::Other,
+            _ => return character(bytes, keys),
+        };
+        keys.push(key);
+        1
+    }
+
+    fn sequence(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
+        if bytes.starts_with(PASTE_START) {
+            self.paste = Some(Vec::new());
+            return PASTE_START.len();
+        }
+        let length = match bytes.get(1) {
+            // A terminal sends a sequence in one piece: this is the key itself.
+            None | Some(0x1b) => {
+                keys.push(Key::Escape);
+                return 1;
+            }
+            Some(b'[') => match bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)) {
+                Some(at) => at + 3,
+                None if bytes.len() < SEQUENCE => return 0,
+                None => bytes.len(),
+            },
+            Some(b'O') => 3.min(bytes.len()),
+            Some(_) => 2,
+        };
+        keys.push(Key::Other);
+        length
+    }
+
+    /// Reads on in a pasted text; returns what was taken.
+    fn pasted(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
+        let Some(paste) = &mut self.paste else { return 0 };
+        let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END);
+        // The beginning of the end may be there already.
+        let safe = end.unwrap_or(bytes.len().saturating_sub(PASTE_END.len() - 1));
+        let room = PASTE.saturating_sub(paste.len());
+        paste.extend(bytes.iter().take(safe.min(room)));
+        if end.is_none() {
+            return safe;
+        }
+        let paste = self.paste.take().unwrap_or_default();
+        let text = String::from_utf8_lossy(&paste).replace("\r\n", "\n").replace('\r', "\n");
+        keys.push(Key::Paste(text));
+        safe + PASTE_END.len()
+    }
+}
+
+/// Reads a character in UTF-8. What is none is a key without a meaning.
+fn character(bytes: &[u8], keys: &mut Vec<Key>) -> usize {
+    let length = match bytes.first() {
+        Some(0x00..=0x7f) => 1,
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => {
+            keys.push(Key::Other);
+            return 1;
+        }
+    };
+    let Some(text) = bytes.get(..length) else { return 0 };
+    match std::str::from_utf8(text).ok().and_then(|text| text.chars().next()) {
+        Some(letter) => {
+            keys.push(Key::Char(letter));
+            length
+        }
+        None => {
+            keys.push(Key::Other);
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(reads: &[&[u8]]) -> Vec<Key> {
+        let mut decoder = Decoder::default();
+        reads.iter().flat_map(|read| decoder.take(read)).collect()
+    }
+
+    #[test]
+    fn letters_and_control_keys_are_told_apart() {
+        let expected = [Key::Char('y'), Key::Enter, Key::Erase, Key::EraseLine, Key::EraseWord, Key::End];
+        assert_eq!(keys(&[b"y\r\x7f\x15\x17\x04"]), expected);
+        assert_eq!(keys(&[b"\x1b[A", b"\x1bOP", b"\x1b", b"\x01"])[..], {
+            [Key::Other, Key::Other, Key::Escape, Key::Other]
+        });
+    }
+
+    #[test]
+    fn a_letter_cut_by_a_read_is_one_letter() {
+        let euro = "€".as_bytes();
+        assert_eq!(keys(&[&euro[..1], &euro[1..2], &euro[2..]]), [Key::Char('€')]);
+        assert_eq!(keys(&[b"\xff"]), [Key::Other]);
+    }
+
+    #[test]
+    fn a_pasted_text_is_one_key_wherever_it_is_cut() {
+        let sent = b"a\x1b[200~touch x\rls\x1b[201~b";
+        let expected = [Key::Char('a'), Key::Paste("touch x\nls".to_owned()), Key::Char('b')];
+        assert_eq!(keys(&[sent]), expected);
+        for at in 8..sent.len() {
+            assert_eq!(keys(&[&sent[..at], &sent[at..]]), expected, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_pasted_text_is_bounded() {
+        let sent = [PASTE_START, &vec![b'x'; PASTE + 100], PASTE_END].concat();
+        assert!(matches!(&keys(&[&sent])[..], [Key::Paste(text)] if text.len() == PASTE));
+    }
+}

@@ -1,0 +1,175 @@
+//! The terminal that a person types at, in the mode in which this program reads every key.
+//!
+//! Owns the mode: keys come one at a time and are not echoed, so that nothing typed during a run reaches the shell behind
+//! it. Signals of keys (Ctrl-C, Ctrl-Z, Ctrl-\) stay signals.
+//! Invariant: the terminal has its own mode again when this value is dropped, also by a panic, and while the program is
+//! suspended; what was typed and not read by then is discarded. A process in the background never touches it.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+use tokio::sync::mpsc;
+
+use super::keys::{Decoder, Key};
+
+/// Keys that wait to be handled. When it is full, the thread that reads waits.
+const KEYS: usize = 256;
+/// How long a process in the background waits before it looks again.
+const BACKGROUND: Duration = Duration::from_millis(100);
+/// Bracketed paste (DEC private mode 2004): a pasted text comes with marks around it.
+const PASTE_ON: &str = "\u{1b}[?2004h";
+const PASTE_OFF: &str = "\u{1b}[?2004l";
+
+/// A terminal that is read key by key.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    device: Arc<OwnedFd>,
+    /// Its mode before; `None` while it has that.
+    before: Option<Termios>,
+    /// Whether it knows escape sequences.
+    is_live: bool,
+}
+
+/// What came from the terminal.
+#[derive(Debug)]
+pub(super) enum Typed {
+    Key(Key),
+    /// It is gone.
+    Gone,
+}
+
+impl Terminal {
+    /// The terminal of standard input or, where a program or a file feeds that and a person reads standard error, the
+    /// controlling terminal. None where standard input is a device such as `/dev/null`: the caller wants no questions.
+    pub(super) fn open(is_live: bool) -> Option<Self> {
+        let input = std::io::stdin();
+        let device = if input.is_terminal() {
+            input.as_fd().try_clone_to_owned().ok()?
+        } else if is_fed() && std::io::stderr().is_terminal() {
+            controlling()?
+        } else {
+            return None;
+        };
+        let mut terminal = Self { device: Arc::new(device), before: None, is_live };
+        terminal.enter();
+        Some(terminal)
+    }
+
+    /// Takes the terminal, unless this process is in the background.
+    pub(super) fn enter(&mut self) {
+        if self.before.is_some() || !is_foreground(&self.device) {
+            return;
+        }
+        let Ok(before) = tcgetattr(&self.device) else { return };
+        let mut mode = before.clone();
+        mode.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+        mode.special_codes[SpecialCodeIndex::VMIN] = 1;
+        mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if tcsetattr(&self.device, OptionalActions::Now, &mode).is_ok() {
+            self.before = Some(before);
+            self.write(PASTE_ON);
+        }
+    }
+
+    /// Gives the terminal back as it was, without what was typed and not read.
+    pub(super) fn leave(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        if is_foreground(&self.device) {
+            self.write(PASTE_OFF);
+            let _ = tcsetattr(&self.device, OptionalActions::Flush, &before);
+        }
+    }
+
+    fn write(&self, sequence: &str) {
+        if self.is_live {
+            let _ = std::io::stderr().write_all(sequence.as_bytes());
+        }
+    }
+
+    /// Reads keys in a thread of its own, which ends with the process: a read of a terminal cannot be cancelled.
+    pub(super) fn keys(&self) -> mpsc::Receiver<Typed> {
+        let (sender, receiver) = mpsc::channel(KEYS);
+        let device = Arc::clone(&self.device);
+        std::thread::spawn(move || {
+            let mut decoder = Decoder::default();
+            let mut bytes = [0; 4096];
+            loop {
+                wait(&device, None);
+                if !is_foreground(&device) {
+                    // A read would stop the process, and what is typed is for another one.
+                    pause();
+                    continue;
+                }
+                let read = match rustix::io::read(&device, &mut bytes) {
+                    Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
+                    Ok(0) | Err(_) => {
+                        let _ = sender.blocking_send(Typed::Gone);
+                        return;
+                    }
+                    Ok(read) => bytes.get(..read).unwrap_or_default(),
+                };
+                for key in decoder.take(read) {
+                    if sender.blocking_send(Typed::Key(key)).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        receiver
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Whether standard input is something that carries data: a pipe, a socket or a file.
+pub(super) fn is_fed() -> bool {
+    use rustix::fs::FileType;
+    let Ok(stat) = rustix::fs::fstat(std::io::stdin()) else { return false };
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    matches!(kind, FileType::Fifo | FileType::Socket | FileType::RegularFile)
+}
+
+/// Waits until standard input has something to read or has ended; false when the time is over.
+pub(super) fn input_within(time: Duration) -> bool {
+    wait(&std::io::stdin(), Some(time))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the binary, and this is the person's own terminal")]
+fn controlling() -> Option<OwnedFd> {
+    let file = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
+    Some(file.into())
+}
+
+fn is_foreground(device: &OwnedFd) -> bool {
+    tcgetpgrp(device).is_ok_and(|group| group == getpgrp())
+}
+
+/// Waits for something to read; false when the time is over.
+fn wait(device: &impl std::os::fd::AsFd, time: Option<Duration>) -> bool {
+    let time = time.and_then(|time| Timespec::try_from(time).ok());
+    loop {
+        let mut watched = [PollFd::new(device, PollFlags::IN)];
+        match poll(&mut watched, time.as_ref()) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => return false,
+            _ => return true,
+        }
+    }
+}
+
+fn pause() {
+    if let Ok(time) = Timespec::try_from(BACKGROUND) {
+        let _ = poll(&mut [], Some(&time));
+    }
+}

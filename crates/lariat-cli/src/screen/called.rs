@@ -1,0 +1,176 @@
+//! A tool call that ended, as lines: what it was, how it ended, what it changed, the end of its output if it failed.
+//!
+//! Owns which end is a failure: an exit code that is not 0, a signal, a timeout, an interrupt, a refusal. Only what
+//! succeeded gets a tick.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::activity::{self, Ended};
+use super::look::{Look, Style};
+use super::printer::Verbosity;
+use super::{diff, human, text};
+
+/// Lines of a diff, by how much is shown.
+const DIFF_LINES: usize = 12;
+const VERBOSE_DIFF_LINES: usize = 80;
+/// Lines at the end of the output of a command that failed.
+const FAILED_LINES: usize = 8;
+/// Lines of a tool's output with `--verbose`: more than any result has that a model gets.
+const OUTPUT_LINES: usize = 2_000;
+/// Items of a list of tasks.
+const TASKS: usize = 30;
+
+/// A call that ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) arguments: Option<&'a Value>,
+    /// What the model got.
+    pub(crate) output: &'a str,
+    /// What the tool says besides.
+    pub(crate) details: &'a Value,
+    pub(crate) is_error: bool,
+    /// How long it ran; `None` when it did not run.
+    pub(crate) took: Option<Duration>,
+}
+
+impl Called<'_> {
+    /// The lines, each with its end.
+    pub(crate) fn lines(&self, verbosity: Verbosity, look: &Look) -> String {
+        let diffs = diffs(self.details);
+        let failure = self.failure();
+        let note = if failure.is_none() { self.note(&diffs) } else { String::new() };
+        let ended = failure.clone().map_or(Ended::Done, Ended::Failed);
+        let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, look);
+        shown.push('\n');
+        let verbose = verbosity == Verbosity::Verbose;
+        for changed in &diffs {
+            let most = if verbose { VERBOSE_DIFF_LINES } else { DIFF_LINES };
+            shown.push_str(&diff::unified(changed, most, look));
+        }
+        if verbose && diffs.is_empty() {
+            shown.push_str(&output(self.output, OUTPUT_LINES, look));
+        } else if failure.is_some() && self.is_command() {
+            shown.push_str(&tail(self.output, FAILED_LINES, look));
+        }
+        shown
+    }
+
+    /// Why it failed; none when it did not.
+    fn failure(&self) -> Option<String> {
+        if self.took.is_none() {
+            return self.is_error.then(|| refusal(self.output));
+        }
+        let ended = self.details.get("end").and_then(Value::as_str).unwrap_or_default();
+        let code = self.details.get("exit_code").and_then(Value::as_i64).filter(|code| *code != 0);
+        let signal = self.details.get("signal").and_then(Value::as_i64);
+        match (ended, code, signal) {
+            ("cancelled", ..) => Some("interrupted".to_owned()),
+            ("timed_out", ..) => Some("timed out".to_owned()),
+            ("stopped", ..) => None,
+            (_, Some(code), _) => Some(format!("exit {code}")),
+            (_, _, Some(signal)) => Some(format!("killed by signal {signal}")),
+            _ => self.is_error.then(|| self.output.to_owned()),
+        }
+    }
+
+    /// Whether it ran a command: its output is worth a look when it failed.
+    fn is_command(&self) -> bool {
+        self.details.get("output_bytes").is_some()
+    }
+
+    /// What there is to say about a success: how much changed, how many tasks are done.
+    fn note(&self, diffs: &[String]) -> String {
+        if !diffs.is_empty() {
+            let counts = diffs.iter().map(|diff| diff::counts(diff));
+            let (added, removed) = counts.fold((0, 0), |sum, diff| (sum.0 + diff.0, sum.1 + diff.1));
+            return format!("+{added} -{removed}");
+        }
+        let count = |name: &str| self.details.get(name).and_then(Value::as_u64);
+        match (count("completed"), count("total")) {
+            (Some(done), Some(total)) => format!("{done} of {total} done"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The list of tasks that a result holds, as lines; none where it holds none.
+pub(crate) fn tasks(details: &Value, look: &Look) -> Option<String> {
+    let items = details.get("items")?.as_array()?;
+    let mut shown = String::new();
+    for item in items.iter().take(TASKS) {
+        let words = item.get("content")?.as_str()?;
+        let (style, mark) = match item.get("status")?.as_str()? {
+            "completed" => (Style::Dim, look.mark("☑", "[x]")),
+            "in_progress" => (Style::Strong, look.mark("▶", "[>]")),
+            _ => (Style::Plain, look.mark("☐", "[ ]")),
+        };
+        let line = format!("  {mark} {}", text::line(words.trim()));
+        shown.push_str(&look.paint(style, &text::cut(&line, look.width, look)));
+        shown.push('\n');
+    }
+    if items.len() > TASKS {
+        shown.push_str(&more(items.len() - TASKS, look));
+    }
+    Some(shown)
+}
+
+/// Why a call did not run, from what the model got: the first reason, in one line.
+fn refusal(result: &str) -> String {
+    let rest = result.trim().strip_prefix("Denied:");
+    let mut lines = rest.unwrap_or(result).lines().map(|line| line.trim().trim_start_matches("- "));
+    let reason = lines.find(|line| !matches!(*line, "" | "Denied:" | "Asked:")).unwrap_or_default();
+    let reason = reason.strip_prefix("Denied: ").unwrap_or(reason);
+    if rest.is_some() { format!("denied: {reason}") } else { reason.to_owned() }
+}
+
+/// The last lines of a command's output, without what the tool added to it.
+fn tail(output: &str, most: usize, look: &Look) -> String {
+    let is_ours = |line: &str| line.starts_with('[') && line.ends_with(".]");
+    let mut lines: Vec<&str> = output.trim_end().lines().collect();
+    while lines.last().is_some_and(|line| is_ours(line)) {
+        lines.pop();
+    }
+    let skipped = lines.len().saturating_sub(most);
+    let mut shown = String::new();
+    if skipped > 0 {
+        let words = human::counted(skipped, "line before", "lines before");
+        shown = dim(&format!("{} {words}", look.mark("…", "...")), look);
+    }
+    lines.iter().skip(skipped).for_each(|line| shown.push_str(&dim(&text::line(line), look)));
+    shown
+}
+
+/// The first lines of an output.
+fn output(output: &str, most: usize, look: &Look) -> String {
+    let lines: Vec<String> = text::lines(output.trim_end()).collect();
+    let mut shown: String = lines.iter().take(most).map(|line| dim(line, look)).collect();
+    if lines.len() > most {
+        shown.push_str(&more(lines.len() - most, look));
+    }
+    shown
+}
+
+fn more(count: usize, look: &Look) -> String {
+    dim(&format!("{} {}", look.mark("…", "..."), human::counted(count, "more line", "more lines")), look)
+}
+
+/// A line that is less important, indented and cut. It is expected to be neutralised.
+pub(crate) fn dim(line: &str, look: &Look) -> String {
+    format!("{}\n", look.paint(Style::Dim, &text::cut(&format!("  {line}"), look.width, look)))
+}
+
+/// The diffs that a tool's details hold.
+fn diffs(details: &Value) -> Vec<String> {
+    let of = |value: &Value| value.get("diff").and_then(Value::as_str).map(str::to_owned);
+    let files = details.get("files").and_then(Value::as_array);
+    let all: Vec<String> =
+        of(details).into_iter().chain(files.into_iter().flatten().filter_map(of)).collect();
+    all.into_iter().filter(|diff| !diff.is_empty()).collect()
+}
+
+#[cfg(test)]
+#[path = "called_tests.rs"]
+mod tests;
