@@ -120,14 +120,20 @@ impl HookPrograms {
             let renew = "; hint: review it, then `lariat trust`";
             scripts.check(&WorkspaceFiles(workspace)).map_err(|why| format!("{why}{renew}"))?;
         }
-        if !scripts.are_of_the_workspace() {
-            return Ok(self.sandbox.as_ref());
-        }
+        let of_workspace = scripts.are_of_the_workspace();
         match &self.of_project {
-            ProjectHooks::Confined(sandbox) => Ok(Some(sandbox)),
-            ProjectHooks::Unconfined => Ok(self.sandbox.as_ref()),
-            ProjectHooks::Refused(why) => Err(why.clone()),
+            ProjectHooks::Confined(sandbox) if of_workspace || self.finds_programs_here() => {
+                Ok(Some(sandbox))
+            }
+            ProjectHooks::Refused(why) if of_workspace => Err(why.clone()),
+            _ => Ok(self.sandbox.as_ref()),
         }
+    }
+
+    /// True when a name alone may lead to a program of the workspace: an active virtual environment, for example.
+    fn finds_programs_here(&self) -> bool {
+        let here = |place: PathBuf| place.is_relative() || place.starts_with(&self.directory);
+        self.environment.value("PATH").is_some_and(|places| std::env::split_paths(places).any(here))
     }
 }
 

@@ -62,7 +62,7 @@ fn a_session_that_is_still_written_keeps_its_id_and_messages() {
         let (
             AgentEvent::MessagesImported { messages: part, .. },
             AgentEvent::MessagesImported { messages: whole, .. },
-        ) = (&part[1].event, &whole[1].event)
+        ) = (&part[2].event, &whole[2].event)
         else {
             panic!()
         };

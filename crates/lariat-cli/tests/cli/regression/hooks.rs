@@ -191,6 +191,22 @@ async fn personal_hook_does_not_run_a_script_of_an_untrusted_workspace() {
     assert!(ground.workspace().join("hooked").exists() && ran.stdout.contains("ran"), "{ran:?}");
 }
 
+/// A model that wants to run `touch made` on every prompt.
+async fn making() -> Ground {
+    Ground::new(Script::answer(|request| {
+        let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+        let last =
+            messages.last().and_then(|message| message["content"].as_array().cloned()).unwrap_or_default();
+        if last.iter().any(|block| block["type"] == "tool_result") {
+            return Turn::new().text("done").into();
+        }
+        Turn::new()
+            .call(format!("toolu_{}", messages.len()), "bash", &json!({ "command": "touch made" }))
+            .into()
+    }))
+    .await
+}
+
 /// A session of somebody else's, in a file: it approved `touch made` for the session, and was cut after that where asked.
 async fn approved_elsewhere(ground: &Ground, cut: bool) -> SessionId {
     ground.run(&["run", "make it", "--mode", "default"]).expect(0);
@@ -220,11 +236,7 @@ async fn approved_elsewhere(ground: &Ground, cut: bool) -> SessionId {
 async fn imported_session_carries_no_approval() {
     for cut in [false, true] {
         for fork in [false, true] {
-            let ground = calling(vec![
-                ("bash", json!({ "command": "touch made" })),
-                ("bash", json!({ "command": "touch made again" })),
-            ])
-            .await;
+            let ground = making().await;
             let session = approved_elsewhere(&ground, cut).await;
             let file = ground.path("session.lariat");
             ground.run(&["sessions", "import", file.to_str().unwrap()]).expect(0);
@@ -242,7 +254,7 @@ async fn imported_session_carries_no_approval() {
             assert!(ran.stderr.contains("this session was imported"), "cut {cut}, fork {fork}: {ran:?}");
             // The same session goes on where somebody may approve it.
             let ran = ground.run(&["run", "--resume", &id, "again", "--mode", "bypass"]).expect(0);
-            assert!(ran.stdout.contains("done"), "{ran:?}");
+            assert!(ground.workspace().join("made").exists() && ran.stdout.contains("done"), "{ran:?}");
         }
     }
 }
@@ -250,7 +262,7 @@ async fn imported_session_carries_no_approval() {
 /// S13: a file that is imported cannot say that this machine took it over.
 #[tokio::test(flavor = "multi_thread")]
 async fn archive_cannot_take_itself_over() {
-    let ground = calling(vec![("bash", json!({ "command": "touch made" }))]).await;
+    let ground = making().await;
     let session = approved_elsewhere(&ground, true).await;
     let first = std::fs::read(ground.path("session.lariat")).unwrap();
     let inner = archive_file::check(&first[..]).unwrap().chain.to_string();
