@@ -404,7 +404,7 @@ async fn config_set_writes_one_value_and_keeps_comments() {
 async fn prompt_without_a_command_runs_and_slips_are_suggested() {
     let ground = Ground::new(saying("Done.")).await;
     let prompts: [&[&str]; 4] =
-        [&["fix it now"], &["fix", "the", "tests"], &["run", "fix", "the", "tests"], &["-c", "and", "now"]];
+        [&["fix it now"], &["fix", "the", "tests"], &["run", "fix", "the", "tests"], &["-c", "and now"]];
     for (at, args) in prompts.iter().enumerate() {
         assert_eq!(ground.run(args).expect(0).stdout, "Done.\n", "{args:?}");
         let words = ["fix it now", "fix the tests", "fix the tests", "and now"][at];
