@@ -11,6 +11,7 @@ mod brief;
 mod files;
 mod hooks;
 mod memory;
+#[cfg(feature = "service")]
 mod nested;
 mod open;
 mod opened;
@@ -22,11 +23,13 @@ mod source;
 mod spending;
 mod trace_file;
 
+#[cfg(feature = "service")]
 pub(crate) use brief::skill_folders;
 pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
 pub use hooks::HookPrograms;
 pub use memory::{Instructions, MemoryFiles};
+#[cfg(feature = "service")]
 pub(crate) use nested::nested_repositories;
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
