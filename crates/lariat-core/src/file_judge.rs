@@ -22,7 +22,7 @@ pub trait FileJudge: Send + Sync {
     /// Decides whether the call may use the file that really has this path.
     ///
     /// # Errors
-    /// Why not, as words for the model that end a sentence.
+    /// Why not, as words for the model.
     fn judge(&self, path: &Path, used: FileUse) -> Result<(), String>;
 
     /// True when every file beneath a directory may be read, so that a walk need not ask for each.

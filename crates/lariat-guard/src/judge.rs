@@ -100,8 +100,7 @@ impl Guard {
     /// asks what they would be worth with that path in them.
     pub fn judge_opened(&self, query: &Query<'_>, path: &Path, used: FileUse) -> Judgement {
         let access = if used == FileUse::Read { Access::Read } else { Access::Write };
-        let target = Target { named: path.to_owned(), real: Some(path.to_owned()) };
-        self.weigh(query, &Call::of_file(Part::file(target, access, &self.ground)))
+        self.weigh(query, &Call::of_file(Part::file(Target::opened(path), access, &self.ground)))
     }
 
     /// The files that a call names, by its words alone: what an approval of it is worth when no one can tell any more where

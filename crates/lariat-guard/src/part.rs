@@ -201,21 +201,21 @@ impl Call {
 
     /// The files that it names, where they really are. What commands touch is not among them.
     pub(crate) fn files(&self) -> Vec<JudgedFile> {
-        self.files_by(|target| target.real.clone())
+        self.files_by(|target| [target.real.clone(), target.entry.clone()])
     }
 
     /// The same, as they are named.
     pub(crate) fn files_as_named(&self) -> Vec<JudgedFile> {
-        self.files_by(|target| Some(target.named.clone()))
+        self.files_by(|target| [Some(target.named.clone()), None])
     }
 
-    fn files_by(&self, path: impl Fn(&Target) -> Option<PathBuf>) -> Vec<JudgedFile> {
+    fn files_by(&self, paths: impl Fn(&Target) -> [Option<PathBuf>; 2]) -> Vec<JudgedFile> {
         let parts = self.parts.iter().filter(|part| self.text.is_empty() && matches!(part.what, What::File));
-        let file = |touch: &Touch| {
+        let files = |touch: &Touch| {
             let used = if touch.access == Access::Write { FileUse::Write } else { FileUse::Read };
-            Some(JudgedFile { path: path(&touch.target)?, used })
+            paths(&touch.target).into_iter().flatten().map(move |path| JudgedFile { path, used })
         };
-        parts.flat_map(|part| &part.touches).filter_map(file).collect()
+        parts.flat_map(|part| &part.touches).flat_map(files).collect()
     }
 
     /// The files that a patch changes, by the parser that the tool uses. What that refuses, the tool refuses, too, before

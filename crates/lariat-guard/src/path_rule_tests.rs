@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::PathRules;
 use crate::origin::{Level, Origin};
@@ -6,7 +6,7 @@ use crate::place::{NoLinks, Places, Target};
 use crate::rule::Effect;
 
 fn target(path: &str) -> Target {
-    Target { named: PathBuf::from(path), real: Some(PathBuf::from(path)) }
+    Target::opened(Path::new(path))
 }
 
 fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {

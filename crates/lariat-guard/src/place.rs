@@ -124,24 +124,37 @@ impl Places {
 pub(crate) struct Target {
     /// As it was named: absolute, without `.` and `..`.
     pub(crate) named: PathBuf,
-    /// Where it leads; `None` when nobody knows.
+    /// Where it leads; `None` when that is not known.
     pub(crate) real: Option<PathBuf>,
+    /// The name itself, in the directory where it really is, if links are on the way: what is removed or moved when the
+    /// name is that of a link.
+    pub(crate) entry: Option<PathBuf>,
 }
 
 impl Target {
     /// A path as a call names it, relative to a directory.
     pub(crate) fn new(path: &str, directory: &Path, resolver: &dyn Resolver) -> Self {
         let whole = directory.join(path);
-        Self { named: plain(&whole), real: resolver.real(&whole) }
+        let (named, real) = (plain(&whole), resolver.real(&whole));
+        let is_plain = real.as_ref() == Some(&named);
+        let entry = || Some(resolver.real(whole.parent()?)?.join(whole.file_name()?));
+        let entry = if is_plain { None } else { entry() };
+        Self { named, real, entry }
     }
 
-    /// Both forms, the second only when it differs.
+    /// A file that was opened, by the path that it really has.
+    pub(crate) fn opened(path: &Path) -> Self {
+        Self { named: path.to_owned(), real: Some(path.to_owned()), entry: None }
+    }
+
+    /// All forms, without those that are the same.
     pub(crate) fn forms(&self) -> impl Iterator<Item = &Path> {
         let real = self.real.as_deref().filter(|real| *real != self.named);
-        std::iter::once(self.named.as_path()).chain(real)
+        let entry = self.entry.as_deref().filter(|entry| *entry != self.named && Some(*entry) != real);
+        std::iter::once(self.named.as_path()).chain(real).chain(entry)
     }
 
-    /// True when both forms lie in one of these directories.
+    /// True when all forms lie in one of these directories.
     pub(crate) fn is_beneath(&self, directories: &[PathBuf]) -> bool {
         self.real.is_some()
             && self.forms().all(|form| directories.iter().any(|directory| form.starts_with(directory)))

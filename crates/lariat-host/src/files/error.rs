@@ -92,7 +92,7 @@ pub enum FileError {
     #[error("`{0}` may be read but not changed: it lies beneath a read-only root.")]
     ReadOnly(String),
     /// The gate does not let the call use what the path really leads to.
-    #[error("`{path}` was not used: it is `{real}`, and {reason}")]
+    #[error("`{path}` was not used: it leads to `{real}` ({reason}).")]
     Refused {
         /// As it was written.
         path: String,

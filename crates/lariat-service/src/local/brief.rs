@@ -13,7 +13,9 @@ use lariat_host::git::{Git, GitError};
 use lariat_runtime::prompt::{Place, Section, SectionQuery, SectionSource, Teller};
 use lariat_tools::Workbench;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "service")]
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -24,8 +26,10 @@ use super::{Owner, Territory};
 /// Where skills are, in a home and in a workspace; the later counts.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
 /// Names of a folder of skills that are looked at for links.
+#[cfg(feature = "service")]
 const MOST_SKILLS: usize = 500;
 /// Skills that are links, at most: each is held open.
+#[cfg(feature = "service")]
 const MOST_LINKED: usize = 32;
 /// Tokens of the index of skills.
 const SKILLS_TOKENS: u64 = 6_000;
@@ -61,6 +65,7 @@ pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Skill
 }
 
 /// The directories that the person's own skills are in: the folders of skills, and where links in them lead.
+#[cfg(feature = "service")]
 pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         SKILLS.iter().map(|folder| home.join(folder)).filter(|folder| folder.is_dir()).collect();

@@ -11,6 +11,7 @@ mod brief;
 mod files;
 mod hooks;
 mod memory;
+#[cfg(feature = "service")]
 mod nested;
 mod open;
 mod opened;
@@ -25,11 +26,13 @@ mod territory;
 mod trace_file;
 mod unsupported;
 
+#[cfg(feature = "service")]
 pub(crate) use brief::skill_folders;
 pub use brief::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
 pub use memory::{Instructions, MemoryFiles};
+#[cfg(feature = "service")]
 pub(crate) use nested::nested_repositories;
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
-use lariat_testkit::server::{Script, Turn};
+use lariat_testkit::server::{Answer, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::ground::{Ground, Ran};
@@ -117,9 +117,9 @@ async fn an_allowed_patch_still_adds_moves_and_deletes() {
     ground.write("gone.txt", "x\n");
     ground.write("old.txt", "one\n");
     let allow = ["--allow", "Edit(new/deep/a.txt)", "--allow", "Edit(gone.txt)", "--allow", "Edit(old.txt)"];
-    let refused = ground.run(&[&["run", "go", "--mode", "default"], &allow[..]].concat());
+    let refused = ground.run(&[&["run", "go", "--mode", "default"][..], &allow].concat());
     assert!(!ground.workspace().join("new").exists(), "{}", refused.stdout);
-    let all = [&["run", "go", "--mode", "default"], &allow[..], &["--allow", "Edit(moved/old.txt)"]].concat();
+    let all = [&["run", "go", "--mode", "default"][..], &allow, &["--allow", "Edit(moved/old.txt)"]].concat();
     let ran = ground.run(&all).expect(0);
     let read = |path: &str| std::fs::read_to_string(ground.workspace().join(path)).unwrap_or_default();
     assert_eq!(
@@ -148,7 +148,7 @@ async fn a_patch_with_a_second_header_changes_nothing() {
     std::fs::create_dir_all(ground.workspace().join("secrets")).unwrap();
     ground.write("secrets/k", "CANARY-K\n");
     let deny = ["--deny", "Read(./secrets/**)", "--deny", "Edit(./secrets/**)"];
-    let ran = ground.run(&[&["run", "go", "--mode", "accept-edits"], &deny[..]].concat()).expect(0);
+    let ran = ground.run(&[&["run", "go", "--mode", "accept-edits"][..], &deny].concat()).expect(0);
     assert!(ran.stdout.contains("does not follow a line `--- ` of its own"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("CANARY-K!") && !ground.workspace().join("other").exists());
     assert!(!ground.workspace().join(".git/hooks/pre-commit").exists());
@@ -203,7 +203,12 @@ async fn a_rewritten_program_of_the_workspace_is_asked_about() {
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(!ground.path("PIP-RAN").exists() && !ground.path("LS-RAN").exists(), "{said}");
     assert!(said.contains("CANARY-README"), "what is not shadowed still runs: {said}");
-    let test = ground.command(&["permissions", "test", "Bash(ls)"]).env("PATH", &path).output().unwrap();
+    let test = ground
+        .command(&["permissions", "test", "Bash(ls)"])
+        .env("PATH", &path)
+        .env("LARIAT_MODE", "default")
+        .output()
+        .unwrap();
     let told = String::from_utf8_lossy(&test.stdout).into_owned();
     assert!(!told.to_lowercase().starts_with("allow"), "{told}");
 }
@@ -285,7 +290,7 @@ fn is_trusted(said: &Value) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sandboxed_command_does_not_write_a_nested_repository() {
     let ground = Ground::new(calling(vec![
-        ("bash", json!({ "command": "echo '[core]' >> vendor/lib/.git/config; touch vendor/lib/written" })),
+        ("bash", json!({ "command": "python3 -c \"open('vendor/lib/written', 'w'); open('vendor/lib/.git/config', 'a').write('[evil]')\"" })),
         (
             "edit_file",
             json!({ "path": "vendor/lib/.git/config", "old_string": "[core]", "new_string": "[evil]" }),
@@ -298,6 +303,7 @@ async fn a_sandboxed_command_does_not_write_a_nested_repository() {
     let before = std::fs::read_to_string(&config).unwrap();
     let ran = confined(&ground, "auto").expect(0);
     assert_eq!(std::fs::read_to_string(&config).unwrap(), before, "{}", ran.stdout);
+    assert!(ground.workspace().join("vendor/lib/written").exists(), "{}", ran.stdout);
 }
 
 /// S10: personal skills were listed and could not be read.
@@ -315,7 +321,7 @@ async fn a_personal_skill_is_read_and_not_written() {
             });
             found.unwrap_or_else(|| panic!("{end} is not listed: {text}"))
         };
-        let call = |tool: &str, arguments: Value| {
+        let call = |tool: &str, arguments: Value| -> Answer {
             Turn::new().call(format!("toolu_{}", results.len()), tool, &arguments).into()
         };
         match results.len() {
