@@ -18,6 +18,13 @@ pub trait Resolver: Send + Sync {
         let _ = directory;
         None
     }
+
+    /// Whether a shell would take the program of this name from a directory that an agent can write, so that its name says
+    /// nothing about what it does.
+    fn is_shadowed(&self, program: &str) -> bool {
+        let _ = program;
+        false
+    }
 }
 
 /// A name in a directory.
@@ -45,13 +52,6 @@ impl Entry {
     /// A name of a kind.
     pub fn new(name: impl Into<OsString>, kind: EntryKind) -> Self {
         Self { name: name.into(), kind }
-    }
-
-    /// Whether a shell would take the program of this name from a directory that an agent can write, so that its name says
-    /// nothing about what it does.
-    fn is_shadowed(&self, program: &str) -> bool {
-        let _ = program;
-        false
     }
 }
 

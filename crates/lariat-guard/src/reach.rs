@@ -136,7 +136,7 @@ impl Reach {
             ahead.push((named.clone(), real.clone(), next));
         }
         if next >= self.names.len() {
-            found.files.push(Target { named, real: Some(real) });
+            found.files.push(Target { named, real: Some(real), entry: None });
         }
     }
 

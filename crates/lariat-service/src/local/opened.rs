@@ -18,7 +18,7 @@ use super::RealPrograms;
 use super::open::OpenError;
 use super::parts::{self, Part};
 use super::source::{Role, Source};
-use super::{RealPaths, Territory, unsupported};
+use super::{Territory, unsupported};
 
 /// A workspace that is open.
 #[derive(Clone, Debug)]

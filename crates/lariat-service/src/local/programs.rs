@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lariat_guard::Resolver;
+use lariat_guard::{Entry, Resolver};
 use lariat_host::process::Environment;
 
 use super::RealPaths;
@@ -16,8 +16,8 @@ impl Resolver for RealPrograms {
         RealPaths.real(path)
     }
 
-    fn leads_out(&self, directory: &Path, levels: Option<usize>) -> bool {
-        RealPaths.leads_out(directory, levels)
+    fn list(&self, directory: &Path) -> Option<Vec<Entry>> {
+        RealPaths.list(directory)
     }
 
     fn is_shadowed(&self, program: &str) -> bool {
