@@ -205,7 +205,7 @@ const LINKS: usize = 40;
 
 /// A path, and if it is a link, what it leads to, and so on. Where that is missing, the first missing directory on the
 /// way to it: what is not there cannot be brought into being below it.
-pub(super) fn followed(path: PathBuf) -> Vec<PathBuf> {
+fn followed(path: PathBuf) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut next = Some(path);
     while let Some(path) = next.take().filter(|_| all.len() < LINKS) {
@@ -304,11 +304,11 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
                     say(&[&"--ro-bind", &real, &path]);
                 }
             }
-            for path in readable {
-                say(&[&"--ro-bind", path, path]);
-            }
             if policy.temporary.is_none() {
                 say(&[&"--perms", &"1777", &"--tmpfs", &"/tmp"]);
+            }
+            for path in readable {
+                say(&[&"--ro-bind", path, path]);
             }
         }
     }
@@ -346,7 +346,7 @@ fn landlock_rules(
     let mut rules = vec![(PathBuf::from("/"), Grant::Read), (PathBuf::from("/dev"), Grant::Change)];
     rules.push((PathBuf::from("/proc"), Grant::Change));
     rules.extend(grounds.rules.iter().cloned());
-    if policy.temporary.is_some() || policy.readable.is_some() {
+    if policy.has_own_tmp() {
         rules.push((PathBuf::from("/tmp"), Grant::Change));
     }
     rules

@@ -13,6 +13,8 @@
 //! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
 //! through until the command is started, and the filter hands over every start.
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -20,7 +22,6 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::backend::followed;
 use super::denial::{Denial, Rule};
 use super::filter;
 use super::making::Making;
@@ -129,15 +130,14 @@ impl Judge {
 
     /// A call that changes a path: made in the command's place where it cannot do so itself, else left to the kernel.
     fn write(&self, call: &Notification, path: &Path, last: Last) -> (Answer, Option<Denial>) {
-        let denial = self.explain_write(path, last);
+        // A folder that is there is not made again, and that is no refusal.
+        let is_there = makes_folder(call) && path.symlink_metadata().is_ok();
+        let denial = if is_there { None } else { self.explain_write(path, last) };
         let protected = matches!(&denial, Some(Denial { rule: Rule::Protected(_), .. }));
         let Some(making) = &self.making else {
             // Without Landlock nothing but this keeps a missing protected path from being made.
-            let leads_there = || {
-                let mut way = followed(path.to_owned()).into_iter();
-                way.any(|path| is_through_process(&path) || self.policy.protects(&path))
-            };
-            let refused = protected || is_through_process(path) || leads_there();
+            let leads_there = || walked(path, last).is_none_or(|end| self.policy.protects(&end));
+            let refused = protected || leads_there();
             return (if refused { Answer::Refuse(libc::EROFS) } else { Answer::Continue }, denial);
         };
         match making.make(call) {
@@ -153,7 +153,7 @@ impl Judge {
 
     fn explain_write(&self, path: &Path, last: Last) -> Option<Denial> {
         // Where links lead: as we see them, which is how the command does, but for a `/tmp` of its own.
-        let own = self.policy.temporary.is_some() && path.starts_with("/tmp");
+        let own = self.policy.has_own_tmp() && path.starts_with("/tmp");
         let real = if own { None } else { real(path, last) };
         let real = real.as_deref().unwrap_or(path);
         let rule = self.policy.refuses_write(real)?;
@@ -262,13 +262,45 @@ pub(super) fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
     whole
 }
 
-/// Whether a path leads through what another process has open, or is in: only the kernel knows where that is.
-fn is_through_process(path: &Path) -> bool {
-    let Ok(below) = path.strip_prefix("/proc") else { return false };
-    let names: Vec<&std::ffi::OsStr> = below.iter().collect();
-    let open = |name: &std::ffi::OsStr| name == "cwd" || name == "root";
-    names.iter().position(|name| open(name)).is_some_and(|at| at + 1 < names.len())
-        || names.iter().position(|name| *name == "fd").is_some_and(|at| at + 2 < names.len())
+/// Links in a row that are followed; the kernel follows as many.
+const LINKS: usize = 40;
+
+/// Where a path leads by the text of its links; `None` where it leads through what a process has open or is in, because
+/// only the kernel knows where that is.
+fn walked(path: &Path, last: Last) -> Option<PathBuf> {
+    let mut rest: VecDeque<OsString> = path.iter().skip(1).map(OsString::from).collect();
+    let (mut at, mut links) = (PathBuf::from("/"), 0);
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let is_open = name == "cwd" || name == "root" || at.ends_with("fd");
+        at.push(&name);
+        if is_open && at.starts_with("/proc") && !rest.is_empty() {
+            return None;
+        }
+        if rest.is_empty() && last == Last::Itself {
+            break;
+        }
+        let Ok(target) = at.read_link() else { continue };
+        links += 1;
+        at.pop();
+        if links > LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        for part in target.components().rev() {
+            match part {
+                Component::Normal(name) => rest.push_front(name.to_owned()),
+                Component::ParentDir => rest.push_front("..".into()),
+                _ => {}
+            }
+        }
+    }
+    Some(at)
 }
 
 /// Whether a call would make a file that runs with its owner's or group's rights. All of it is in registers.
@@ -285,6 +317,14 @@ fn sets_user_id(call: &Notification) -> bool {
         libc::SYS_creat | libc::SYS_mknod => second & BITS != 0,
         _ => false,
     }
+}
+
+fn makes_folder(call: &Notification) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if call.call == libc::SYS_mkdir {
+        return true;
+    }
+    call.call == libc::SYS_mkdirat
 }
 
 fn closes_on_exec(call: &Notification) -> bool {

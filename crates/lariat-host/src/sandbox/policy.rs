@@ -164,6 +164,11 @@ impl Policy {
         self
     }
 
+    /// Whether `/tmp` is another one than ours.
+    pub(crate) fn has_own_tmp(&self) -> bool {
+        self.temporary.is_some() || self.readable.is_some()
+    }
+
     /// Whether a path is protected, or lies in what is, also under a name that some file system takes for the same.
     pub(crate) fn protects(&self, path: &Path) -> bool {
         use std::os::unix::ffi::OsStrExt as _;
@@ -183,7 +188,7 @@ impl Policy {
             return Some(super::Rule::Protected(root));
         }
         let private = ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
-        let temporary = self.temporary.is_some() && path.starts_with("/tmp");
+        let temporary = self.has_own_tmp() && path.starts_with("/tmp");
         (!private && !temporary && beneath(&self.writable).is_none()).then_some(super::Rule::NotWritable)
     }
 }
