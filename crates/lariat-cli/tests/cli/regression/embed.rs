@@ -18,6 +18,6 @@ async fn a_cap_on_money_without_a_price_stops_before_the_first_request() {
     }
     ground.run(&["run", "hello", "--max-cost", "0.01"]).expect(3);
     // Looking at what would be sent costs nothing.
-    ground.run(&["context"]).expect(0);
+    ground.run(&["context", "show"]).expect(0);
     assert_eq!(ground.requests().len(), 0);
 }
