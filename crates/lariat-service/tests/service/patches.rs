@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
-use lariat_core::tool::{AgentTool as _, ToolContext, ToolEffects};
+use lariat_core::tool::{ToolContext, ToolEffects};
 use lariat_guard::{Guard, Places, Query, Settings, Trust};
 use lariat_host::files::{Sync, Workspace};
 use lariat_service::local::RealPaths;
