@@ -155,6 +155,9 @@ impl Recovered {
         if run.state.stopping().is_none() {
             let open: Vec<_> = run.pending_permissions().cloned().collect();
             open.into_iter().for_each(|request| run.record(AgentEvent::PermissionRequired { request }));
+            if let Some(request) = run.state.budget.asked.clone() {
+                run.record(AgentEvent::BudgetExtensionRequested { request });
+            }
         }
         if !planted(Planted::ForgetsDeadline) {
             run.arm_deadline();
