@@ -161,6 +161,7 @@ impl<'a> Walk<'a> {
             Some(reading) => {
                 let is_content = !NAMES.contains(&program);
                 for operand in reading.paths.iter().flat_map(|word| literal(word, places)) {
+                    part.hides_files |= matches!(operand, Operand::Hidden(_));
                     self.use_of(part, &operand, Access::Read, place, is_content.then_some(reading.depth));
                 }
             }

@@ -98,9 +98,14 @@ pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
     if !may_run_its_words(command) {
         return Vec::new();
     }
+    // A wrapper of which nothing is known is given a command word by word; a text is only an argument.
+    let runs_texts = command.runs_its_arguments();
     let words: Vec<&str> = rest(&command.words).take(INNER).map(|word| word.text.as_str()).collect();
     let mut spellings = Vec::new();
-    for index in 0..words.len() {
+    for (index, first) in words.iter().enumerate() {
+        if !runs_texts && first.contains(' ') {
+            continue;
+        }
         let inner = words.get(index..).unwrap_or_default().join(" ");
         // `--exec='rm x'`
         spellings.extend(inner.split_once('=').map(|(_, value)| value.trim_start_matches('!').to_owned()));

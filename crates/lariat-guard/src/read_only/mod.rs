@@ -167,11 +167,12 @@ fn find(arguments: &[Word]) -> Option<Reading> {
 /// A command of a table, with these arguments.
 fn listed(row: &Row, arguments: &[Word]) -> Option<Reading> {
     let Some(options) = row.options else {
-        // `printf -v x`, `test -v 'a[$(id)]'`: a variable is set, or its index evaluated.
-        let evaluates = |word: &Word| {
-            matches!(row.name, "printf" | "test" | "[") && matches!(word.text.get(..2), Some("-v" | "-R"))
+        let is_fine = match row.name {
+            "test" | "[" => is_plain_test(arguments),
+            "printf" => !arguments.iter().any(|word| word.text.starts_with("-v")),
+            _ => true,
         };
-        return (!arguments.iter().any(evaluates)).then(|| Reading::new(row.operands, Vec::new()));
+        return is_fine.then(|| Reading::new(row.operands, Vec::new()));
     };
     let found = options.read(arguments)?;
     let are_fine = match row.operands {
@@ -194,6 +195,14 @@ fn listed(row: &Row, arguments: &[Word]) -> Option<Reading> {
         _ => false,
     };
     (are_fine && !is_odd).then(|| reading(row, found))
+}
+
+/// `test -v 'a[$(id)]'` runs `id`, and either of the two words may come out of a variable.
+fn is_plain_test(arguments: &[Word]) -> bool {
+    let unknown = arguments.iter().filter(|word| !word.is_known).count();
+    let has_index = |word: &Word| word.is_known && word.text != "[" && word.text.contains('[');
+    let evaluates = |word: &Word| matches!(word.text.as_str(), "-v" | "-R");
+    !arguments.iter().any(evaluates) && (unknown == 0 || unknown == 1 && !arguments.iter().any(has_index))
 }
 
 /// A module of jq is a file, from anywhere; and the environment holds secrets.

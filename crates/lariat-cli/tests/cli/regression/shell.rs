@@ -5,14 +5,16 @@ use serde_json::json;
 
 use crate::ground::{Ground, last_result, text};
 
-/// The prompt of a run is the command that the model calls.
+/// The prompt of a run is the command that the model calls, between these.
 const MARK: &str = "RUN:";
+const END: &str = ":END";
 
 fn called(request: &Request) -> String {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let prompts = messages.iter().map(|message| text(&message["content"])).filter(|text| text.contains(MARK));
     let last = prompts.last().unwrap_or_default();
-    last.split_once(MARK).map(|(_, command)| command.to_owned()).unwrap_or_default()
+    let command = last.split_once(MARK).and_then(|(_, rest)| rest.split_once(END));
+    command.map(|(command, _)| command.to_owned()).unwrap_or_default()
 }
 
 /// A model that calls `bash` with what it is told, and repeats the result.
@@ -30,7 +32,7 @@ async fn ground() -> Ground {
 
 /// What the model is given after a command.
 fn bash(ground: &Ground, flags: &[&str], command: &str) -> String {
-    let prompt = format!("{MARK}{command}");
+    let prompt = format!("{MARK}{command}{END}");
     let mut words = vec!["run"];
     if !flags.contains(&"--mode") {
         words.extend(["--mode", "default"]);
