@@ -107,7 +107,7 @@ impl Session {
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
         let agent = traces.observing(builder.description(description)).build()?;
-        Ok(Self { agent, gate, model, form, tools: names, traces, notices })
+        Ok(Self { agent, gate, model, form, tools: names, traces, is_confined, notices })
     }
 }
 
