@@ -24,5 +24,6 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     lariat_host::process::Keeper::serve_if_asked();
+    lariat_host::process::keep_memory_private();
     commands::start()
 }

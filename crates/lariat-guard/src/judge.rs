@@ -99,6 +99,21 @@ impl Guard {
         self.rulebook.hides(&Touch::new(self.ground.target(path), Access::Read, &self.ground))
     }
 
+    /// The working directory and the additional ones, as they are named and where they lead.
+    pub fn workspace(&self) -> &[std::path::PathBuf] {
+        &self.ground.workspace
+    }
+
+    /// Where the files are that rules deny to read: folders and files, none of which lies in another.
+    pub fn denied_starts(&self) -> &[std::path::PathBuf] {
+        self.rulebook.denied_starts()
+    }
+
+    /// Whether a rule denies to read an absolute path that has no links in it.
+    pub fn denies_path(&self, path: &std::path::Path) -> bool {
+        self.rulebook.denies_path(path)
+    }
+
     /// The files of the workspace that a call writes, as far as that is known from its words: where they really are.
     pub fn written(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
         let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);

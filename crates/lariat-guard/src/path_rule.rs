@@ -23,6 +23,8 @@ pub(crate) struct PathRules {
     /// All together; one by one where they are too many for one automaton, so that no pattern can switch off another.
     sets: Vec<(GlobSet, Vec<usize>)>,
     effect: Effect,
+    /// Where the files are that patterns may fit: the part of each before its first wildcard.
+    starts: Vec<PathBuf>,
 }
 
 impl PathRules {
@@ -35,6 +37,7 @@ impl PathRules {
     ) -> (Self, Vec<usize>) {
         let mut all: Vec<(usize, Glob)> = Vec::new();
         let mut broken = Vec::new();
+        let mut starts: Vec<PathBuf> = Vec::new();
         for (number, pattern, origin) in patterns {
             if pattern.len() > LONGEST {
                 broken.push(number);
@@ -47,7 +50,10 @@ impl PathRules {
                     .case_insensitive(effect != Effect::Allow)
                     .build();
                 match made {
-                    Ok(glob) => all.push((number, glob)),
+                    Ok(made) => {
+                        starts.push(start(&glob));
+                        all.push((number, made));
+                    }
                     Err(_) => broken.push(number),
                 }
             }
@@ -65,7 +71,21 @@ impl PathRules {
                 each
             }
         };
-        (Self { sets, effect }, broken)
+        starts.sort();
+        starts.dedup();
+        let inner = |path: &PathBuf| starts.iter().any(|other| other != path && path.starts_with(other));
+        let starts = starts.iter().filter(|path| !inner(path)).cloned().collect();
+        (Self { sets, effect, starts }, broken)
+    }
+
+    /// The folders and files at which everything begins that a pattern may fit; none lies in another.
+    pub(crate) fn starts(&self) -> &[PathBuf] {
+        &self.starts
+    }
+
+    /// Whether a pattern fits an absolute path as it is written.
+    pub(crate) fn fits(&self, path: &Path) -> bool {
+        self.fitting(path).is_some()
     }
 
     /// The rule that fits a file, if any does.
@@ -100,6 +120,14 @@ fn set(globs: &[(usize, Glob)]) -> Option<(GlobSet, Vec<usize>)> {
     }
     let rules = globs.iter().map(|(number, _)| *number).collect();
     Some((builder.build().ok()?, rules))
+}
+
+/// The part of a glob before its first wildcard.
+fn start(glob: &str) -> PathBuf {
+    let glob = glob.strip_suffix("/**").unwrap_or(glob);
+    let plain = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+    let plain: Vec<&str> = plain.collect();
+    PathBuf::from(format!("/{}", plain.join("/").trim_start_matches('/')))
 }
 
 /// Where a pattern begins.

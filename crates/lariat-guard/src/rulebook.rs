@@ -259,6 +259,16 @@ impl Rulebook {
         self.rules.iter().any(|rule| rule.effect == Effect::Deny && class(rule) == Some(About::Read))
     }
 
+    /// Where the files are that rules deny to read.
+    pub(crate) fn denied_starts(&self) -> &[std::path::PathBuf] {
+        self.deny.read.starts()
+    }
+
+    /// Whether a rule denies to read a path, as it is written.
+    pub(crate) fn denies_path(&self, path: &std::path::Path) -> bool {
+        self.deny.read.fits(path)
+    }
+
     /// Whether a file may not be read. For tools that walk over many.
     pub(crate) fn hides(&self, touch: &Touch) -> bool {
         self.of_file(Effect::Deny, "", touch).is_some()

@@ -13,13 +13,13 @@ use lariat_core::permission::PermissionPolicy;
 use lariat_core::store::SessionStore;
 use lariat_guard::{ApprovalBook, Mode};
 use lariat_host::process::{Environment, Supervisor};
-use lariat_host::sandbox::{Network, Policy, Sandbox};
+use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_runtime::prompt::{self, LearningsSection};
 use lariat_runtime::typed::Form;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
-use lariat_tools::{Commands, Workbench, default_tools};
+use lariat_tools::{Commands, DeniedReads, Workbench, default_tools};
 use serde_json::Value;
 
 use crate::config::Config;
@@ -63,9 +63,8 @@ impl Session {
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
-        let is_confined = matches!(commands, Commands::Confined(_));
-        let gate = gate(&parts, supervisor, &environment, is_confined)?;
-        let bench = bench(&parts, commands, &environment, supervisor);
+        let gate = gate(&parts, supervisor, &environment, &commands)?;
+        let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let tools = default_tools(&bench);
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
 
@@ -131,10 +130,21 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
     }
     match walls::backend(parts.folders, environment).await {
         Ok(backend) => {
-            let mut policy = Policy::workspace(parts.place.path(), Some(&parts.folders.home));
-            policy.hidden.push(parts.folders.keys());
-            let network = if config.flag("sandbox.network") { Network::On } else { Network::Off };
-            Commands::Confined(Sandbox::new(policy.with_network(network), backend))
+            let policy = policy(parts);
+            let (home, path) = (&parts.folders.home, parts.place.path());
+            if policy.writable.iter().any(|root| home.starts_with(root)) {
+                notices.push(format!(
+                    "the workspace {} holds your home directory: commands may change almost everything in it. Start in a project's directory instead",
+                    path.display()
+                ));
+            }
+            if !is_writable(path) {
+                notices.push(format!(
+                    "you cannot write in {}: commands run, and change nothing there",
+                    path.display()
+                ));
+            }
+            Commands::Confined(Sandbox::new(policy, backend))
         }
         Err(reasons) => {
             let reasons: Vec<String> =
@@ -148,16 +158,45 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
     }
 }
 
+/// What commands may reach here.
+fn policy(parts: &Parts<'_>) -> Policy {
+    let (config, folders) = (&parts.place.config, parts.folders);
+    let mut policy = Policy::workspace(parts.place.path(), Some(&folders.home));
+    // Our own: approvals, trust, sessions and undo of every project, wherever they are.
+    for own in [&folders.config, &folders.state] {
+        policy.hidden.push(own.clone());
+        policy.protected.push(own.clone());
+    }
+    if let Some(store) = config.text("store.path").filter(|path| !path.is_empty()) {
+        policy.hidden.push(store.into());
+    }
+    match config.count("sandbox.memory").unwrap_or(0) {
+        0 => policy.memory = machine_memory().map(|bytes| bytes / 4 * 3),
+        mebibytes => {
+            policy.memory = Some(mebibytes.saturating_mul(1 << 20));
+            policy.memory_of_all = policy.memory;
+        }
+    }
+    policy.with_network(if config.flag("sandbox.network") { Network::On } else { Network::Off })
+}
+
 fn gate(
     parts: &Parts<'_>,
     supervisor: &Supervisor,
     environment: &Environment,
-    is_confined: bool,
+    commands: &Commands,
 ) -> Result<Arc<Gate>, ServiceError> {
     let runner = HookPrograms::new(supervisor.clone(), parts.place.path(), environment.clone());
     let gate = parts.place.opened.gate(Arc::new(runner));
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
-    let gate = if is_confined { gate.sandboxed() } else { gate };
+    let gate = match commands {
+        // What is reached over the network is not held by the sandbox.
+        Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {
+            gate.sandboxed_with_network()
+        }
+        Commands::Confined(_) => gate.sandboxed(),
+        _ => gate,
+    };
     if let Some(mode) = parts.place.config.text("mode").and_then(|name| Mode::parse(&name)) {
         gate.set_mode(mode);
     }
@@ -168,12 +207,33 @@ fn bench(
     parts: &Parts<'_>,
     commands: Commands,
     environment: &Environment,
-    supervisor: &Supervisor,
+    gate: &Arc<Gate>,
+    notices: &mut Vec<String>,
 ) -> Workbench {
-    let bench = Workbench::new(parts.place.workspace.clone())
+    let mut workspace = parts.place.workspace.clone();
+    let mut more = Vec::new();
+    for directory in gate.guard().workspace().iter().skip(1) {
+        let known = workspace.roots().iter().any(|root| root.path() == directory);
+        match workspace.clone().with_root(directory, lariat_host::files::Access::ReadWrite) {
+            _ if known => {}
+            Ok(with) => {
+                workspace = with;
+                more.push(directory.clone());
+            }
+            Err(error) => notices.push(format!("additional directory {}: {error}", directory.display())),
+        }
+    }
+    let commands = match commands {
+        Commands::Confined(sandbox) if !more.is_empty() => Commands::Confined(sandbox.with_writable(more)),
+        commands => commands,
+    };
+    let hides = Arc::clone(gate);
+    let bench = Workbench::new(workspace)
         .with_commands(commands)
         .with_environment(environment.clone())
-        .with_supervisor(supervisor.clone());
+        .with_supervisor(parts.supervisor.clone())
+        .with_hidden(move |path| hides.guard().hides(path))
+        .with_denied_reads(Arc::new(Denied(Arc::clone(gate))));
     let bench = match &parts.driving.asker {
         Some(asker) => bench.with_asker(Arc::clone(asker)),
         None => bench,
@@ -189,6 +249,19 @@ fn bench(
         Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
         opened => opened,
     })
+}
+
+/// What the rules of a session deny to read, as they stand now.
+struct Denied(Arc<Gate>);
+
+impl DeniedReads for Denied {
+    fn starts(&self) -> Vec<std::path::PathBuf> {
+        self.0.guard().denied_starts().to_vec()
+    }
+
+    fn denies(&self, path: &std::path::Path) -> bool {
+        self.0.guard().denies_path(path)
+    }
 }
 
 /// What the model is told besides the conversation.

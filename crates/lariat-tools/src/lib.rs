@@ -50,7 +50,7 @@ use lariat_core::tool::AgentTool;
 
 pub use ask_user::{Asker, Question};
 pub use outputs::Outputs;
-pub use workbench::{Commands, Workbench};
+pub use workbench::{Commands, DeniedReads, Workbench};
 
 /// Every tool: those for files, search and commands, and `todo`, `ask_user` and `recall`.
 pub fn default_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {

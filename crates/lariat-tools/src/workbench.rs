@@ -3,6 +3,7 @@
 //! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
 //! outputs that were cut, what can be undone, and who can ask a person. Cloning shares.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use lariat_host::files::{FileMemory, Workspace};
@@ -59,19 +60,39 @@ impl std::fmt::Debug for Keeping {
 /// Says of a path beneath the workspace whether tools that look at many files leave it out.
 type Hides = dyn Fn(&str) -> bool + Send + Sync;
 
+/// What rules deny to read, for sandboxes, which must know it before a command starts.
+pub trait DeniedReads: Send + Sync {
+    /// Folders and files at which everything begins that is denied.
+    fn starts(&self) -> Vec<PathBuf>;
+
+    /// Whether an absolute path that has no links in it is denied.
+    fn denies(&self, path: &Path) -> bool;
+}
+
 /// Files that are left out.
 #[derive(Clone, Default)]
-pub(crate) struct Hidden(Option<Arc<Hides>>);
+pub(crate) struct Hidden {
+    hides: Option<Arc<Hides>>,
+    denied: Option<Arc<dyn DeniedReads>>,
+}
 
 impl Hidden {
     pub(crate) fn has(&self, path: &str) -> bool {
-        self.0.as_ref().is_some_and(|hides| hides(path))
+        self.hides.as_ref().is_some_and(|hides| hides(path))
+    }
+
+    pub(crate) fn starts(&self) -> Vec<PathBuf> {
+        self.denied.as_ref().map(|denied| denied.starts()).unwrap_or_default()
+    }
+
+    pub(crate) fn denies(&self, path: &Path) -> bool {
+        self.denied.as_ref().is_some_and(|denied| denied.denies(path))
     }
 }
 
 impl std::fmt::Debug for Hidden {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_some() { "by a rule" } else { "none" })
+        f.write_str(if self.hides.is_some() { "by a rule" } else { "none" })
     }
 }
 
@@ -152,7 +173,13 @@ impl Workbench {
     /// the workspace. Reading one by its name is for the gate to deny.
     #[must_use]
     pub fn with_hidden(self, hides: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|shared| shared.hidden = Hidden(Some(Arc::new(hides))))
+        self.with(|shared| shared.hidden.hides = Some(Arc::new(hides)))
+    }
+
+    /// Sets what the sandboxes of commands hide, because rules deny to read it.
+    #[must_use]
+    pub fn with_denied_reads(self, denied: Arc<dyn DeniedReads>) -> Self {
+        self.with(|shared| shared.hidden.denied = Some(denied))
     }
 
     /// Sets where is kept what the tools change, so that it can be undone.

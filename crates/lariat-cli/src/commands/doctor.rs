@@ -132,6 +132,15 @@ async fn sandbox(world: &World, place: &Place) -> Finding {
     let reasons: Vec<String> =
         found.refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
     match found.backends.first() {
+        Some(backend) if !lariat_host::sandbox::is_writable(place.path()) => warning(
+            "sandbox",
+            format!(
+                "{}; you cannot write in {}, so commands change nothing there",
+                backend.name(),
+                place.path().display()
+            ),
+            "start in a directory that you can write to",
+        ),
         Some(backend) => ok("sandbox", format!("{} holds", backend.name())),
         None => bad(
             "sandbox",

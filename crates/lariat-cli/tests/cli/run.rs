@@ -54,7 +54,7 @@ async fn a_run_without_a_prompt_says_what_to_do_instead() {
 async fn a_confined_command_does_not_see_stored_keys() {
     let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
         None => {
-            let command = "cd ../state/lariat && cat beside keys.json";
+            let command = "cat ../beside; cd ../state/lariat && cat keys.json";
             Turn::new().call("toolu_1", "bash", &json!({ "command": command })).into()
         }
         Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
@@ -63,7 +63,7 @@ async fn a_confined_command_does_not_see_stored_keys() {
     let state = ground.path("state/lariat");
     std::fs::create_dir_all(&state).unwrap();
     std::fs::write(state.join("keys.json"), r#"{"other":"sk-stored"}"#).unwrap();
-    std::fs::write(state.join("beside"), "can be read\n").unwrap();
+    std::fs::write(ground.path("beside"), "can be read\n").unwrap();
     let run = |walls: &str| {
         let mut command = ground.command(&["run", "read it"]);
         let output = command.env("LARIAT_SANDBOX__ENABLED", walls).output().unwrap();

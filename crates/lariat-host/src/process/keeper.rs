@@ -34,7 +34,7 @@ use crate::sys::child::Held;
 const NAME: &str = "lariat-keeper";
 /// How long a keeper may take to end.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// Descriptors of one order: its text, the standard ones, the lifeline, and control groups.
+/// Descriptors of one order: its text, the standard ones, the lifeline, the line to its warden, and control groups.
 const DESCRIPTORS: usize = 16;
 
 /// A small process that starts programs in our place, once it is needed. Cloning shares.
@@ -129,6 +129,7 @@ impl Line {
         let held = &descriptors.held;
         let mut rights: Vec<BorrowedFd<'_>> =
             vec![text.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd(), held.lifeline.as_fd()];
+        rights.extend(held.maker.iter().map(OwnedFd::as_fd));
         rights.extend(held.groups.iter().map(OwnedFd::as_fd));
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -180,12 +181,13 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Order, Descriptors)>> {
     let mut text = std::fs::File::from(next()?);
     let standard = [next()?, next()?, next()?];
     let lifeline = next()?;
-    let groups = rights.collect();
     let mut bytes = Vec::new();
     text.rewind()?;
     text.read_to_end(&mut bytes)?;
-    let order = serde_json::from_slice(&bytes)?;
-    Ok(Some((order, Descriptors { standard, held: Held { lifeline, groups } })))
+    let order: Order = serde_json::from_slice(&bytes)?;
+    let maker = order.has_maker().then(&mut next).transpose()?;
+    let groups = rights.collect();
+    Ok(Some((order, Descriptors { standard, held: Held { lifeline, groups, maker } })))
 }
 
 /// What those who attend share.

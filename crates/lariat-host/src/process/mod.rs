@@ -23,4 +23,11 @@ pub use capture::{CaptureLimits, Captured};
 pub use keeper::Keeper;
 pub use launch::{Environment, Input, Launch, Output, Size};
 pub use running::{End, Exit, Finished, Process, ProcessId, Reading};
+/// Keeps other processes of the same user from reading this one's memory and environment, and from tracing it. Programs
+/// that are started are not affected.
+pub fn keep_memory_private() {
+    // A kernel that cannot is as before.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 pub use supervisor::{ProcessError, Summary, Supervisor};

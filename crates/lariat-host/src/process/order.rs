@@ -27,7 +27,7 @@ pub(super) struct Order {
 pub(super) struct Descriptors {
     /// Standard input, output and error.
     pub(super) standard: [OwnedFd; 3],
-    /// What is held until the program starts.
+    /// What is held until the program starts, or by its warden.
     pub(super) held: Held,
 }
 
@@ -64,6 +64,11 @@ impl Order {
             walls,
         };
         Ok((Self { program, arguments, variables, plan }, beside))
+    }
+
+    /// Whether a line to the warden goes with it.
+    pub(super) fn has_maker(&self) -> bool {
+        self.plan.walls.as_ref().is_some_and(|walls| !walls.guarded.is_empty())
     }
 
     /// Starts the program, as a grandchild of this process; the child is its warden. Returns when the program itself has

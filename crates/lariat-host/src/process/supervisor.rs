@@ -312,7 +312,9 @@ async fn begin(
     let (order, beside) = Order::new(&launch, confinement).map_err(failed)?;
     let Beside { mut guard, wrapped } = beside;
     let groups = guard.as_mut().map(|guard| guard.groups.doors()).unwrap_or_default();
-    let descriptors = Descriptors { standard: streams.child, held: Held { lifeline: theirs, groups } };
+    let maker = guard.as_mut().and_then(|guard| guard.maker.take());
+    let held = Held { lifeline: theirs, groups, maker };
+    let descriptors = Descriptors { standard: streams.child, held };
 
     let shared = Arc::new(Shared {
         id,
@@ -538,7 +540,7 @@ async fn tend(
     for task in readers.iter().chain(&notices.tasks) {
         task.abort();
     }
-    // Nobody may see what stood in for files while the program ran; its control groups stay until its warden left them.
+    // The program's control groups stay until its warden left them.
     let groups = guard.map(Guard::into_groups);
     *shared.input.lock().await = None;
     let exit = notices.ended.map_or(Exit::Unknown, Exit::of);

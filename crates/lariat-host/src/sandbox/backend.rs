@@ -11,7 +11,8 @@ use std::sync::Arc;
 use super::filter::{self, Parts};
 use super::groups::Groups;
 use super::judge::Judge;
-use super::placeholder::Placeholders;
+use super::making::Grounds;
+use super::places::{SYSTEM, SYSTEM_FILES};
 use super::policy::{LocalSockets, Network, Policy};
 use super::view;
 use crate::process::Launch;
@@ -40,8 +41,8 @@ impl Backend {
 /// A policy and who enforces it. Cloning shares.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    policy: Arc<Policy>,
-    backend: Backend,
+    pub(super) policy: Arc<Policy>,
+    pub(super) backend: Backend,
 }
 
 /// What is put around one command.
@@ -67,7 +68,8 @@ pub(crate) struct Guard {
     pub(crate) judge: Arc<Judge>,
     pub(crate) limits: Vec<(Limit, u64)>,
     pub(crate) groups: Groups,
-    _placeholders: Placeholders,
+    /// The warden's end of the line to it, for the child.
+    pub(crate) maker: Option<std::os::fd::OwnedFd>,
 }
 
 impl Guard {
@@ -105,7 +107,8 @@ impl Sandbox {
     pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
         let mut policy = self.existing()?;
         let judged = Arc::new(policy.clone());
-        let placeholders = Placeholders::make(&policy.protected)?;
+        let grounds =
+            if self.backend == Backend::Landlock { Grounds::of(&policy) } else { Grounds::default() };
         // What is a link is covered by itself; what it leads to is on the list as well.
         let (links, protected) = policy.protected.into_iter().partition(|path| path.is_symlink());
         policy.protected = protected;
@@ -115,7 +118,7 @@ impl Sandbox {
                 // Its own start, then the command's.
                 (Some(Wrapper { program: program.clone(), arguments }), None, 2)
             }
-            Backend::Landlock => (None, Some(view::steps(&policy)?), 0),
+            Backend::Landlock => (None, Some(view::steps(&policy, &grounds.inner)?), 0),
         };
         let network = match policy.network {
             Network::Off => NetworkView::Own,
@@ -127,19 +130,31 @@ impl Sandbox {
             starts: wrapper.is_some(),
             watched: true,
         };
-        let rules = if view.is_some() { landlock_rules(&policy)? } else { Vec::new() };
+        let rules = if view.is_some() { landlock_rules(&policy, &grounds)? } else { Vec::new() };
         let counted = policy.processes.filter(|_| namespaces_count_processes());
         let processes = counted.map(|most| most.max(LEAST_PROCESSES).to_string().into_bytes());
         let filter = filter::program(parts);
         let links = links.iter().map(|link: &PathBuf| view::text(link)).collect::<io::Result<_>>()?;
-        let walls = Walls { identity: Some(identity()), network, links, view, processes, rules, filter };
+        let mut judge = Judge::new(judged, starts);
+        let mut maker = None;
+        if grounds.needs_maker() {
+            let (making, theirs) = grounds.maker()?;
+            judge = judge.with_making(making);
+            maker = Some(theirs);
+        }
+        let guarded = grounds.guarded;
+        let identity = Some(identity());
+        let walls = Walls { identity, network, links, view, processes, rules, guarded, filter };
         let limits = [(Limit::Memory, policy.memory), (Limit::Processes, policy.processes)];
         let guard = Guard {
-            judge: Arc::new(Judge::new(judged, starts)),
+            judge: Arc::new(judge),
             limits: limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect(),
             // Joining a group takes longer than all the rest; where there is another way, that is taken.
-            groups: Groups::make(policy.processes.filter(|_| counted.is_none() && is_root()), policy.memory),
-            _placeholders: placeholders,
+            groups: Groups::make(
+                policy.processes.filter(|_| counted.is_none() && is_root()),
+                policy.memory_of_all,
+            ),
+            maker,
         };
         Ok(Confinement { walls, wrapper, variables: variables(&policy.network), guard })
     }
@@ -163,6 +178,19 @@ impl Sandbox {
             *temporary = temporary.canonicalize()?;
         }
         policy.hidden = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        policy.hidden.sort();
+        policy.hidden.dedup();
+        // Who works in a hidden place wants to see it.
+        policy.hidden.retain(|path| !writable.iter().any(|root| root.starts_with(path)));
+        // What is below a hidden folder is hidden with it.
+        let folders: Vec<PathBuf> = policy.hidden.iter().filter(|path| path.is_dir()).cloned().collect();
+        let below = |path: &PathBuf| folders.iter().any(|folder| folder != path && path.starts_with(folder));
+        policy.hidden.retain(|path| !below(path));
+        if let Some(readable) = &mut policy.readable {
+            *readable = readable.iter().filter_map(|path| path.canonicalize().ok()).collect();
+            let seen = readable.iter().chain(&writable).cloned().collect::<Vec<_>>();
+            policy.hidden.retain(|path| seen.iter().any(|root| path.starts_with(root)));
+        }
         if policy.temporary.is_some() {
             // Another `/tmp` hides all that is in this one.
             let seen = |path: &PathBuf| writable.iter().any(|root| path.starts_with(root));
@@ -262,7 +290,29 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
     for (name, value) in launch.environment.iter().filter(|(name, _)| steers_loader(name)) {
         say(&[&"--setenv", &name, &value]);
     }
-    say(&[&"--ro-bind", &"/", &"/", &"--dev", &"/dev", &"--proc", &"/proc"]);
+    match &policy.readable {
+        None => say(&[&"--ro-bind", &"/", &"/"]),
+        Some(readable) => {
+            for path in SYSTEM.iter().map(|name| Path::new("/").join(name)) {
+                match path.read_link() {
+                    Ok(target) => say(&[&"--symlink", &target, &path]),
+                    Err(_) => say(&[&"--ro-bind-try", &path, &path]),
+                }
+            }
+            for path in SYSTEM_FILES.iter().map(Path::new) {
+                if let Ok(real) = path.canonicalize() {
+                    say(&[&"--ro-bind", &real, &path]);
+                }
+            }
+            if policy.temporary.is_none() {
+                say(&[&"--perms", &"1777", &"--tmpfs", &"/tmp"]);
+            }
+            for path in readable {
+                say(&[&"--ro-bind", path, path]);
+            }
+        }
+    }
+    say(&[&"--dev", &"/dev", &"--proc", &"/proc"]);
     // Root's own files there, `core_pattern` among them, obey whoever has root's number.
     say(&[&"--remount-ro", &"/proc"]);
     if let Some(temporary) = &policy.temporary {
@@ -288,12 +338,17 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
 }
 
 /// What Landlock lets a command do, by path as the command sees it: reading everywhere, changing where the policy says.
-fn landlock_rules(policy: &Policy) -> io::Result<Vec<(std::ffi::CString, crate::sys::child::Grant)>> {
+fn landlock_rules(
+    policy: &Policy,
+    grounds: &Grounds,
+) -> io::Result<Vec<(std::ffi::CString, crate::sys::child::Grant)>> {
     use crate::sys::child::Grant;
     let mut rules = vec![(PathBuf::from("/"), Grant::Read), (PathBuf::from("/dev"), Grant::Change)];
     rules.push((PathBuf::from("/proc"), Grant::Change));
-    rules.extend(policy.writable.iter().map(|root| (root.clone(), Grant::Change)));
-    rules.extend(policy.temporary.iter().map(|_| (PathBuf::from("/tmp"), Grant::Change)));
+    rules.extend(grounds.rules.iter().cloned());
+    if policy.has_own_tmp() {
+        rules.push((PathBuf::from("/tmp"), Grant::Change));
+    }
     rules
         .into_iter()
         .map(|(path, grant)| {

@@ -1,7 +1,9 @@
 //! What a command was refused, in words for a model and for a person.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use lariat_core::opening::{Blocked, BlockedBy, Opening};
 
 /// Denials that are kept of one command; the rest is the same again.
 const KEPT: usize = 32;
@@ -14,6 +16,8 @@ pub struct Denial {
     pub what: String,
     /// The rule that refused it.
     pub rule: Rule,
+    /// The path it was about, where it was about one.
+    pub path: Option<PathBuf>,
 }
 
 /// The rule of a policy that refused something.
@@ -37,6 +41,29 @@ pub enum Rule {
 }
 
 impl Denial {
+    /// A denial that is not about a path.
+    pub(crate) fn new(what: impl Into<String>, rule: Rule) -> Self {
+        Self { what: what.into(), rule, path: None }
+    }
+
+    /// What was blocked, with the opening that would have let it through.
+    pub fn blocked(&self) -> Blocked {
+        let (by, opening) = match &self.rule {
+            Rule::NotWritable => {
+                let folder = self.path.as_deref().and_then(Path::parent).and_then(Path::to_str);
+                (BlockedBy::NotWritable, folder.map(|folder| Opening::Write(folder.to_owned())))
+            }
+            Rule::Protected(root) => {
+                let of_git = root.file_name().is_some_and(|name| name == ".git");
+                (BlockedBy::Protected, of_git.then_some(Opening::Git))
+            }
+            Rule::NetworkOff | Rule::NotListed => (BlockedBy::Network, Some(Opening::Network)),
+            Rule::InternalAddress | Rule::LocalSockets => (BlockedBy::LocalService, None),
+            Rule::KernelCall => (BlockedBy::SystemCall, None),
+        };
+        Blocked::new(self.to_string(), by, opening)
+    }
+
     /// Adds a denial to a list, once.
     pub(crate) fn note(list: &mut Vec<Self>, denial: Self) {
         if list.len() < KEPT && !list.contains(&denial) {

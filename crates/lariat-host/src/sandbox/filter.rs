@@ -130,7 +130,18 @@ const KERNEL: &[Line] = &[
     // Input for a terminal as if it were typed.
     Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, libc::TIOCSTI as u32), then: Then::Ask },
     Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, TIOCLINUX), then: Then::Ask },
+    // Its flags are behind a pointer; without it, libraries take `openat`.
+    fail(libc::SYS_openat2, libc::ENOSYS),
+    // Files that run with the rights of their owner or group.
+    Line { call: libc::SYS_fchmod, when: When::Any(1, SET_ID), then: Then::Ask },
+    Line { call: libc::SYS_fchmodat, when: When::Any(2, SET_ID), then: Then::Ask },
+    Line { call: libc::SYS_fchmodat2, when: When::Any(2, SET_ID), then: Then::Ask },
+    #[cfg(target_arch = "x86_64")]
+    Line { call: libc::SYS_chmod, when: When::Any(1, SET_ID), then: Then::Ask },
 ];
+
+/// The bits of a mode by which a program gets the rights of its file's owner or group.
+const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 
 const TIOCLINUX: u32 = 0x541c;
 
@@ -148,13 +159,26 @@ const LOCAL_SOCKETS: &[Line] = &[
 const FAMILIES: &[u32] =
     &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 
-/// Calls that are only looked at, so that a refusal by the kernel can be explained.
+/// Calls that change paths: a refusal by the kernel is explained, and what a command cannot make itself is made for it.
 const WATCHED: &[Line] = &[
     ask(libc::SYS_connect),
     Line { call: libc::SYS_openat, when: When::Any(2, WRITES), then: Then::Ask },
     ask(libc::SYS_mkdirat),
     ask(libc::SYS_renameat2),
     ask(libc::SYS_unlinkat),
+    ask(libc::SYS_mknodat),
+    ask(libc::SYS_symlinkat),
+    ask(libc::SYS_linkat),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_renameat),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_creat),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_mknod),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_symlink),
+    #[cfg(target_arch = "x86_64")]
+    ask(libc::SYS_link),
     #[cfg(target_arch = "x86_64")]
     Line { call: libc::SYS_open, when: When::Any(1, WRITES), then: Then::Ask },
     #[cfg(target_arch = "x86_64")]
@@ -184,10 +208,24 @@ pub(super) fn name(call: libc::c_long) -> &'static str {
         (libc::SYS_unshare, "unshare"),
         (libc::SYS_clone, "clone with a new namespace"),
         (libc::SYS_ioctl, "ioctl that types into a terminal"),
+        (libc::SYS_fchmod, "chmod that sets the set-user-id bit"),
+        (libc::SYS_fchmodat, "chmod that sets the set-user-id bit"),
+        (libc::SYS_fchmodat2, "chmod that sets the set-user-id bit"),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_chmod, "chmod that sets the set-user-id bit"),
         (libc::SYS_socket, "socket"),
         (libc::SYS_socketpair, "socketpair"),
     ];
     REFUSED.iter().chain(&others).find(|(known, _)| *known == call).map_or("a system call", |(_, name)| name)
+}
+
+/// Whether a call opens a file with flags.
+pub(super) fn has_open_flags(call: libc::c_long) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if call == libc::SYS_open {
+        return true;
+    }
+    call == libc::SYS_openat
 }
 
 /// The seccomp program of these parts.

@@ -8,9 +8,13 @@
 //! connects: a program of the user is refused by its path, and the C library's own question for a user's name, which
 //! every `ls -l` asks, is no denial.
 //!
+//! What a command makes in a folder where a protected name is missing is made for it ([`super::making`]).
+//!
 //! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
 //! through until the command is started, and the filter hands over every start.
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -20,14 +24,18 @@ use tokio::sync::watch;
 
 use super::denial::{Denial, Rule};
 use super::filter;
+use super::making::Making;
 use super::policy::{LocalSockets, Network, Policy};
 use super::proxy;
-use crate::sys::notify::{self, Answer, Notification};
+use crate::sys::maker::Made;
+use crate::sys::notify::{self, Answer, Notification, Opened};
 
 /// Judges the calls of one command.
 #[derive(Debug)]
 pub(crate) struct Judge {
     policy: Arc<Policy>,
+    /// Who makes new names for the command; none where a wrapper makes the sandbox.
+    making: Option<Making>,
     /// Starts of programs that are still to come, the command's own among them.
     starts: watch::Sender<u32>,
 }
@@ -35,7 +43,13 @@ pub(crate) struct Judge {
 impl Judge {
     /// A judge of a command that is started after so many other starts.
     pub(super) fn new(policy: Arc<Policy>, starts: u32) -> Self {
-        Self { policy, starts: watch::Sender::new(starts) }
+        Self { policy, making: None, starts: watch::Sender::new(starts) }
+    }
+
+    /// Has new names made by this.
+    pub(super) fn with_making(mut self, making: Making) -> Self {
+        self.making = Some(making);
+        self
     }
 
     /// True when the command was started, and not only what makes its sandbox.
@@ -98,21 +112,48 @@ impl Judge {
                 }
                 let what = format!("{} for {}", filter::name(call.call), family(call));
                 let rule = if local { Rule::LocalSockets } else { Rule::KernelCall };
-                (Answer::Refuse(libc::EPERM), Some(Denial { what, rule }))
+                (Answer::Refuse(libc::EPERM), Some(Denial::new(what, rule)))
             }
             _ => match self.written(call) {
-                Some((path, last)) => (Answer::Continue, self.explain_write(&path, last)),
+                Some(_) if sets_user_id(call) => {
+                    let what = "making a file with the set-user-id bit".to_owned();
+                    (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
+                }
+                Some((path, last)) => self.write(call, &path, last),
                 None => {
                     let what = filter::name(call.call).to_owned();
-                    (Answer::Refuse(libc::EPERM), Some(Denial { what, rule: Rule::KernelCall }))
+                    (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
                 }
             },
         }
     }
 
+    /// A call that changes a path: made in the command's place where it cannot do so itself, else left to the kernel.
+    fn write(&self, call: &Notification, path: &Path, last: Last) -> (Answer, Option<Denial>) {
+        // A folder that is there is not made again, and that is no refusal.
+        let is_there = makes_folder(call) && path.symlink_metadata().is_ok();
+        let denial = if is_there { None } else { self.explain_write(path, last) };
+        let protected = matches!(&denial, Some(Denial { rule: Rule::Protected(_), .. }));
+        let Some(making) = &self.making else {
+            // Without Landlock nothing but this keeps a missing protected path from being made.
+            let leads_there = || walked(path, last).is_none_or(|end| self.policy.protects(&end));
+            let refused = protected || leads_there();
+            return (if refused { Answer::Refuse(libc::EROFS) } else { Answer::Continue }, denial);
+        };
+        match making.make(call) {
+            None => (Answer::Continue, denial),
+            Some(Made::Done) => (Answer::Done, denial),
+            Some(Made::Opened(file)) => {
+                (Answer::Opened(Opened { file, close_on_exec: closes_on_exec(call) }), denial)
+            }
+            Some(Made::Failed(error)) => (Answer::Refuse(error), denial),
+            Some(Made::Kernel) => (Answer::Continue, denial),
+        }
+    }
+
     fn explain_write(&self, path: &Path, last: Last) -> Option<Denial> {
         // Where links lead: as we see them, which is how the command does, but for a `/tmp` of its own.
-        let own = self.policy.temporary.is_some() && path.starts_with("/tmp");
+        let own = self.policy.has_own_tmp() && path.starts_with("/tmp");
         let real = if own { None } else { real(path, last) };
         let real = real.as_deref().unwrap_or(path);
         let rule = self.policy.refuses_write(real)?;
@@ -120,7 +161,7 @@ impl Judge {
         if real != path {
             what.push_str(&format!(" through {}", path.display()));
         }
-        Some(Denial { what, rule })
+        Some(Denial { what, rule, path: Some(real.to_owned()) })
     }
 
     fn explain_connect(&self, call: &Notification) -> Option<Denial> {
@@ -131,8 +172,11 @@ impl Judge {
             Network::Off => Rule::NetworkOff,
             Network::Only(_) => Rule::NotListed,
         };
-        // Its own loopback interface works.
-        (!to.ip().is_loopback()).then(|| Denial { what: format!("connecting to {to}"), rule })
+        // Its own loopback interface works; but who looks up names there looks for a machine elsewhere.
+        let is_lookup = to.port() == 53;
+        let what =
+            if is_lookup { format!("looking up a host name at {to}") } else { format!("connecting to {to}") };
+        (is_lookup || !to.ip().is_loopback()).then(|| Denial::new(what, rule))
     }
 
     /// The address of a local socket that a call is about, as far as it is refused.
@@ -152,14 +196,17 @@ impl Judge {
         const HERE: u64 = libc::AT_FDCWD as u64;
         let (directory, path, last) = match call.call {
             libc::SYS_openat => (first, second, Last::Followed),
-            libc::SYS_mkdirat | libc::SYS_unlinkat => (first, second, Last::Itself),
-            libc::SYS_renameat2 => (third, fourth, Last::Itself),
+            libc::SYS_mkdirat | libc::SYS_unlinkat | libc::SYS_mknodat => (first, second, Last::Itself),
+            libc::SYS_renameat2 | libc::SYS_linkat => (third, fourth, Last::Itself),
+            libc::SYS_symlinkat => (second, third, Last::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open => (HERE, first, Last::Followed),
+            libc::SYS_renameat => (third, fourth, Last::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mkdir | libc::SYS_unlink => (HERE, first, Last::Itself),
+            libc::SYS_open | libc::SYS_creat => (HERE, first, Last::Followed),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename => (HERE, second, Last::Itself),
+            libc::SYS_mkdir | libc::SYS_unlink | libc::SYS_mknod => (HERE, first, Last::Itself),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => (HERE, second, Last::Itself),
             _ => return None,
         };
         Some((absolute(call.pid, directory, notify::text(call.pid, path)), last))
@@ -182,7 +229,7 @@ fn explain_local(call: &Notification, path: &[u8]) -> Option<Denial> {
         return None;
     }
     let verb = if call.call == libc::SYS_bind { "making" } else { "connecting to" };
-    Some(Denial { what: format!("{verb} the local socket {mark}{path}"), rule: Rule::LocalSockets })
+    Some(Denial::new(format!("{verb} the local socket {mark}{path}"), Rule::LocalSockets))
 }
 
 fn family(call: &Notification) -> String {
@@ -194,7 +241,7 @@ fn family(call: &Notification) -> String {
 }
 
 /// A path of another process in whole, by text only: for words, not for decisions.
-fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
+pub(super) fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     let path = PathBuf::from(std::ffi::OsString::from_vec(path));
     let base = if path.is_absolute() {
@@ -213,6 +260,78 @@ fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
         }
     }
     whole
+}
+
+/// Links in a row that are followed; the kernel follows as many.
+const LINKS: usize = 40;
+
+/// Where a path leads by the text of its links; `None` where it leads through what a process has open or is in, because
+/// only the kernel knows where that is.
+fn walked(path: &Path, last: Last) -> Option<PathBuf> {
+    let mut rest: VecDeque<OsString> = path.iter().skip(1).map(OsString::from).collect();
+    let (mut at, mut links) = (PathBuf::from("/"), 0);
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let is_open = name == "cwd" || name == "root" || at.ends_with("fd");
+        at.push(&name);
+        if is_open && at.starts_with("/proc") && !rest.is_empty() {
+            return None;
+        }
+        if rest.is_empty() && last == Last::Itself {
+            break;
+        }
+        let Ok(target) = at.read_link() else { continue };
+        links += 1;
+        at.pop();
+        if links > LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        for part in target.components().rev() {
+            match part {
+                Component::Normal(name) => rest.push_front(name.to_owned()),
+                Component::ParentDir => rest.push_front("..".into()),
+                _ => {}
+            }
+        }
+    }
+    Some(at)
+}
+
+/// Whether a call would make a file that runs with its owner's or group's rights. All of it is in registers.
+fn sets_user_id(call: &Notification) -> bool {
+    const BITS: u64 = (libc::S_ISUID | libc::S_ISGID) as u64;
+    let [_, second, third, fourth, ..] = call.arguments;
+    let creates = |flags: u64| flags & libc::O_CREAT as u64 != 0;
+    match call.call {
+        libc::SYS_openat => creates(third) && fourth & BITS != 0,
+        libc::SYS_mknodat => third & BITS != 0,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => creates(second) && third & BITS != 0,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_creat | libc::SYS_mknod => second & BITS != 0,
+        _ => false,
+    }
+}
+
+fn makes_folder(call: &Notification) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if call.call == libc::SYS_mkdir {
+        return true;
+    }
+    call.call == libc::SYS_mkdirat
+}
+
+fn closes_on_exec(call: &Notification) -> bool {
+    let [_, second, third, ..] = call.arguments;
+    let flags = if call.call == libc::SYS_openat { third } else { second };
+    // `creat` has no flags in that place.
+    flags & libc::O_CLOEXEC as u64 != 0 && filter::has_open_flags(call.call)
 }
 
 /// What a call does with a link at the end of its path.

@@ -12,7 +12,7 @@ fn judge(starts: u32) -> Judge {
 fn a_kernel_call_is_refused_by_name() {
     let (answer, denial) = judge(0).judge(&call(libc::SYS_ptrace, [0; 6]));
     assert_eq!(answer, Answer::Refuse(libc::EPERM));
-    assert_eq!(denial, Some(Denial { what: "ptrace".into(), rule: Rule::KernelCall }));
+    assert_eq!(denial, Some(Denial::new("ptrace", Rule::KernelCall)));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_write_outside_is_explained_and_left_to_the_kernel() {
     let (answer, denial) = explain(c"/w/../etc/./passwd");
     assert_eq!(answer, Answer::Continue);
     let what = "writing /etc/passwd".to_owned();
-    assert_eq!(denial, Some(Denial { what, rule: Rule::NotWritable }));
+    assert_eq!(denial, Some(Denial { what, rule: Rule::NotWritable, path: Some("/etc/passwd".into()) }));
     assert_eq!(explain(c"/w/a").1, None);
     assert_eq!(explain(c"/w/.git/config").1.unwrap().rule, Rule::Protected("/w/.git".into()));
 }
@@ -52,7 +52,7 @@ fn a_connection_out_is_explained() {
     };
     let (answer, denial) = explain(1);
     assert_eq!(answer, Answer::Continue);
-    assert_eq!(denial, Some(Denial { what: "connecting to 1.2.3.4:443".into(), rule: Rule::NetworkOff }));
+    assert_eq!(denial, Some(Denial::new("connecting to 1.2.3.4:443", Rule::NetworkOff)));
     assert_eq!(explain(127).1, None);
 }
 
@@ -76,7 +76,7 @@ fn a_local_stream_socket_is_given_dead_and_refused_by_its_path() {
     ] {
         let (answer, denial) = local(number, path);
         assert_eq!(answer, Answer::Refuse(libc::EPERM));
-        assert_eq!(denial, Some(Denial { what: what.into(), rule: Rule::LocalSockets }));
+        assert_eq!(denial, Some(Denial::new(what, Rule::LocalSockets)));
     }
     assert_eq!(local(libc::SYS_connect, b"/var/run/nscd/socket\0"), (Answer::Refuse(libc::EPERM), None));
 }

@@ -11,14 +11,18 @@
 //! policy becomes a Seatbelt profile ([`seatbelt`]); Windows has no backend yet.
 //!
 //! Invariant: a program of a sandbox writes only beneath writable roots, never to protected paths (also those that did
-//! not exist), and sends nothing to the network that the policy does not name.
+//! not exist), and sends nothing to the network that the policy does not name. Nothing of the sandbox itself is ever seen
+//! in the user's folders.
 
 mod backend;
 mod denial;
 mod filter;
 mod groups;
 mod judge;
-mod placeholder;
+mod machine;
+mod making;
+mod opening;
+mod places;
 mod policy;
 mod probe;
 mod proxy;
@@ -29,5 +33,6 @@ pub use backend::{Backend, Sandbox};
 pub(crate) use backend::{Confinement, Guard, steers_loader};
 pub use denial::{Denial, Rule};
 pub(crate) use judge::Judge;
+pub use machine::{is_writable, machine_memory};
 pub use policy::{Destination, LocalSockets, Network, Policy, is_internal};
 pub use probe::{Found, NoSandbox, probe};

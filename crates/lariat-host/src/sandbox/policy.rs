@@ -6,28 +6,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Paths of a workspace that a command may not change, create or replace: what is in them is executed or obeyed by
-/// somebody else later.
-const PROTECTED: &[&str] = &[".git", ".lariat", ".claude", ".mcp.json", "lariat.toml"];
-
-/// Places below the home directory where keys are kept.
-const HIDDEN: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config/gcloud",
-    ".config/gh",
-    ".netrc",
-    ".git-credentials",
-    ".npmrc",
-    ".pypirc",
-    ".cargo/credentials.toml",
-    ".local/share/keyrings",
-    ".config/lariat",
-];
+use super::places::{HIDDEN, PROTECTED, STARTS_UP};
 
 /// What a command may reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +18,9 @@ pub struct Policy {
     pub protected: Vec<PathBuf>,
     /// Paths that may not even be read.
     pub hidden: Vec<PathBuf>,
+    /// What may be read besides the system's programs and libraries and what is writable; everything when there is no
+    /// list.
+    pub readable: Option<Vec<PathBuf>>,
     /// The network.
     pub network: Network,
     /// Sockets of other programs on this machine: the Docker daemon's, for example.
@@ -47,6 +29,8 @@ pub struct Policy {
     pub temporary: Option<PathBuf>,
     /// Bytes of memory that each process may have.
     pub memory: Option<u64>,
+    /// Bytes of memory that all processes of a command may have together, where control groups can be made.
+    pub memory_of_all: Option<u64>,
     /// Processes that may exist at a time.
     pub processes: Option<u64>,
 }
@@ -105,16 +89,55 @@ impl Policy {
     /// The default for a workspace: it is writable but for what steers agents, keys below `home` are hidden, the
     /// network is off.
     pub fn workspace(workspace: &Path, home: Option<&Path>) -> Self {
+        let below = |home: Option<&Path>, names: &[&str]| -> Vec<PathBuf> {
+            home.map(|home| names.iter().map(|name| home.join(name)).collect()).unwrap_or_default()
+        };
+        let mut protected: Vec<PathBuf> = PROTECTED.iter().map(|name| workspace.join(name)).collect();
+        // A workspace that holds the home directory holds what starts up, too, and keys that are not there yet.
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let held = home.filter(|home| real(home).starts_with(real(workspace)));
+        protected.extend(below(held, STARTS_UP));
+        protected.extend(below(held, HIDDEN));
         Self {
             writable: vec![workspace.to_owned()],
-            protected: PROTECTED.iter().map(|name| workspace.join(name)).collect(),
-            hidden: home.map(|home| HIDDEN.iter().map(|name| home.join(name)).collect()).unwrap_or_default(),
+            protected,
+            hidden: below(home, HIDDEN),
+            readable: None,
             network: Network::Off,
             local_sockets: LocalSockets::Refused,
             temporary: None,
             memory: None,
+            memory_of_all: None,
             processes: Some(4096),
         }
+    }
+
+    /// For one tenant of many: a command sees its workspace, the system's programs and libraries, and what
+    /// [`with_readable`](Self::with_readable) adds. Everything else is not there.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use lariat_host::sandbox::Policy;
+    ///
+    /// let policy = Policy::isolated(Path::new("/srv/tenants/a")).with_readable(["/opt/toolchain"]);
+    /// assert_eq!(policy.readable, Some(vec!["/opt/toolchain".into()]));
+    /// ```
+    pub fn isolated(workspace: &Path) -> Self {
+        Self { readable: Some(Vec::new()), ..Self::workspace(workspace, None) }
+    }
+
+    /// Adds paths that may be read. Where everything may be read already, that stays so.
+    pub fn with_readable<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        if let Some(readable) = &mut self.readable {
+            readable.extend(paths.into_iter().map(Into::into));
+        }
+        self
+    }
+
+    /// Sets how many bytes of memory each process may have.
+    pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
+        self.memory = bytes;
+        self
     }
 
     /// Nothing is writable: for plan mode.
@@ -141,6 +164,23 @@ impl Policy {
         self
     }
 
+    /// Whether `/tmp` is another one than ours.
+    pub(crate) fn has_own_tmp(&self) -> bool {
+        self.temporary.is_some() || self.readable.is_some()
+    }
+
+    /// Whether a path is protected, or lies in what is, also under a name that some file system takes for the same.
+    pub(crate) fn protects(&self, path: &Path) -> bool {
+        use std::os::unix::ffi::OsStrExt as _;
+        self.protected.iter().any(|root| {
+            let (Some(parent), Some(known)) = (root.parent(), root.file_name()) else { return false };
+            let below = path.strip_prefix(parent).ok().and_then(|rest| rest.iter().next());
+            below.is_some_and(|name| {
+                crate::sys::maker::is_name(&known.as_bytes().to_ascii_lowercase(), name.as_bytes())
+            })
+        })
+    }
+
     /// Why a path may not be written; `None` where it may.
     pub(crate) fn refuses_write(&self, path: &Path) -> Option<super::Rule> {
         let beneath = |roots: &[PathBuf]| roots.iter().find(|root| path.starts_with(root)).cloned();
@@ -148,7 +188,7 @@ impl Policy {
             return Some(super::Rule::Protected(root));
         }
         let private = ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
-        let temporary = self.temporary.is_some() && path.starts_with("/tmp");
+        let temporary = self.has_own_tmp() && path.starts_with("/tmp");
         (!private && !temporary && beneath(&self.writable).is_none()).then_some(super::Rule::NotWritable)
     }
 }

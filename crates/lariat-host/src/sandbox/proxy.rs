@@ -70,7 +70,7 @@ async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(
         Ok(addresses) => addresses,
         Err(rule) => {
             let what = format!("connecting to {}:{}", request.host, request.port);
-            let denial = Denial { what, rule };
+            let denial = Denial::new(what, rule);
             let words = denial.to_string();
             denied(denial);
             return refuse(&mut client, "403 Forbidden", &words).await;

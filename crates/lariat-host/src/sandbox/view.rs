@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::places::{SYSTEM, SYSTEM_FILES};
 use super::policy::Policy;
 use crate::sys::child::{FileSystem, Step};
 
@@ -17,8 +18,9 @@ const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 /// Places where a socket, a lock or a key of another program may lie, and that a command needs nothing of.
 const EMPTY: &[&str] = &["/run/user"];
 
-/// The steps of a policy. Paths that do not exist are left out; writable roots must be there.
-pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
+/// The steps of a policy. Paths that do not exist are left out; writable roots must be there. Folders of `kept` stay where
+/// they are: what has a mount on it cannot be moved or removed.
+pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> {
     let mut view = View::default();
     let mut roots = policy.writable.clone();
     // What lies inside of another comes after it.
@@ -32,7 +34,11 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
         .map(|path| Ok((view.take(&path)?, path)))
         .collect::<io::Result<_>>()?;
 
+    let listed = policy.readable.as_deref().map(|readable| view.list(readable)).transpose()?;
     view.steps.push(Step::ReadOnlyWithoutDevices(text(Path::new("/"))?));
+    if let Some(listed) = listed {
+        view.show_only(listed, &roots, policy.temporary.is_none())?;
+    }
     view.fresh(FileSystem::Memory, "/dev", "mode=755,size=64k,nr_inodes=256")?;
     for (slot, path) in devices {
         view.steps.push(Step::File(text(&path)?));
@@ -58,18 +64,23 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
     if let Some(slot) = temporary {
         view.put(slot, Path::new("/tmp"))?;
         for root in roots.iter().filter(|root| root.starts_with("/tmp")) {
-            view.make(root)?;
+            view.make(root, Path::new("/tmp"), root.is_dir())?;
         }
     }
     for (slot, root) in taken.into_iter().zip(&roots) {
         view.put(slot, root)?;
+    }
+    for path in kept {
+        let slot = view.take(path)?;
+        view.put(slot, path)?;
     }
     for path in policy.protected.iter().filter(|path| path.symlink_metadata().is_ok()) {
         let slot = view.take(path)?;
         view.put(slot, path)?;
         view.steps.push(Step::ReadOnly(text(path)?));
     }
-    let empty = EMPTY.iter().map(PathBuf::from).filter(|path| path.exists());
+    // Where only a list is seen, these are not.
+    let empty = EMPTY.iter().map(PathBuf::from).filter(|path| policy.readable.is_none() && path.exists());
     for path in policy.hidden.iter().cloned().chain(empty) {
         if path.is_dir() {
             view.steps.push(Step::Fresh(
@@ -84,6 +95,13 @@ pub(super) fn steps(policy: &Policy) -> io::Result<Vec<Step>> {
         }
     }
     Ok(view.steps)
+}
+
+/// Something that is seen where only a list is.
+struct Listed {
+    slot: usize,
+    is_folder: bool,
+    path: PathBuf,
 }
 
 #[derive(Default)]
@@ -110,14 +128,65 @@ impl View {
         Ok(())
     }
 
-    /// Makes what a root beneath a fresh `/tmp` lies on.
-    fn make(&mut self, root: &Path) -> io::Result<()> {
-        let parents: Vec<_> = root.ancestors().filter(|path| path.starts_with("/tmp")).collect();
+    /// Makes what a path beneath a fresh file system lies on.
+    fn make(&mut self, path: &Path, top: &Path, is_folder: bool) -> io::Result<()> {
+        let parents: Vec<_> =
+            path.ancestors().filter(|above| above.starts_with(top) && *above != top).collect();
         let count = parents.len();
         for (index, path) in parents.into_iter().rev().enumerate() {
             let last = index + 1 == count;
-            let step = if last && !root.is_dir() { Step::File } else { Step::Directory };
+            let step = if last && !is_folder { Step::File } else { Step::Directory };
             self.steps.push(step(text(path)?));
+        }
+        Ok(())
+    }
+
+    /// Takes what is seen of a system of which only a list is: what it is, where it is seen, and its slot.
+    fn list(&mut self, readable: &[PathBuf]) -> io::Result<Vec<Listed>> {
+        let system = SYSTEM_FILES.iter().map(PathBuf::from);
+        let mut listed: Vec<Listed> = Vec::new();
+        for path in system.chain(readable.iter().cloned()) {
+            let Ok(real) = path.canonicalize() else { continue };
+            let in_system = SYSTEM.iter().any(|name| path.starts_with(Path::new("/").join(name)));
+            if !in_system && !listed.iter().any(|known| path.starts_with(&known.path)) {
+                listed.push(Listed { slot: self.take(&real)?, is_folder: real.is_dir(), path });
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Covers everything at the root but the system's folders, then shows what is on the list, and makes room for the
+    /// writable roots.
+    fn show_only(&mut self, listed: Vec<Listed>, roots: &[PathBuf], own_tmp: bool) -> io::Result<()> {
+        let entries = Path::new("/").read_dir()?.filter_map(Result::ok);
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let left = ["dev", "proc"];
+        let mut covers: Vec<PathBuf> = folders
+            .filter(|entry| {
+                let name = entry.file_name();
+                !SYSTEM.iter().chain(&left).any(|known| name == *known)
+            })
+            .map(|entry| entry.path())
+            .collect();
+        covers.sort();
+        for cover in &covers {
+            let options = if cover == Path::new("/tmp") { "mode=1777" } else { "mode=755,size=4m" };
+            self.steps.push(Step::Fresh(FileSystem::Memory, text(cover)?, text(Path::new(options))?));
+            for (path, is_folder) in listed
+                .iter()
+                .map(|listed| (&listed.path, listed.is_folder))
+                .chain(roots.iter().map(|root| (root, root.is_dir())))
+            {
+                self.make(path, cover, is_folder)?;
+            }
+            // A `/tmp` that is only here is the command's to write.
+            if !(own_tmp && cover == Path::new("/tmp")) {
+                self.steps.push(Step::ReadOnly(text(cover)?));
+            }
+        }
+        for Listed { slot, path, .. } in listed {
+            self.put(slot, &path)?;
+            self.steps.push(Step::ReadOnly(text(&path)?));
         }
         Ok(())
     }

@@ -13,13 +13,14 @@ use std::process::Command;
 
 use rustix::fs::{CWD, Mode};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
 use super::landlock;
+use super::maker::Guarded;
 use super::raw::{self, Devices, Filter};
-use super::warden::{self, Reach};
+use super::warden::{self, Maker, Reach};
 
 pub(crate) use super::raw::PROXY_PORT;
 pub(crate) use super::warden::{END, ENDED};
@@ -53,6 +54,8 @@ pub(crate) struct Held {
     pub(crate) lifeline: OwnedFd,
     /// Files to write a zero into: joins a control group.
     pub(crate) groups: Vec<OwnedFd>,
+    /// The warden's end of the line by which it is asked to make something.
+    pub(crate) maker: Option<OwnedFd>,
 }
 
 /// What can be limited of a process and those it starts.
@@ -88,6 +91,8 @@ pub(crate) struct Walls {
     pub(crate) processes: Option<Vec<u8>>,
     /// What Landlock grants, by path as the program will see it. None: no Landlock.
     pub(crate) rules: Vec<(CString, Grant)>,
+    /// Folders in which the program makes nothing by itself, and the names that are not made for it.
+    pub(crate) guarded: Vec<Guarded>,
     /// A seccomp program.
     pub(crate) filter: Filter,
 }
@@ -99,6 +104,8 @@ pub(crate) enum Grant {
     Read,
     /// That, and changing.
     Change,
+    /// The same, but for making new names.
+    ChangeWithoutMaking,
 }
 
 /// Who the program is, as lines of the kernel's maps.
@@ -229,7 +236,7 @@ impl Plan {
     fn carry_out(&self, held: &Held, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
         held.at(Stage::Begin, held.begin())?;
         let Some(walls) = &self.walls else {
-            held.at(Stage::Warden, held.leave_warden(Reach::Descendants))?;
+            held.at(Stage::Warden, held.leave_warden(Reach::Descendants, &[]))?;
             held.at(Stage::Place, self.take_place())?;
             held.at(Stage::Limits, self.limit())?;
             raw::tell(held.lifeline.as_raw_fd(), &[READY]);
@@ -238,9 +245,9 @@ impl Plan {
         held.at(Stage::Namespaces, walls.separate())?;
         held.at(Stage::Network, walls.connect(held.lifeline.as_raw_fd()))?;
         // The outer warden listens to us; the inner one is the first process of the namespace.
-        held.at(Stage::Warden, held.leave_warden(Reach::Inner))?;
+        held.at(Stage::Warden, held.leave_warden(Reach::Inner, &[]))?;
         held.at(Stage::View, walls.enter(slots))?;
-        held.at(Stage::Warden, held.leave_warden(Reach::Namespace))?;
+        held.at(Stage::Warden, held.leave_warden(Reach::Namespace, &walls.guarded))?;
         held.at(Stage::Place, self.take_place())?;
         held.at(Stage::Limits, self.limit())?;
         // Another program that makes the view needs its capabilities for that, and gives them up itself.
@@ -292,10 +299,19 @@ impl Held {
     }
 
     /// Forks: the calling process becomes the warden and never returns, its child goes on.
-    fn leave_warden(&self, reach: Reach) -> io::Result<()> {
+    fn leave_warden(&self, reach: Reach, guarded: &[Guarded]) -> io::Result<()> {
         // SAFETY: both sides keep to system calls and prepared data.
         match unsafe { raw::fork() }? {
-            Some(child) => warden::guard(child, reach, self.lifeline.as_raw_fd()),
+            Some(child) => {
+                let maker = self.maker.as_ref().filter(|_| reach == Reach::Namespace);
+                let maker = maker.map(|line| Maker { line, guarded });
+                if maker.is_some() {
+                    // What it makes for its command, it makes with the command's rights.
+                    rustix::process::umask(Mode::empty());
+                    let _ = drop_capabilities();
+                }
+                warden::guard(child, reach, self.lifeline.as_raw_fd(), maker)
+            }
             None => Ok(()),
         }
     }
@@ -311,9 +327,15 @@ impl Walls {
         // SAFETY: a process of one thread, whose descriptors are not shared with anyone.
         unsafe { rustix::thread::unshare_unsafe(flags) }?;
         if let Some(identity) = &self.identity {
+            // The maps of a process that keeps its memory to itself are root's to write.
+            let memory = rustix::process::dumpable_behavior()?;
+            rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
             raw::write_file(c"/proc/self/setgroups", b"deny")?;
             raw::write_file(c"/proc/self/uid_map", &identity.users)?;
             raw::write_file(c"/proc/self/gid_map", &identity.groups)?;
+            if memory != DumpableBehavior::Dumpable {
+                rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+            }
         }
         Ok(())
     }
@@ -435,6 +457,10 @@ fn give_up_capabilities() -> io::Result<()> {
             result => result?,
         }
     }
+    drop_capabilities()
+}
+
+fn drop_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     rustix::thread::set_capabilities(None, sets)?;

@@ -19,6 +19,8 @@ const READ_FILE: u64 = 1 << 2;
 const READ_DIRECTORY: u64 = 1 << 3;
 const TRUNCATE: u64 = 1 << 14;
 const DEVICE_CONTROL: u64 = 1 << 15;
+/// Making files, folders, links, pipes and sockets.
+const MAKE: u64 = 0b111_1111 << 6;
 /// Rights that make sense for a file; the others are a directory's.
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTROL;
 
@@ -76,6 +78,7 @@ pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
         let access = match grant {
             Grant::Read => READ,
             Grant::Change => known(version),
+            Grant::ChangeWithoutMaking => known(version) & !MAKE,
         };
         add(&ruleset, path, access & known(version))?;
     }
@@ -84,7 +87,12 @@ pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
 }
 
 fn add(ruleset: &OwnedFd, path: &CStr, access: u64) -> io::Result<()> {
-    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let opened = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(opened) => opened,
+        // What is gone needs no grant.
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
     let access = if kind == rustix::fs::FileType::Directory { access } else { access & OF_FILES };
     let rule = Beneath { access, parent: opened.as_raw_fd() };

@@ -7,6 +7,7 @@
 
 pub(crate) mod child;
 mod landlock;
+pub(crate) mod maker;
 pub(crate) mod notify;
 mod raw;
 mod warden;

@@ -5,7 +5,7 @@
 //! explain, never to allow.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// One call of a confined program that waits for an answer.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,8 @@ pub(crate) struct Notification {
 }
 
 /// What is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) enum Answer {
     /// The kernel goes on with the call, and with its own checks.
     Continue,
@@ -33,6 +34,25 @@ pub(crate) enum Answer {
         /// It never waits.
         nonblocking: bool,
     },
+    /// The call was made in the program's place, and went well.
+    Done,
+    /// The call gives this open file.
+    Opened(Opened),
+}
+
+/// A file for a program.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: OwnedFd,
+    /// It closes when another program is started.
+    pub(crate) close_on_exec: bool,
+}
+
+#[cfg(test)]
+impl PartialEq for Opened {
+    fn eq(&self, other: &Self) -> bool {
+        self.file.as_raw_fd() == other.file.as_raw_fd()
+    }
 }
 
 /// `struct seccomp_notif_addfd`.
@@ -82,7 +102,14 @@ pub(crate) fn answer(
 ) -> io::Result<()> {
     let (error, flags) = match answer {
         Answer::Continue => (0, CONTINUE),
+        Answer::Done => (0, 0),
         Answer::Refuse(error) => (-error, 0),
+        Answer::Opened(Opened { file, close_on_exec }) => {
+            match give(notifier, notification, &file, close_on_exec) {
+                Ok(()) => return Ok(()),
+                Err(error) => (-error.raw_os_error().unwrap_or(libc::EMFILE), 0),
+            }
+        }
         Answer::DeadSocket { close_on_exec, nonblocking } => {
             match give_dead_socket(notifier, notification, close_on_exec, nonblocking) {
                 Ok(()) => return Ok(()),
@@ -114,6 +141,15 @@ fn give_dead_socket(
     flags.set(SocketFlags::NONBLOCK, nonblocking);
     // The other end is closed when this returns.
     let (given, _gone) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    give(notifier, notification, &given, close_on_exec)
+}
+
+fn give(
+    notifier: BorrowedFd<'_>,
+    notification: &Notification,
+    given: &OwnedFd,
+    close_on_exec: bool,
+) -> io::Result<()> {
     let added = Added {
         id: notification.id,
         flags: ADD_AND_ANSWER,

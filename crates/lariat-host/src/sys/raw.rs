@@ -41,19 +41,22 @@ pub(super) fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Closes every descriptor but `kept`.
-pub(super) fn close_all_but(kept: RawFd) {
+/// Closes every descriptor but these two, which may be the same.
+pub(super) fn close_all_but(kept: RawFd, other: RawFd) {
     let close = |first: libc::c_uint, last: libc::c_uint| {
         if first <= last {
             // SAFETY: takes numbers only. Whoever calls this never returns to code that owns a descriptor.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         }
     };
-    let kept = kept as libc::c_uint;
+    let (kept, other) = (kept.min(other) as libc::c_uint, kept.max(other) as libc::c_uint);
     if let Some(last) = kept.checked_sub(1) {
         close(0, last);
     }
-    close(kept + 1, libc::c_uint::MAX);
+    if let Some(last) = other.checked_sub(1) {
+        close(kept + 1, last);
+    }
+    close(other + 1, libc::c_uint::MAX);
 }
 
 /// Marks every descriptor from 3 on to be closed when a program starts.
@@ -143,15 +146,20 @@ pub(super) enum Devices {
 pub(super) fn install(filter: &[Instruction]) -> io::Result<OwnedFd> {
     let program =
         libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut().cast() };
-    // SAFETY: the kernel only reads the program, which outlives the call.
-    let fd = check(unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-            &raw const program,
-        )
-    })?;
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: the kernel only reads the program, which outlives the call.
+        check(unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
+        })
+    };
+    // A call that is answered must not begin again because of a signal: it may have been made in the program's place.
+    const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
+    let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    let fd = match install(listener | WAIT_KILLABLE) {
+        // From Linux 5.19 on.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install(listener)?,
+        installed => installed?,
+    };
     // SAFETY: a descriptor that the kernel just made for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }

@@ -7,8 +7,9 @@
 //! Runs after `fork` without `exec`: nothing here allocates, locks or panics.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
+use super::maker::{self, Guarded};
 use super::raw;
 
 /// Milliseconds that a tree gets between the polite signal and the last one, when its owner wants it to end. Owners are
@@ -36,9 +37,16 @@ pub(super) enum Reach {
     Inner,
 }
 
+/// What a warden makes for its command, and the line by which it is asked to.
+#[derive(Clone, Copy)]
+pub(super) struct Maker<'a> {
+    pub(super) line: &'a OwnedFd,
+    pub(super) guarded: &'a [Guarded],
+}
+
 /// Guards `main` until nothing of it is left, then ends the calling process.
-pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd) -> ! {
-    raw::close_all_but(lifeline);
+pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd, mut maker: Option<Maker<'_>>) -> ! {
+    raw::close_all_but(lifeline, maker.map_or(lifeline, |maker| maker.line.as_raw_fd()));
     let Ok(signals) = raw::signals() else {
         end(main, reach, libc::SIGKILL);
         raw::exit(1)
@@ -75,7 +83,13 @@ pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd) -> ! {
             end(main, reach, libc::SIGKILL);
             last_signal = Some(now() + AGAIN);
         }
-        wait_for_news(signals, owner, last_signal);
+        let asked = maker.map_or(-1, |maker| maker.line.as_raw_fd());
+        if wait_for_news(signals, owner, asked, last_signal)
+            && let Some(Maker { line, guarded }) = maker
+            && !maker::serve(line.as_fd(), guarded)
+        {
+            maker = None;
+        }
     }
 }
 
@@ -144,15 +158,19 @@ fn owner_wants_an_end(lifeline: RawFd) -> bool {
     read == 0 || (read == 1 && byte == END)
 }
 
-fn wait_for_news(signals: RawFd, owner: RawFd, until: Option<u64>) {
+/// True when something is to be made.
+fn wait_for_news(signals: RawFd, owner: RawFd, maker: RawFd, until: Option<u64>) -> bool {
     let mut news = [
         libc::pollfd { fd: signals, events: libc::POLLIN, revents: 0 },
         // Once an end is under way there is nothing left to hear from the owner.
         libc::pollfd { fd: if until.is_some() { -1 } else { owner }, events: libc::POLLIN, revents: 0 },
+        libc::pollfd { fd: maker, events: libc::POLLIN, revents: 0 },
     ];
     let timeout = until.map_or(-1, |until| until.saturating_sub(now()) as i32);
     // SAFETY: the records live on this stack.
     unsafe { libc::poll(news.as_mut_ptr(), news.len() as libc::nfds_t, timeout) };
+    let [.., asked] = news;
+    asked.revents != 0
 }
 
 /// Milliseconds of a clock that only grows.

@@ -256,3 +256,77 @@ async fn a_wrapper_that_makes_no_sandbox_is_tried_again_and_then_an_error() {
     assert_eq!(error.to_string(), "the sandbox could not be made: bwrap: a mount is gone");
     assert_eq!(std::fs::read_to_string(tries).unwrap(), "x\n".repeat(8));
 }
+
+/// What a command prints, on every backend, in a policy made of its folder.
+async fn prints(
+    policy: impl Fn(&Folder) -> Policy,
+    prepare: impl Fn(&Folder),
+    command: &str,
+    expected: &str,
+) {
+    for (backend, supervisor) in ways().await {
+        let folder = Folder::new();
+        prepare(&folder);
+        let done = run(&folder, (&backend, &supervisor), policy(&folder), command).await;
+        assert_eq!(done.output.text(), expected, "{}: {:?}", backend.name(), done.denials);
+    }
+}
+
+#[tokio::test]
+async fn what_is_made_in_a_guarded_folder_is_as_the_command_wants_it() {
+    let command = "umask 027; mkdir a; echo x > b; stat -c %a a b; mkdir -p a/b/c; echo y > a/b/c/d; mv a e; cat e/b/c/d; \
+        ln -s e/b f; cat f/c/d; ln b g; mkfifo h; test -p h && echo pipe; (set -C; echo z > b) 2>/dev/null || echo exists; \
+        echo more >> b; cat b; rm -r e; mkdir e; touch e/x; ls; mv e/x i; mkdir -p k; mv i k; ls k; sed -i s/x/z/ b; cat b; \
+        exec 3> j; echo three >&3; cat j; mkdir a/; rmdir a/; (echo o > m/n) 2>/dev/null || echo none";
+    let expected = "750\n640\ny\ny\npipe\nexists\nx\nmore\nb\ne\nf\ng\nh\ni\nz\nmore\nthree\nnone\n";
+    prints(|folder| Policy::workspace(folder.path(), None), |_| {}, command, expected).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_made_anew_under_a_name_that_was_there_can_be_filled() {
+    let prepare = |folder: &Folder| std::fs::create_dir_all(folder.path().join("build/deep")).unwrap();
+    let command = "touch build/deep/x; rm -rf build; mkdir build; touch build/y; mkdir build/z; touch build/z/w; mv build old; mkdir build; touch build/v old/u; find . | sort | tr '\\n' ' '";
+    let expected = ". ./build ./build/v ./old ./old/u ./old/y ./old/z ./old/z/w ";
+    prints(|folder| Policy::workspace(folder.path(), None), prepare, command, expected).await;
+}
+
+#[tokio::test]
+async fn an_isolated_command_sees_its_workspace_the_system_and_what_is_listed() {
+    for (backend, supervisor) in ways().await {
+        let (tenants, own) = (Folder::new(), Folder::new());
+        let (neighbour, listed) = (tenants.path().join("b"), tenants.path().join("listed"));
+        for folder in [&neighbour, &listed] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("x"), "CANARY\n").unwrap();
+        }
+        std::fs::write(tenants.path().join("server.toml"), "CANARY\n").unwrap();
+        let policy = Policy::isolated(own.path()).with_readable([&listed]);
+        let command = format!(
+            "echo mine > a && cat a; cat {0}/b/x {0}/server.toml /etc/shadow /etc/hostname /root/.bashrc 2>/dev/null; ls {0}; cat {1}/x; echo x > {1}/y; \
+             ls /home /root /srv /var /etc/lariat 2>/dev/null | grep -v : | grep -v '^$'; ls / > /dev/null && echo t > /tmp/t && cat /tmp/t; python3 -c 'print(6 * 7)'",
+            tenants.path().display(),
+            listed.display()
+        );
+        let done = run(&own, (&backend, &supervisor), policy, &command).await;
+        let text = done.output.text();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.contains("y: ")).collect();
+        assert_eq!(lines, ["mine", "listed", "CANARY", "t", "42"], "{}: {text}", backend.name());
+        assert!(!listed.join("y").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_file_cannot_be_moved_into_sight() {
+    for (backend, supervisor) in ways().await {
+        let folder = Folder::new();
+        std::fs::create_dir_all(folder.path().join("a/secrets")).unwrap();
+        std::fs::write(folder.path().join("a/secrets/k"), "CANARY\n").unwrap();
+        std::fs::write(folder.path().join(".env"), "CANARY\n").unwrap();
+        let mut policy = Policy::workspace(folder.path(), None);
+        policy.hidden = vec![folder.path().join("a/secrets"), folder.path().join(".env")];
+        let command = "mv a/secrets b; mv .env env; ln .env hard; mv a c; mv c/secrets d; cat a/secrets/k b/k c/secrets/k d/k env hard .env; \
+            python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b\"c\", -100, b\"c/secrets\", 2)'; true";
+        let done = run(&folder, (&backend, &supervisor), policy, command).await;
+        assert!(!done.output.text().contains("CANARY"), "{}: {}", backend.name(), done.output.text());
+    }
+}

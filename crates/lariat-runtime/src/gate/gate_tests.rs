@@ -357,3 +357,94 @@ fn a_gate_without_hooks_wants_no_moment() {
     assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
     assert_eq!(tell(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
 }
+
+fn query_of<'a>(session: &'a SessionId, id: &'a LoopId, call: &'a ToolCall) -> PolicyQuery<'a> {
+    PolicyQuery::new(session, id, call, ToolEffects::ALL)
+}
+
+#[test]
+fn an_approval_opens_what_it_showed_for_that_call_only() {
+    let gate = gate("{}").sandboxed();
+    let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
+    let commit = call("bash", json!({ "command": "git commit -m x" }));
+    let Verdict::Ask(request) = check(&gate, "bash", commit.arguments.clone()) else { panic!("not asked") };
+    assert_eq!(request.openings, [Opening::Git]);
+    let open = |call: &ToolCall| gate.starts(query_of(&session, &id, call)).unwrap().openings;
+    assert_eq!(open(&commit), []);
+    gate.answered(&request, &PermissionDecision::Allow);
+    // Another call that came under the same id was not shown.
+    assert_eq!(open(&call("bash", json!({ "command": "git push" }))), []);
+    assert_eq!(open(&commit), [Opening::Git]);
+    let mut result = Ok(ToolResult::text(""));
+    gate.finished(query_of(&session, &id, &commit), &mut result).now_or_never().unwrap();
+    assert_eq!(open(&commit), []);
+}
+
+#[test]
+fn an_approval_for_the_session_opens_for_calls_that_its_rules_cover() {
+    let gate = gate("{}").sandboxed();
+    let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
+    let Verdict::Ask(request) = check(&gate, "bash", json!({ "command": "npm install" })) else { panic!() };
+    assert_eq!(request.openings, [Opening::Network]);
+    gate.answered(&request, &PermissionDecision::AllowSession);
+    let open = |command: &str| {
+        let call = ToolCall { id: "c2".into(), ..call("bash", json!({ "command": command })) };
+        gate.starts(query_of(&session, &id, &call)).unwrap().openings
+    };
+    assert_eq!(open("npm install left-pad"), [Opening::Network]);
+    assert_eq!(open("curl example.com"), []);
+    assert_eq!(open("npm install && curl example.com"), []);
+    assert_eq!(open("ls"), []);
+}
+
+#[test]
+fn an_answer_may_open_less_or_more_than_was_shown() {
+    let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
+    for openings in [vec![], vec![Opening::Outside]] {
+        let gate = gate("{}").sandboxed();
+        let commit = call("bash", json!({ "command": "git commit -m x" }));
+        let Verdict::Ask(request) = check(&gate, "bash", commit.arguments.clone()) else { panic!() };
+        let scope = lariat_core::permission::ApprovalScope::Once;
+        gate.answered(&request, &PermissionDecision::AllowWith { scope, openings: openings.clone() });
+        assert_eq!(gate.starts(query_of(&session, &id, &commit)).unwrap().openings, openings);
+    }
+}
+
+#[test]
+fn what_a_call_needs_is_asked_in_every_mode_and_denied_where_a_rule_denies() {
+    let needing = |needs: Value| json!({ "command": "ls", "needs": needs });
+    for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
+        let gate = gate("{}").sandboxed();
+        gate.set_mode(mode);
+        for need in ["git", "network", "outside", "/opt/x"] {
+            let verdict = check(&gate, "bash", needing(json!([need])));
+            assert!(matches!(verdict, Verdict::Ask(_)), "{mode}, {need}: {verdict:?}");
+        }
+        assert!(matches!(check(&gate, "bash", needing(json!(["all"]))), Verdict::Deny(_)));
+    }
+    let strict = gate(r#"{"permissions": {"deny": ["Edit(//opt/**)"]}}"#).sandboxed();
+    assert!(matches!(check(&strict, "bash", needing(json!(["/opt/x"]))), Verdict::Deny(_)));
+    strict.set_mode(Mode::DontAsk);
+    assert!(matches!(check(&strict, "bash", needing(json!(["git"]))), Verdict::Deny(_)));
+    // Without a sandbox there is nothing to open.
+    let open = gate("{}");
+    assert_eq!(check(&open, "bash", needing(json!(["network"]))), Verdict::Allow);
+}
+
+#[test]
+fn rules_of_the_person_open_the_repository_and_the_mode_auto_opens_nothing() {
+    let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
+    let open = |gate: &Gate, command: &str| {
+        let call = call("bash", json!({ "command": command }));
+        gate.starts(query_of(&session, &id, &call)).unwrap().openings
+    };
+    let ruled =
+        gate(r#"{"permissions": {"allow": ["Bash(git commit *)", "Bash(npm install *)"]}}"#).sandboxed();
+    assert_eq!(open(&ruled, "git commit -m x"), [Opening::Git]);
+    assert_eq!(open(&ruled, "npm install x"), []);
+    let auto = gate("{}").sandboxed();
+    auto.set_mode(Mode::Auto);
+    assert_eq!(open(&auto, "git commit -m x"), []);
+    auto.set_mode(Mode::Bypass);
+    assert_eq!(open(&auto, "git commit -m x"), [Opening::Git]);
+}

@@ -7,12 +7,14 @@
 //! Owns how a call becomes a launch. The supervisor of the bench owns what runs; when it goes, everything goes.
 
 mod background;
+mod denied;
 mod run;
 mod told;
 
 use std::time::Duration;
 
-use lariat_core::tool::{Access, ToolError};
+use lariat_core::opening::Opening;
+use lariat_core::tool::{Access, ToolContext, ToolError};
 use lariat_host::process::{CaptureLimits, Launch, ProcessError};
 
 use crate::Workbench;
@@ -30,7 +32,7 @@ fn launch(
     bench: &Workbench,
     command: &str,
     time: Option<Duration>,
-    access: Access,
+    context: &ToolContext,
 ) -> Result<Launch, ToolError> {
     let mut environment = bench.environment().clone().with("TERM", "dumb");
     for (name, value) in VARIABLES {
@@ -41,9 +43,18 @@ fn launch(
         .with_environment(environment)
         .with_time(time)
         .with_capture(capture);
-    match (bench.commands(), access) {
-        (Commands::Confined(sandbox), Access::Full) => Ok(launch.with_sandbox(sandbox.clone())),
-        (Commands::Confined(sandbox), _) => Ok(launch.with_sandbox(sandbox.read_only())),
+    match (bench.commands(), context.access) {
+        (Commands::Confined(sandbox), access) => {
+            let sandbox = match access {
+                Access::Full => sandbox.opened(&context.openings, bench.workspace().path()),
+                _ => Some(sandbox.read_only()),
+            };
+            // Outside of the sandbox, because a person said so.
+            let Some(sandbox) = sandbox else { return Ok(launch) };
+            let denied = denied::paths(bench.hidden(), bench.workspace().path())?;
+            let sandbox = if denied.is_empty() { sandbox } else { sandbox.with_hidden(denied) };
+            Ok(launch.with_sandbox(sandbox))
+        }
         (Commands::Unconfined, Access::Full) => Ok(launch),
         (Commands::Unconfined, _) => Err(ToolError::Failed(
             "Not run: nothing may be changed now, and commands have no sandbox that would see to it. Use the other tools.".to_owned(),
@@ -52,6 +63,15 @@ fn launch(
             "Commands cannot be run: this machine has no working sandbox, and running without one was not chosen. Use the other tools.".to_owned(),
         )),
     }
+}
+
+/// What a result says about openings that would have let a command do what the sandbox blocked.
+fn way_out(openings: &[Opening]) -> String {
+    let names: Vec<String> = openings.iter().map(|opening| format!("\"{}\"", opening.name())).collect();
+    format!(
+        "[If the command needs this, call it again with `needs`: [{}]. The user is then asked.]\n",
+        names.join(", ")
+    )
 }
 
 fn not_started(error: ProcessError) -> ToolError {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::tool::{Access, ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::process::{Input, Output, Process, Size};
 use serde::Deserialize;
 
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     timeout_seconds: Option<u64>,
     background: Option<bool>,
     terminal: Option<bool>,
+    /// Read by the gate, which asks the user; what they opened comes with the context.
+    #[expect(dead_code, reason = "the gate reads it")]
+    needs: Option<Vec<String>>,
 }
 
 impl BenchTool for Bash {
@@ -58,6 +61,11 @@ impl BenchTool for Bash {
             Kind::Switch,
             "Run it in a terminal, for programs that want one; only with `background`.",
         ),
+        Field::optional(
+            "needs",
+            Kind::List(&Kind::Text, 0, 8),
+            "What the sandbox must open for it: `git` (to commit), `network`, an absolute path to write to, or `outside` (no sandbox). The user is asked. Only after a call was refused for lack of it.",
+        ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::ALL;
     const KEEPS_TO_READING: bool = true;
@@ -83,7 +91,7 @@ impl BenchTool for Bash {
             }
             let kept = Kept::everything(bench, &context).await?;
             let result = if background {
-                start(bench, &arguments, terminal, context.access).await
+                start(bench, &arguments, terminal, &context).await
             } else {
                 run(bench, &arguments, &context).await
             };
@@ -101,7 +109,7 @@ async fn run(
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     let seconds = arguments.timeout_seconds.unwrap_or(SECONDS);
-    let launch = launch(bench, &arguments.command, Some(Duration::from_secs(seconds)), context.access)?;
+    let launch = launch(bench, &arguments.command, Some(Duration::from_secs(seconds)), context)?;
     let finished = bench
         .supervisor()
         .run_observed(launch, &context.cancel, |process| report(process, context))
@@ -132,11 +140,11 @@ async fn start(
     bench: &Workbench,
     arguments: &Arguments,
     terminal: bool,
-    access: Access,
+    context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     bench.background().has_room()?;
     let time = arguments.timeout_seconds.map(Duration::from_secs);
-    let mut launch = launch(bench, &arguments.command, time, access)?.with_input(Input::Written);
+    let mut launch = launch(bench, &arguments.command, time, context)?.with_input(Input::Written);
     if terminal {
         let environment = launch.environment.clone().with("TERM", "xterm");
         launch = launch.with_output(Output::Terminal(Size::default())).with_environment(environment);

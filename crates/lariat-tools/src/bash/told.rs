@@ -2,8 +2,10 @@
 //!
 //! Owns the words. An exit code that is not 0 is a result, not an error of the tool.
 
+use lariat_core::opening::{Blocked, Opening};
 use lariat_core::tool::ToolResult;
 use lariat_host::process::{Captured, End, Exit, Finished};
+use lariat_host::sandbox::Denial;
 use serde_json::{Value, json};
 
 use crate::output;
@@ -120,8 +122,21 @@ fn signal_name(signal: i32) -> &'static str {
 }
 
 fn denials(finished: &Finished) -> String {
-    finished.denials.iter().map(|denial| format!("[Refused: {denial}.]\n")).collect()
+    let mut text: String = finished.denials.iter().map(|denial| format!("[Refused: {denial}.]\n")).collect();
+    let mut openings: Vec<Opening> =
+        finished.denials.iter().filter_map(|denial| denial.blocked().opening).collect();
+    openings.sort();
+    openings.dedup();
+    // One that did what it should needs nothing more.
+    if finished.exit != Exit::Code(0) && !openings.is_empty() {
+        openings.truncate(MOST_NAMED);
+        text.push_str(&super::way_out(&openings));
+    }
+    text
 }
+
+/// Openings that a result names.
+const MOST_NAMED: usize = 4;
 
 fn details(finished: &Finished, id: Option<String>) -> Value {
     let (code, signal) = match finished.exit {
@@ -136,6 +151,7 @@ fn details(finished: &Finished, id: Option<String>) -> Value {
         _ => "by_itself",
     };
     let denials: Vec<_> = finished.denials.iter().map(ToString::to_string).collect();
+    let blocked: Vec<_> = finished.denials.iter().map(Denial::blocked).collect();
     json!({
         "exit_code": code,
         "signal": signal,
@@ -144,6 +160,7 @@ fn details(finished: &Finished, id: Option<String>) -> Value {
         "output_bytes": finished.output.total,
         "output_id": id,
         "denials": denials,
+        (Blocked::DETAIL): blocked,
     })
 }
 

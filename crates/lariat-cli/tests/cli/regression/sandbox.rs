@@ -1,1 +1,380 @@
 //! Bugs in the sandbox, seen from outside of the program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use lariat_core::event::AgentEvent;
+use lariat_core::opening::Opening;
+use lariat_host::process::{Environment, Exit, Input, Launch, Output, Size, Supervisor};
+use lariat_testkit::server::{Script, Turn};
+use serde_json::{Value, json};
+
+use crate::asking::shows;
+use crate::ground::{Ground, last_result, wait_for};
+
+/// A model that makes one call of `bash` and repeats its result.
+async fn calling(arguments: Value) -> Ground {
+    Ground::new(Script::answer(move |request| match last_result(&request.body) {
+        None => Turn::new().call("toolu_1", "bash", &arguments).into(),
+        Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
+    }))
+    .await
+}
+
+/// A model that runs one command and repeats what it printed.
+async fn running(command: &str) -> Ground {
+    calling(json!({ "command": command })).await
+}
+
+/// The program with a sandbox.
+fn confined(ground: &Ground, mode: &str) -> Command {
+    let mut command = ground.command(&["run", "--mode", mode, "do it"]);
+    command.env("LARIAT_SANDBOX__ENABLED", "true");
+    command
+}
+
+fn said(mut command: Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    format!("{}\n--- stderr\n{errors}", String::from_utf8_lossy(&output.stdout))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// S6: while a command ran, empty `.git`, `.claude`, … appeared in the user's folder, and stayed after a kill.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_runs_or_is_killed_leaves_nothing_of_the_sandbox_behind() {
+    let ground = running("touch began; sleep 30").await;
+    let mut child = confined(&ground, "auto").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = ground.workspace().join("began");
+    wait_for("the command", || began.exists());
+    assert_eq!(names(&ground.workspace()), ["began"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(names(&ground.workspace()), ["began"]);
+}
+
+/// S6: without placeholders, what is missing and protected still cannot be made, in any way, and everything else can.
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_protected_paths_cannot_be_made_and_everything_else_can() {
+    let ways = r#"
+mkdir .git; git init -q .; ln -s x .claude; echo x > .mcp.json; echo a > a; ln a lariat.toml; mv a .envrc; mkfifo .lariat
+mkdir x; mv -T x .GIT; cp a mise.toml; python3 -c 'import os; os.mknod(".jj")'
+umask 027; mkdir -p new/deep; echo b > new/deep/b; mv new/deep/b c; ln -s c d; ln c e; mkdir f; rmdir f
+rm -rf g; mkdir g; echo g > g/g; rm -rf g; mkdir g; echo g > g/h; cat g/h d e; stat -c %a new
+"#;
+    let ground = running("bash ways.sh").await;
+    ground.write("ways.sh", ways);
+    std::fs::create_dir(ground.workspace().join("g")).unwrap();
+    let shown = said(confined(&ground, "auto"));
+    assert_eq!(names(&ground.workspace()), ["a", "c", "d", "e", "g", "new", "ways.sh", "x"], "{shown}");
+    assert!(shown.contains("g\nb\nb\n750\n"), "{shown}");
+    assert!(shown.contains("the sandbox protects"), "{shown}");
+}
+
+/// S6: threads that swap the name under the judge's eyes do not get a protected path made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_swapped_while_it_is_judged_is_not_made() {
+    let script = r#"
+import ctypes, os, threading, time
+c = ctypes.CDLL(None, use_errno=True)
+os.mkdir("sub")
+good, bad = b"sub/xx\0", b".git\0\0\0"
+box = ctypes.create_string_buffer(good, 7)
+stop = False
+def swap():
+    while not stop:
+        ctypes.memmove(box, bad, 7); ctypes.memmove(box, good, 7)
+thread = threading.Thread(target=swap); thread.start()
+end, made = time.time() + 2, 0
+while time.time() < end:
+    if c.mkdir(box, 0o755) == 0:
+        made += 1
+    try: os.rmdir("sub/xx")
+    except OSError: pass
+    fd = c.open(box, os.O_CREAT | os.O_WRONLY, 0o644)
+    if fd >= 0: os.close(fd)
+    try: os.unlink("sub/xx")
+    except OSError: pass
+    if os.path.lexists(".git"): print("ESCAPED"); break
+stop = True; thread.join()
+print("tried", made > 0)
+"#;
+    let ground = running("python3 swap.py").await;
+    ground.write("swap.py", script);
+    let shown = said(confined(&ground, "auto"));
+    assert!(shown.contains("tried True") && !shown.contains("ESCAPED"), "{shown}");
+    assert!(!ground.workspace().join(".git").exists());
+}
+
+fn repository(ground: &Ground) {
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(ground.workspace()).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+    };
+    git(&["init", "-q", "."]);
+    git(&["config", "user.name", "a"]);
+    git(&["config", "user.email", "a@localhost"]);
+}
+
+fn history(ground: &Ground) -> String {
+    let done =
+        Command::new("git").arg("-C").arg(ground.workspace()).args(["log", "--format=%s"]).output().unwrap();
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Runs the program on a terminal and answers its question with `y`.
+async fn answered(ground: &Ground) -> String {
+    let command = confined(ground, "default");
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let environment = variables.fold(Environment::default(), |all, (name, value)| all.with(name, value));
+    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), ground.workspace())
+        .with_arguments(command.get_args())
+        .with_environment(environment.with("TERM", "xterm"))
+        .with_input(Input::Written)
+        .with_output(Output::Terminal(Size::default()));
+    let supervisor = Supervisor::new();
+    let process = supervisor.start(launch).await.unwrap();
+    shows(&process, "git commit").await;
+    // What is typed before the question is there is not an answer to it.
+    for _ in 0..20 {
+        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+        if process.exit().is_some() {
+            break;
+        }
+        let _ = process.write(b"y\r").await;
+    }
+    let finished = process.wait().await;
+    assert_eq!(finished.exit, Exit::Code(0), "{}", finished.output.text());
+    finished.output.text()
+}
+
+/// U2: `git commit` was answered yes, and ended with a read-only `.git`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_a_person_approved_is_made_and_its_hooks_and_configuration_stay() {
+    let ground = running(
+        "git add a.txt && git commit -q -m first; echo evil > .git/hooks/pre-push; git config a.b c; echo x > .git/commondir; mkdir .git/modules",
+    )
+    .await;
+    repository(&ground);
+    ground.write("a.txt", "one\n");
+    let configuration = std::fs::read_to_string(ground.workspace().join(".git/config")).unwrap();
+    let shown = answered(&ground).await;
+    assert_eq!(history(&ground), "first\n", "{shown}");
+    let git = ground.workspace().join(".git");
+    assert_eq!(std::fs::read_to_string(git.join("config")).unwrap(), configuration);
+    for name in ["hooks/pre-push", "commondir", "modules"] {
+        assert!(!git.join(name).exists(), "{name}: {shown}");
+    }
+    let asked = ground.journal().await.into_iter().find_map(|event| match event.event {
+        AgentEvent::PermissionRequired { request } => Some(request.openings.clone()),
+        _ => None,
+    });
+    assert_eq!(asked, Some(vec![Opening::Git]));
+}
+
+/// U2: what the sandbox blocked is said to the model with the way out; without a person to ask, that way stays closed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocked_commit_names_its_way_out_and_nobody_opens_it_unasked() {
+    let ground = running("git commit -q --allow-empty -m first").await;
+    repository(&ground);
+    let shown = said(confined(&ground, "auto"));
+    assert!(shown.contains(r#"`needs`: ["git"]"#), "{shown}");
+    let events = ground.journal().await;
+    let blocked = events.iter().find_map(|event| match &event.event {
+        AgentEvent::ToolExecutionEnd { details, .. } => {
+            Some(lariat_core::opening::Blocked::of_details(details))
+        }
+        _ => None,
+    });
+    let blocked = blocked.unwrap();
+    assert!(blocked.iter().any(|blocked| blocked.opening == Some(Opening::Git)), "{blocked:?}");
+    for needs in [json!(["git"]), json!(["outside"]), json!(["everything"])] {
+        let ground =
+            calling(json!({ "command": "git commit -q --allow-empty -m first", "needs": needs })).await;
+        repository(&ground);
+        for mode in ["auto", "dont-ask"] {
+            let shown = said(confined(&ground, mode));
+            assert_eq!(history(&ground), "", "{mode}, {needs}: {shown}");
+        }
+    }
+}
+
+/// S20: a denied file was read by programs in the sandbox.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_a_rule_denies_are_hidden_in_the_sandbox() {
+    let look = r#"
+import os
+def look():
+    for folder, _, files in os.walk("."):
+        for name in files:
+            try: print(open(os.path.join(folder, name)).read())
+            except OSError as error: print(error)
+look()
+for old, new in (("secrets", "away"), (".env", "env"), ("sub/.env", "env")):
+    try: os.rename(old, new); print("MOVED", old)
+    except OSError as error: print(error)
+look()
+"#;
+    let ground = running("python3 look.py").await;
+    for folder in ["secrets/deep", "sub"] {
+        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+    }
+    for name in [".env", "secrets/deep/k", "sub/.env"] {
+        ground.write(name, "CANARY\n");
+    }
+    ground.write("look.py", look);
+    ground.write("open.txt", "can be read\n");
+    let mut command = confined(&ground, "auto");
+    command.args(["--deny", "Read(./.env)", "--deny", "Read(./secrets/**)"]);
+    let shown = said(command);
+    assert!(shown.contains("can be read") && !shown.contains("CANARY"), "{shown}");
+    // The script itself is printed, which says it once.
+    assert_eq!(shown.matches("MOVED").count(), shown.matches("print(\"MOVED\", old)").count(), "{shown}");
+    assert_eq!(std::fs::read_to_string(ground.workspace().join(".env")).unwrap(), "CANARY\n");
+}
+
+/// S22: with the network on, `auto` reached services of this machine unasked.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_network_on_the_mode_auto_asks() {
+    let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
+    let mut command = confined(&ground, "auto");
+    command.env("LARIAT_SANDBOX__NETWORK", "true");
+    let asked = said(command);
+    assert!(!ground.workspace().join("ran").exists(), "{asked}");
+    let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
+    let shown = said(confined(&ground, "auto"));
+    assert!(ground.workspace().join("ran").exists(), "{shown}");
+}
+
+/// S24: with HOME as the workspace, start-up files, keys and our own state could be written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_home_as_workspace_keeps_what_starts_up_and_what_is_ours() {
+    let paths = ".bashrc .profile .ssh/authorized_keys .config/lariat/config.toml config/lariat/config.toml state/lariat/trust.json .local/bin/git .config/fish/config.fish";
+    let ground = running("bash set.sh").await;
+    let home = ground.path("");
+    std::fs::create_dir_all(home.join(".config")).unwrap();
+    let script = format!(
+        "for p in {paths}; do mkdir -p ~/$(dirname $p); (echo PWN >> ~/$p) 2>/dev/null; done; echo fine > ~/ordinary\n"
+    );
+    std::fs::write(home.join("set.sh"), script).unwrap();
+    let mut command = confined(&ground, "auto");
+    command.current_dir(&home).env("LARIAT_UNDO__ENABLED", "false");
+    let shown = said(command);
+    for path in paths.split(' ') {
+        let text = std::fs::read_to_string(home.join(path)).unwrap_or_default();
+        assert!(!text.contains("PWN"), "{path}: {shown}");
+    }
+    assert_eq!(std::fs::read_to_string(home.join("ordinary")).unwrap(), "fine\n", "{shown}");
+    assert!(shown.contains("home directory"), "{shown}");
+}
+
+/// S25: keys of other programs and our own sessions could be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_histories_and_our_own_sessions_are_hidden() {
+    const HIDDEN: &[&str] = &[
+        ".ssh/id_ed25519",
+        ".aws/credentials",
+        ".claude/.credentials.json",
+        ".codex/auth.json",
+        ".gemini/oauth_creds.json",
+        ".config/opencode/auth.json",
+        ".pgpass",
+        ".vault-token",
+        ".netrc",
+        ".config/gh/hosts.yml",
+        ".docker/config.json",
+        ".kube/config",
+        ".mozilla/firefox/logins.json",
+        ".password-store/x.gpg",
+        ".bash_history",
+        "state/lariat/undo/x/blob",
+    ];
+    let list: Vec<String> = HIDDEN.iter().map(|path| format!("~/{path}")).collect();
+    let ground = running("bash look.sh").await;
+    let script = format!(
+        "cat {} 2>/dev/null; head -c 15 ~/state/lariat/sessions.db; cat ~/open.txt\n",
+        list.join(" ")
+    );
+    ground.write("look.sh", script);
+    for path in HIDDEN {
+        let path = ground.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "CANARY\n").unwrap();
+    }
+    std::fs::write(ground.path("open.txt"), "can be read\n").unwrap();
+    let shown = said(confined(&ground, "auto"));
+    assert!(shown.contains("can be read"), "{shown}");
+    assert!(!shown.contains("CANARY") && !shown.contains("SQLite format"), "{shown}");
+}
+
+/// S10: `additionalDirectories` counted for rules only; file tools and commands could not write there.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_additional_directory_is_written_by_tools_and_commands() {
+    let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
+        None => {
+            let path = request_path(&request.body);
+            Turn::new()
+                .call("toolu_1", "write_file", &json!({ "path": path, "content": "by a tool\n" }))
+                .into()
+        }
+        Some((name, ..)) if name == "write_file" => Turn::new()
+            .call("toolu_2", "bash", &json!({ "command": "echo by a command > ../more/command" }))
+            .into(),
+        Some((_, said, _)) => Turn::new().text(said).into(),
+    }))
+    .await;
+    let more = ground.path("more");
+    std::fs::create_dir(&more).unwrap();
+    let settings = json!({ "permissions": { "additionalDirectories": [more] } });
+    std::fs::create_dir_all(ground.path(".claude")).unwrap();
+    std::fs::write(ground.path(".claude/settings.json"), settings.to_string()).unwrap();
+    let mut command = ground.command(&["run", "--mode", "auto"]);
+    command.arg(format!("PATH={}/tool", more.display())).env("LARIAT_SANDBOX__ENABLED", "true");
+    let shown = said(command);
+    assert_eq!(names(&more), ["command", "tool"], "{shown}");
+}
+
+fn request_path(body: &Value) -> String {
+    let text = body.to_string();
+    let after = text.split("PATH=").nth(1).unwrap_or_default();
+    after.split(['"', '\\', ' ']).next().unwrap_or_default().to_owned()
+}
+
+/// S27: nothing bounded a command's memory, and set-user-id bits could be set.
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_bounded_and_no_set_user_id_bit_is_set() {
+    let ground = running(
+        "python3 -c 'x = bytearray(600 << 20); print(\"took it\")'; cp /bin/true t; chmod u+s t; chmod 4755 t; install -m 6755 /bin/true i; python3 -c 'import os; os.open(\"o\", os.O_CREAT, 0o4755)'; stat -c %a t",
+    )
+    .await;
+    let mut command = confined(&ground, "auto");
+    command.env("LARIAT_SANDBOX__MEMORY", "256");
+    let shown = said(command);
+    assert!(!shown.contains("took it") && shown.contains("MemoryError"), "{shown}");
+    use std::os::unix::fs::PermissionsExt as _;
+    for entry in ground.workspace().read_dir().unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o6000, 0, "{:?}: {shown}", entry.file_name());
+    }
+    assert!(shown.contains("755"), "{shown}");
+}
+
+/// U9: in a directory that the user cannot write, every command failed, even `cat`.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_in_a_directory_that_is_read_only() {
+    let ground = running("ls; echo b > b").await;
+    let mut command = confined(&ground, "auto");
+    // A folder of the kernel's, in which root cannot make a file either.
+    command.current_dir("/sys/kernel");
+    let shown = said(command);
+    assert!(!shown.contains("could not be started") && !shown.contains("was not run"), "{shown}");
+    assert!(shown.contains("mm") && shown.contains("b: "), "{shown}");
+}

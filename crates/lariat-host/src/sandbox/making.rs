@@ -1,0 +1,269 @@
+//! What a command makes in folders where a protected name is missing.
+//!
+//! Owns where Landlock lets a command make names by itself, and the way by which the rest is made for it (see
+//! [`crate::sys::maker`]). A wrong guess about where a path leads is never a way around: what is left to the kernel is
+//! held by Landlock, and what is made for the command is checked on a copy of its arguments.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::policy::Policy;
+use crate::sys::child::Grant;
+use crate::sys::maker::{self, Act, Guarded, Made, Request};
+use crate::sys::notify::{self, Notification};
+
+/// Folders of one writable root that get a rule of their own. In those beyond, names are made for the command, too.
+const MOST_RULES: usize = 256;
+
+/// What Landlock grants, and which names must not be made.
+#[derive(Debug, Default)]
+pub(super) struct Grounds {
+    /// Folders beneath writable roots, and what is granted there.
+    pub(super) rules: Vec<(PathBuf, Grant)>,
+    /// Folders with missing protected names.
+    pub(super) guarded: Vec<Guarded>,
+    /// Those of them that are not writable roots themselves.
+    pub(super) inner: Vec<PathBuf>,
+    /// Folders in which a command makes names by itself, with what the kernel knows them by; none for those where it does
+    /// not.
+    known: BTreeMap<PathBuf, Option<(u64, u64)>>,
+}
+
+impl Grounds {
+    /// The grounds of a policy whose paths are as they are now.
+    pub(super) fn of(policy: &Policy) -> Self {
+        let mut grounds = Self::default();
+        let mut missing: BTreeMap<PathBuf, Vec<Vec<u8>>> = BTreeMap::new();
+        let (there, gone): (Vec<&PathBuf>, Vec<_>) =
+            policy.protected.iter().partition(|path| path.symlink_metadata().is_ok());
+        // What is below a protected path that is there is protected with it.
+        for path in gone.into_iter().filter(|path| !there.iter().any(|there| path.starts_with(there))) {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            missing.entry(parent.to_owned()).or_default().push(name.as_bytes().to_ascii_lowercase());
+        }
+        for (folder, names) in &missing {
+            let Ok(state) = folder.symlink_metadata() else { continue };
+            let (device, inode) = (state.dev(), state.ino());
+            grounds.guarded.push(Guarded { device, inode, names: names.clone() });
+            if !policy.writable.contains(folder) {
+                grounds.inner.push(folder.clone());
+            }
+        }
+        let folders: Vec<&PathBuf> = missing.keys().collect();
+        for root in &policy.writable {
+            grounds.grant(root, &folders);
+        }
+        grounds
+    }
+
+    /// Grants everything beneath a folder, but for making names on the way to guarded folders and in them.
+    fn grant(&mut self, folder: &Path, guarded: &[&PathBuf]) {
+        if !guarded.iter().any(|known| known.starts_with(folder)) {
+            let known = folder.symlink_metadata().ok().map(|state| (state.dev(), state.ino()));
+            self.rules.push((folder.to_owned(), Grant::Change));
+            self.known.insert(folder.to_owned(), known);
+            return;
+        }
+        self.rules.push((folder.to_owned(), Grant::ChangeWithoutMaking));
+        self.known.insert(folder.to_owned(), None);
+        let Ok(listed) = folder.read_dir() else { return };
+        for entry in listed.filter_map(Result::ok) {
+            if self.rules.len() >= MOST_RULES {
+                return;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.grant(&entry.path(), guarded);
+            }
+        }
+    }
+
+    /// Whether something must be made for the command.
+    pub(super) fn needs_maker(&self) -> bool {
+        !self.guarded.is_empty()
+    }
+
+    /// Who makes it, with both ends of the line to it; the other is for the child.
+    pub(super) fn maker(&self) -> io::Result<(Making, OwnedFd)> {
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Making { line: Mutex::new(ours), known: self.known.clone() }, theirs))
+    }
+}
+
+/// Has names made for a command.
+#[derive(Debug)]
+pub(super) struct Making {
+    line: Mutex<OwnedFd>,
+    known: BTreeMap<PathBuf, Option<(u64, u64)>>,
+}
+
+impl Making {
+    /// Whether a command cannot make a name in this folder by itself. The path has no links in it.
+    fn is_for_us(&self, folder: &Path) -> bool {
+        let nearest = folder.ancestors().find_map(|path| Some((path, self.known.get(path)?)));
+        match nearest {
+            None => false,
+            Some((_, None)) => true,
+            // Another folder of that name may have come into its place.
+            Some((path, Some(identity))) => {
+                path.symlink_metadata().ok().map(|state| (state.dev(), state.ino())) != Some(*identity)
+            }
+        }
+    }
+
+    /// Makes what a call would make, if the command cannot; `None` when the kernel should do what was asked.
+    pub(super) fn make(&self, call: &Notification) -> Option<Made> {
+        let creation = Creation::of(call)?;
+        // A file cannot be made under a name that says it is a folder.
+        if creation.act == Act::Open && creation.new.1.ends_with(b"/") {
+            return None;
+        }
+        let old = creation.old.as_ref().map(|(folder, path)| Place::of(call.pid, *folder, path));
+        let (old_place, new_place) = match (creation.act, old) {
+            (Act::Symlink, _) | (_, None) => (None, Place::of(call.pid, creation.new.0, &creation.new.1)?),
+            (_, Some(old)) => (Some(old?), Place::of(call.pid, creation.new.0, &creation.new.1)?),
+        };
+        let places = [old_place.as_ref(), Some(&new_place)];
+        if !places.into_iter().flatten().any(|place| self.is_for_us(&place.real)) {
+            return None;
+        }
+        let mask =
+            if matches!(creation.act, Act::Open | Act::Directory | Act::Node) { umask(call.pid)? } else { 0 };
+        let target = match (creation.act, &creation.old) {
+            (Act::Symlink, Some((_, target))) => CString::new(target.clone()).ok()?,
+            _ => CString::default(),
+        };
+        let old =
+            old_place.as_ref().map_or((c".", target.as_c_str()), |place| (&*place.folder, &*place.name));
+        let request = Request {
+            act: creation.act,
+            flags: creation.flags,
+            mode: creation.mode & !mask,
+            old,
+            new: (&new_place.folder, &new_place.name),
+        };
+        let first = old_place.as_ref().unwrap_or(&new_place);
+        let line = self.line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match maker::ask(line.as_fd(), &request, &[first.from.as_fd(), new_place.from.as_fd()]) {
+            Ok(Made::Kernel) => None,
+            Ok(made) => Some(made),
+            // Who makes things is gone, and so is the command.
+            Err(_) => Some(Made::Failed(libc::EROFS)),
+        }
+    }
+}
+
+/// A call that makes a name: the folder's descriptor and the path, as the command said them.
+struct Creation {
+    act: Act,
+    flags: u32,
+    mode: u32,
+    old: Option<(i32, Vec<u8>)>,
+    new: (i32, Vec<u8>),
+}
+
+impl Creation {
+    /// `None` for a call that makes nothing, or in a way that only the kernel can follow.
+    fn of(call: &Notification) -> Option<Self> {
+        let [first, second, third, fourth, fifth, _] = call.arguments;
+        const HERE: u64 = libc::AT_FDCWD as u64;
+        let text = |address: u64| notify::text(call.pid, address);
+        let one = |act, folder: u64, path: u64, flags: u64, mode: u64| {
+            Some(Self {
+                act,
+                flags: flags as u32,
+                mode: mode as u32,
+                old: None,
+                new: (folder as i32, text(path)),
+            })
+        };
+        let two = |act, old: (u64, u64), new: (u64, u64), flags: u64| {
+            let (old, new) = ((old.0 as i32, text(old.1)), (new.0 as i32, text(new.1)));
+            Some(Self { act, flags: flags as u32, mode: 0, old: Some(old), new })
+        };
+        match call.call {
+            libc::SYS_openat => opened(third).and_then(|flags| one(Act::Open, first, second, flags, fourth)),
+            libc::SYS_mkdirat => one(Act::Directory, first, second, 0, third),
+            libc::SYS_mknodat => one(Act::Node, first, second, 0, third),
+            libc::SYS_symlinkat => two(Act::Symlink, (HERE, first), (second, third), 0),
+            // Through a link or a descriptor, only the command itself can.
+            libc::SYS_linkat if fifth == 0 => two(Act::Link, (first, second), (third, fourth), 0),
+            libc::SYS_renameat2 => two(Act::Rename, (first, second), (third, fourth), fifth),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_renameat => two(Act::Rename, (first, second), (third, fourth), 0),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open => opened(second).and_then(|flags| one(Act::Open, HERE, first, flags, third)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_creat => {
+                let flags = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u64;
+                one(Act::Open, HERE, first, flags, second)
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_mkdir => one(Act::Directory, HERE, first, 0, second),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_mknod => one(Act::Node, HERE, first, 0, second),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_symlink => two(Act::Symlink, (HERE, first), (HERE, second), 0),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_link => two(Act::Link, (HERE, first), (HERE, second), 0),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rename => two(Act::Rename, (HERE, first), (HERE, second), 0),
+            _ => None,
+        }
+    }
+}
+
+/// The flags of an opening that may make a file.
+fn opened(flags: u64) -> Option<u64> {
+    let others = (libc::O_DIRECTORY | libc::O_PATH | libc::O_TMPFILE) as u64;
+    (flags & libc::O_CREAT as u64 != 0 && flags & others == 0).then_some(flags)
+}
+
+/// A path of a command: an open folder to start from, the way from there, and the last name.
+struct Place {
+    from: OwnedFd,
+    folder: CString,
+    name: CString,
+    /// Where the folder is, without links, as we see it.
+    real: PathBuf,
+}
+
+impl Place {
+    fn of(pid: u32, folder: i32, path: &[u8]) -> Option<Self> {
+        let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
+        let (way, name) = match path.get(..end)?.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => (path.get(..=at)?, path.get(at + 1..end)?),
+            None => (&b"."[..], path.get(..end)?),
+        };
+        if matches!(name, b"." | b"..") {
+            return None;
+        }
+        let base = match folder {
+            libc::AT_FDCWD => format!("/proc/{pid}/cwd"),
+            folder => format!("/proc/{pid}/fd/{folder}"),
+        };
+        let from = rustix::fs::open(&base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let real = super::judge::absolute(pid, folder as i64 as u64, way.to_vec()).canonicalize().ok()?;
+        Some(Self { from: from.ok()?, folder: CString::new(way).ok()?, name: CString::new(name).ok()?, real })
+    }
+}
+
+/// Which permissions a process does not give to what it makes.
+fn umask(pid: u32) -> Option<u32> {
+    use std::io::Read as _;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(format!("/proc/{pid}/status"), flags, Mode::empty()).ok()?;
+    let mut text = String::new();
+    std::fs::File::from(file).take(4096).read_to_string(&mut text).ok()?;
+    let mask = text.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
+}

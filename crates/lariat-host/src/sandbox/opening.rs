@@ -1,0 +1,108 @@
+//! Openings: one thing more that a command may do, because a person said so.
+//!
+//! Owns what each opening changes in a policy. Hidden paths stay hidden, and what is protected stays protected, but for the
+//! data of the repository, of which only what git executes or obeys stays so.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lariat_core::opening::Opening;
+
+use super::backend::Sandbox;
+use super::policy::{Network, Policy};
+
+/// What of a repository git executes or obeys, or what leads it to another place.
+const OBEYED: &[&str] =
+    &["config", "config.worktree", "commondir", "gitdir", "hooks", "info/attributes", "modules", "worktrees"];
+
+impl Sandbox {
+    /// The same with these openings, for a command in a workspace; `None` when it runs outside.
+    pub fn opened(&self, openings: &[Opening], workspace: &Path) -> Option<Self> {
+        let mut policy = self.policy().clone();
+        for opening in openings {
+            match opening {
+                Opening::Outside => return None,
+                Opening::Network => policy.network = Network::On,
+                Opening::Write(path) if Path::new(path).exists() => policy.writable.push(path.into()),
+                Opening::Git => open_repository(&mut policy, workspace),
+                // What is not there cannot be opened, and what we do not know stays closed.
+                _ => {}
+            }
+        }
+        Some(Self { policy: Arc::new(policy), backend: self.backend.clone() })
+    }
+
+    /// The same, with more that can be written.
+    pub fn with_writable(&self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut policy = self.policy().clone();
+        policy.writable.extend(paths);
+        Self { policy: Arc::new(policy), backend: self.backend.clone() }
+    }
+
+    /// The same, with more that cannot be read.
+    pub fn with_hidden(&self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut policy = self.policy().clone();
+        policy.hidden.extend(paths);
+        Self { policy: Arc::new(policy), backend: self.backend.clone() }
+    }
+}
+
+fn open_repository(policy: &mut Policy, workspace: &Path) {
+    let Some(folders) = repository(workspace) else { return };
+    for folder in folders {
+        policy.protected.retain(|path| path.canonicalize().ok().as_ref() != Some(&folder));
+        policy.protected.extend(OBEYED.iter().map(|name| folder.join(name)));
+        policy.writable.push(folder);
+    }
+    // A working tree's own folder lies among those of the others: the others stay protected one by one.
+    let own: Vec<PathBuf> = policy.writable.clone();
+    let trees = policy.protected.iter().filter(|path| path.ends_with("worktrees"));
+    let shared: Vec<PathBuf> =
+        trees.filter(|path| own.iter().any(|own| own != *path && own.starts_with(path))).cloned().collect();
+    for trees in shared {
+        policy.protected.retain(|path| *path != trees);
+        let listed = trees.read_dir().into_iter().flatten().filter_map(Result::ok);
+        let others = listed.map(|entry| entry.path()).filter(|path| !own.contains(path));
+        policy.protected.extend(others);
+    }
+}
+
+/// The folders of the repository that a workspace belongs to: one, or for a linked working tree its own and the one it
+/// shares. They are believed only if they know of the workspace, too.
+fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
+    let tree = workspace.ancestors().find(|path| path.join(".git").symlink_metadata().is_ok())?;
+    let entry = tree.join(".git");
+    let kind = entry.symlink_metadata().ok()?.file_type();
+    if kind.is_dir() {
+        let folder = entry.canonicalize().ok()?;
+        return is_repository(&folder).then(|| vec![folder]);
+    }
+    if !kind.is_file() {
+        return None;
+    }
+    let folder = tree.join(line(&entry)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let knows_us = line(&folder.join("gitdir"))
+        .and_then(|path| folder.join(path).canonicalize().ok())
+        .is_some_and(|path| Some(path) == entry.canonicalize().ok());
+    let shared = folder.join(line(&folder.join("commondir"))?).canonicalize().ok()?;
+    let is_linked = folder.parent() == Some(&shared.join("worktrees"));
+    (knows_us && is_linked && is_repository(&shared)).then(|| vec![shared, folder])
+}
+
+fn is_repository(folder: &Path) -> bool {
+    folder.join("HEAD").exists() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
+}
+
+/// The one line of a small file.
+fn line(path: &Path) -> Option<String> {
+    use std::io::Read as _;
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NONBLOCK;
+    let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+    let mut text = String::new();
+    std::fs::File::from(file).take(8192).read_to_string(&mut text).ok()?;
+    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+#[cfg(test)]
+#[path = "opening_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+use super::super::backend::Backend;
+use super::*;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-opening-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    fn repository(&self, name: &str) -> PathBuf {
+        let folder = self.0.join(name);
+        for sub in ["objects", "refs"] {
+            std::fs::create_dir_all(folder.join(sub)).unwrap();
+        }
+        std::fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        folder
+    }
+
+    fn opened(&self, workspace: &Path, openings: &[Opening]) -> Option<Policy> {
+        let sandbox = Sandbox::new(Policy::workspace(workspace, None), Backend::Landlock);
+        sandbox.opened(openings, workspace).map(|sandbox| sandbox.policy().clone())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_repository_is_opened_but_for_what_git_obeys() {
+    let folder = Folder::new("plain");
+    let git = folder.repository(".git");
+    let policy = folder.opened(&folder.0, &[Opening::Git]).unwrap();
+    assert!(policy.writable.contains(&git) && !policy.protected.contains(&git));
+    for name in ["config", "hooks", "commondir", "info/attributes", "modules"] {
+        assert!(policy.protected.contains(&git.join(name)), "{name}");
+    }
+    assert!(policy.protected.contains(&folder.0.join(".claude")));
+}
+
+#[test]
+fn a_file_that_leads_to_a_repository_which_does_not_know_it_opens_nothing() {
+    let folder = Folder::new("planted");
+    let other = folder.repository("other");
+    std::fs::create_dir(folder.0.join("work")).unwrap();
+    std::fs::write(folder.0.join("work/.git"), format!("gitdir: {}\n", other.display())).unwrap();
+    let policy = folder.opened(&folder.0.join("work"), &[Opening::Git]).unwrap();
+    assert!(!policy.writable.contains(&other));
+}
+
+#[test]
+fn a_linked_working_tree_opens_its_own_folder_and_the_shared_one() {
+    let folder = Folder::new("linked");
+    let shared = folder.repository("main.git");
+    let (own, other) = (shared.join("worktrees/w"), shared.join("worktrees/other"));
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::create_dir_all(&other).unwrap();
+    let work = folder.0.join("work");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(work.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+    std::fs::write(own.join("gitdir"), format!("{}\n", work.join(".git").display())).unwrap();
+    std::fs::write(own.join("commondir"), "../..\n").unwrap();
+    let policy = folder.opened(&work, &[Opening::Git]).unwrap();
+    assert!(policy.writable.contains(&own) && policy.writable.contains(&shared));
+    assert!(policy.protected.contains(&other) && policy.protected.contains(&shared.join("hooks")));
+}
+
+#[test]
+fn outside_is_no_sandbox_and_the_network_is_on_only_when_it_was_opened() {
+    let folder = Folder::new("other");
+    assert_eq!(folder.opened(&folder.0, &[Opening::Network, Opening::Outside]), None);
+    assert_eq!(folder.opened(&folder.0, &[Opening::Network]).unwrap().network, Network::On);
+    assert_eq!(folder.opened(&folder.0, &[Opening::Git]).unwrap().network, Network::Off);
+    let missing = Opening::Write("/nowhere/at/all".to_owned());
+    assert_eq!(folder.opened(&folder.0, &[missing]).unwrap().writable, [folder.0.clone()]);
+}

@@ -1,0 +1,328 @@
+//! The maker: makes new names for a command, inside of its view of the file system.
+//!
+//! Landlock keeps a command from making anything in a folder where a protected name is missing. What it may make there is
+//! made by the warden, which is in the same namespaces and has no more rights, but is not bound by that rule. It works on
+//! copies of the arguments, so nothing can change between the check and the act.
+//!
+//! Owns the messages and the check. Invariant: in a guarded folder no protected name is ever made.
+//!
+//! Runs after `fork` without `exec`: nothing here allocates, locks or panics.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
+};
+use serde::{Deserialize, Serialize};
+
+/// A folder in which some names must not be made, by what the kernel knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Guarded {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// In small letters.
+    pub(crate) names: Vec<Vec<u8>>,
+}
+
+/// What is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Act {
+    /// A file, which is opened.
+    Open = 1,
+    /// A directory.
+    Directory,
+    /// A named pipe or an empty file.
+    Node,
+    /// A symbolic link; the first name is what it leads to.
+    Symlink,
+    /// A second name of a file.
+    Link,
+    /// Another name in place of the first.
+    Rename,
+}
+
+impl Act {
+    const ALL: [Self; 6] = [Self::Open, Self::Directory, Self::Node, Self::Symlink, Self::Link, Self::Rename];
+}
+
+/// One thing to make. Folders are opened from the first or second descriptor that goes with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) act: Act,
+    pub(crate) flags: u32,
+    pub(crate) mode: u32,
+    /// Of what there was before: its folder and name; what a symbolic link leads to.
+    pub(crate) old: (&'a CStr, &'a CStr),
+    /// Of what is made.
+    pub(crate) new: (&'a CStr, &'a CStr),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Made {
+    /// It is made.
+    Done,
+    /// It is made and open.
+    Opened(OwnedFd),
+    /// It is not, for this reason.
+    Failed(i32),
+    /// The kernel is to decide: nothing new is needed, or the path leads where it cannot be followed from here.
+    Kernel,
+}
+
+/// Bytes of one message.
+const ROOM: usize = 16 * 1024;
+/// Bytes before the texts: the act, flags, mode, and four lengths.
+const HEAD: usize = 17;
+/// The reply that means [`Made::Kernel`].
+const KERNEL: i32 = i32::MAX;
+
+/// Asks the other side to make something. Blocks until it has answered.
+pub(crate) fn ask(
+    socket: BorrowedFd<'_>,
+    request: &Request<'_>,
+    folders: &[BorrowedFd<'_>],
+) -> io::Result<Made> {
+    let texts = [request.old.0, request.old.1, request.new.0, request.new.1];
+    let mut message = Vec::with_capacity(HEAD + 512);
+    message.push(request.act as u8);
+    message.extend(request.flags.to_le_bytes());
+    message.extend(request.mode.to_le_bytes());
+    for text in texts {
+        let length = u16::try_from(text.to_bytes_with_nul().len()).unwrap_or(u16::MAX);
+        message.extend(length.to_le_bytes());
+    }
+    texts.iter().for_each(|text| message.extend(text.to_bytes_with_nul()));
+    if message.len() > ROOM {
+        return Ok(Made::Kernel);
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(folders));
+    let parts = [io::IoSlice::new(&message)];
+    rustix::io::retry_on_intr(|| rustix::net::sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL))?;
+
+    let mut bytes = [0_u8; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        let mut parts = [io::IoSliceMut::new(&mut bytes)];
+        rustix::net::recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    if received.bytes != bytes.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let opened = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
+        _ => None,
+    });
+    Ok(match (i32::from_le_bytes(bytes), opened) {
+        (0, Some(opened)) => Made::Opened(opened),
+        (0, None) => Made::Done,
+        (KERNEL, _) => Made::Kernel,
+        (error, _) => Made::Failed(error),
+    })
+}
+
+/// Answers one request. False when the other side is gone.
+pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[Guarded]) -> bool {
+    let mut message = [0_u8; ROOM];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = {
+        let mut parts = [io::IoSliceMut::new(&mut message)];
+        rustix::net::recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT)
+    };
+    let length = match received {
+        Ok(received) if received.bytes > 0 => received.bytes,
+        Err(Errno::AGAIN | Errno::INTR) => return true,
+        Ok(_) | Err(_) => return false,
+    };
+    let (mut first, mut second) = (None, None);
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut rights) = part {
+            (first, second) = (rights.next(), rights.next());
+        }
+    }
+    let request = message.get(..length).and_then(read);
+    let made = match (request, &first) {
+        (Some(request), Some(first)) => {
+            make(&request, first.as_fd(), second.as_ref().unwrap_or(first).as_fd(), guarded)
+        }
+        _ => Made::Failed(libc::EINVAL),
+    };
+    let (number, opened) = match &made {
+        Made::Done => (0, None),
+        Made::Opened(opened) => (0, Some(opened.as_fd())),
+        Made::Failed(error) => (*error, None),
+        Made::Kernel => (KERNEL, None),
+    };
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if let Some(opened) = &opened {
+        control.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(opened)));
+    }
+    let bytes = number.to_le_bytes();
+    rustix::net::sendmsg(socket, &[io::IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL).is_ok()
+}
+
+fn read(message: &[u8]) -> Option<Request<'_>> {
+    let (head, mut rest) = message.split_at_checked(HEAD)?;
+    let act = Act::ALL.into_iter().find(|act| Some(&(*act as u8)) == head.first())?;
+    let number = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
+    let mut text = |index: usize| {
+        let length = u16::from_le_bytes(head.get(9 + 2 * index..11 + 2 * index)?.try_into().ok()?);
+        let (text, after) = rest.split_at_checked(length.into())?;
+        rest = after;
+        CStr::from_bytes_with_nul(text).ok()
+    };
+    let old = (text(0)?, text(1)?);
+    let new = (text(2)?, text(3)?);
+    Some(Request { act, flags: number(1)?, mode: number(5)?, old, new })
+}
+
+/// Makes it, with the last part of each path looked up in a folder that is open.
+fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, guarded: &[Guarded]) -> Made {
+    let folder = |from: BorrowedFd<'_>, path: &CStr| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // A link of the kernel's, as `/proc/self`, would lead to what is ours.
+        rustix::fs::openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
+    };
+    let (new_folder, new) = match folder(second, request.new.0) {
+        Ok(folder) => (folder, request.new.1),
+        Err(_) => return Made::Kernel,
+    };
+    match is_refused(&new_folder, new, guarded) {
+        Ok(false) => {}
+        Ok(true) => return Made::Failed(libc::EROFS),
+        Err(error) => return Made::Failed(error.raw_os_error()),
+    }
+    // Nothing made here runs with another's rights.
+    let mode = Mode::from_raw_mode(request.mode & 0o1777);
+    let done = match request.act {
+        Act::Open => {
+            let wanted = OFlags::from_bits_retain(request.flags);
+            let flags = wanted | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            return match rustix::fs::openat(&new_folder, new, flags, mode) {
+                Ok(opened) => Made::Opened(opened),
+                // What is there already is opened by the kernel, which holds it to all rules.
+                Err(Errno::EXIST) if !wanted.contains(OFlags::EXCL) => Made::Kernel,
+                Err(error) => Made::Failed(error.raw_os_error()),
+            };
+        }
+        Act::Directory => rustix::fs::mkdirat(&new_folder, new, mode),
+        Act::Node => {
+            let kind = FileType::from_raw_mode(request.mode);
+            if !matches!(kind, FileType::Fifo | FileType::RegularFile) {
+                return Made::Kernel;
+            }
+            rustix::fs::mknodat(&new_folder, new, kind, mode, 0)
+        }
+        Act::Symlink => rustix::fs::symlinkat(request.old.1, &new_folder, new),
+        Act::Link | Act::Rename => {
+            let Ok(old_folder) = folder(first, request.old.0) else { return Made::Kernel };
+            let old = request.old.1;
+            if request.act == Act::Link {
+                rustix::fs::linkat(&old_folder, old, &new_folder, new, AtFlags::empty())
+            } else {
+                let flags = RenameFlags::from_bits_retain(request.flags);
+                // What is exchanged is made on both sides.
+                match is_refused(&old_folder, old, guarded) {
+                    Ok(false) => {}
+                    _ if !flags.contains(RenameFlags::EXCHANGE) => {}
+                    _ => return Made::Failed(libc::EROFS),
+                }
+                rustix::fs::renameat_with(&old_folder, old, &new_folder, new, flags)
+            }
+        }
+    };
+    match done {
+        Ok(()) => Made::Done,
+        Err(error) => Made::Failed(error.raw_os_error()),
+    }
+}
+
+/// Whether a name in a folder must not be made.
+fn is_refused(folder: &OwnedFd, name: &CStr, guarded: &[Guarded]) -> Result<bool, Errno> {
+    let state = rustix::fs::fstat(folder)?;
+    let of_folder = |known: &&Guarded| known.device == state.st_dev && known.inode == state.st_ino;
+    let mut names = guarded.iter().filter(of_folder).flat_map(|known| &known.names);
+    Ok(names.any(|known| is_name(known, name.to_bytes())))
+}
+
+/// Whether a name is a known one to some file system: they differ in case, in letters that cannot be seen and in final
+/// dots and spaces. Letters outside of ASCII are left out, whatever they are.
+pub(crate) fn is_name(known: &[u8], name: &[u8]) -> bool {
+    let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |last| last + 1);
+    let plain = name.iter().take(end).filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase);
+    plain.eq(known.iter().copied()) || (known == b".git" && name.eq_ignore_ascii_case(b"git~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_file_system_takes_for_the_same_are_the_same() {
+        for name in [".git", ".GIT", ".Git ", ".git..", ".g\u{200c}it", "git~1"] {
+            assert!(is_name(b".git", name.as_bytes()), "{name:?}");
+        }
+        for name in [".gitignore", "git", ".gi", "", ".", ".."] {
+            assert!(!is_name(b".git", name.as_bytes()), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_was_written_and_a_guarded_name_is_not_made() {
+        let place = std::env::temp_dir().join(format!("lariat-maker-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir(&place).unwrap();
+        let folder = rustix::fs::open(&place, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let state = rustix::fs::fstat(&folder).unwrap();
+        let guarded = [Guarded { device: state.st_dev, inode: state.st_ino, names: vec![b".git".to_vec()] }];
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let maker = std::thread::spawn(move || {
+            while {
+                let mut polled = [rustix::event::PollFd::new(&theirs, rustix::event::PollFlags::IN)];
+                rustix::event::poll(&mut polled, None).unwrap();
+                serve(theirs.as_fd(), &guarded)
+            } {}
+        });
+        let ask = |act: Act, flags: OFlags, old: &CStr, new: &CStr| {
+            let request =
+                Request { act, flags: flags.bits(), mode: 0o6755, old: (c".", old), new: (c".", new) };
+            ask(ours.as_fd(), &request, &[folder.as_fd(), folder.as_fd()]).unwrap()
+        };
+        assert!(matches!(ask(Act::Directory, OFlags::empty(), c"", c"sub"), Made::Done));
+        assert!(matches!(ask(Act::Directory, OFlags::empty(), c"", c".Git"), Made::Failed(libc::EROFS)));
+        assert!(matches!(ask(Act::Open, OFlags::WRONLY, c"", c"file"), Made::Opened(_)));
+        assert!(matches!(ask(Act::Open, OFlags::WRONLY, c"", c"file"), Made::Kernel));
+        assert!(matches!(
+            ask(Act::Open, OFlags::WRONLY | OFlags::EXCL, c"", c"file"),
+            Made::Failed(libc::EEXIST)
+        ));
+        for act in [Act::Open, Act::Node, Act::Symlink, Act::Link, Act::Rename] {
+            assert!(
+                matches!(ask(act, OFlags::WRONLY, c"file", c".git"), Made::Failed(libc::EROFS)),
+                "{act:?}"
+            );
+        }
+        assert!(matches!(ask(Act::Rename, OFlags::empty(), c"file", c"other"), Made::Done));
+        drop(ours);
+        maker.join().unwrap();
+        assert!(place.join("sub").is_dir() && place.join("other").is_file());
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(place.join("sub").metadata().unwrap().permissions().mode() & 0o6000, 0);
+        assert!(!place.join(".git").exists());
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+}
