@@ -63,6 +63,7 @@ impl Session {
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
+        let is_confined = matches!(commands, Commands::Confined(_));
         let gate = gate(&parts, supervisor, &environment, &commands)?;
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let tools = default_tools(&bench);

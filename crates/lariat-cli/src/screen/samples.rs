@@ -178,8 +178,14 @@ pub(crate) fn without_ours(output: &str) -> String {
 }
 
 fn ours(text: &str) -> Option<&str> {
-    if let Some(after) = text.strip_prefix("\u{1b}[K") {
+    if let Some(after) = text.strip_prefix("\u{1b}[K").or_else(|| text.strip_prefix("\u{1b}[J")) {
         return Some(after);
+    }
+    // Up to the first row of the bottom, which has few.
+    for rows in 1..=6 {
+        if let Some(after) = text.strip_prefix(&format!("\r\u{1b}[{rows}A")) {
+            return Some(after);
+        }
     }
     // The status line begins at the start of its line, and so does its end.
     if let Some(after) = text.strip_prefix('\r')

@@ -508,6 +508,51 @@ async fn a_key_shows_the_whole_of_a_long_diff() {
     assert!(has(&ground, "long.txt"));
 }
 
+/// U2: a commit that was approved failed, because the repository was read-only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_was_approved_is_made() {
+    let ground = by_default(running("git add a.txt && git commit -q -m first")).await;
+    ground.write("a.txt", "one\n");
+    let git = |args: &[&str]| {
+        let output =
+            std::process::Command::new("git").args(args).current_dir(ground.workspace()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    git(&["config", "user.name", "a"]);
+    git(&["config", "user.email", "a@localhost"]);
+    let terminal = Terminal::start(&ground, &["run", "commit it"]);
+    terminal.shows("a yes lets it: write to the repository");
+    terminal.shows("n/e>");
+    terminal.types(&["y"]);
+    terminal.shows("ended: 0");
+    assert!(git(&["log", "--oneline"]).contains("first"), "{}", terminal.screen());
+}
+
+/// U2: `npm install` approved as "reaches the network" had no network.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_install_is_asked_with_the_network_that_it_needs() {
+    let ground = by_default(running("npm install left-pad")).await;
+    let terminal = Terminal::start(&ground, &["run", "install it"]);
+    terminal.shows("a yes lets it: use the network");
+    terminal.shows("n/e>");
+    let screen = terminal.screen();
+    assert!(screen.contains("[o] once, outside of the sandbox   [c] once, without that"), "{screen}");
+    terminal.types(&["n"]);
+    terminal.shows("ended: 0");
+}
+
+/// U2: what the sandbox blocked was not said.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_sandbox_blocked_is_said() {
+    let ground = by_default(running("touch ../outside")).await;
+    let terminal = Terminal::start(&ground, &["run", "touch it", "--mode", "auto"]);
+    terminal.shows("ended: 0");
+    let screen = terminal.screen();
+    assert!(screen.contains("✗ bash  touch ../outside"), "{screen}");
+    assert!(screen.contains("the sandbox blocked writing "), "{screen}");
+}
+
 /// What delighted: a whole run takes milliseconds. A debug build on a busy machine gets more, but not much more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_run_is_quick() {

@@ -172,7 +172,7 @@ async fn a_commit_that_a_person_approved_is_made_and_its_hooks_and_configuration
     for name in ["hooks/pre-push", "commondir", "modules"] {
         assert!(!git.join(name).exists(), "{name}: {shown}");
     }
-    let asked = ground.journal().await.into_iter().find_map(|event| match event.event {
+    let asked = ground.journal().await.into_iter().find_map(|event| match &event.event {
         AgentEvent::PermissionRequired { request } => Some(request.openings.clone()),
         _ => None,
     });
