@@ -41,6 +41,7 @@ pub struct Session {
     pub(crate) form: Option<Form>,
     pub(crate) tools: Vec<String>,
     pub(crate) traces: Traces,
+    pub(crate) is_confined: bool,
     /// What a person should know before it begins.
     pub notices: Vec<String>,
 }
@@ -85,6 +86,11 @@ impl Session {
     /// The names of the tools.
     pub fn tools(&self) -> &[String] {
         &self.tools
+    }
+
+    /// Whether commands run in a sandbox.
+    pub const fn is_confined(&self) -> bool {
+        self.is_confined
     }
 
     /// What runs without a question.

@@ -30,7 +30,7 @@ const TELLING: &[(&str, &str)] = &[
 ];
 
 /// Columns of an error that are kept when the line is full.
-const ERROR: usize = 32;
+const ERROR: usize = 24;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

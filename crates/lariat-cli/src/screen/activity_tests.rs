@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::screen::samples::assert_harmless;
 
-const TOOK: Duration = Duration::from_millis(1_250);
+const TOOK: Option<Duration> = Some(Duration::from_millis(1_250));
 
 #[test]
 fn a_call_is_one_line_while_it_runs_and_one_when_it_ended() {

@@ -4,7 +4,8 @@
 //! is asked about can look like a part of the question. A line that does not fit goes on behind a broken bar.
 //! Invariant: only a key that certainly says yes is a yes; what is not offered cannot be chosen.
 
-use lariat_core::permission::{DangerLevel, PermissionDecision, PermissionRequest};
+use lariat_core::opening::Opening;
+use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, PermissionRequest};
 use lariat_guard::display;
 use serde_json::Value;
 
@@ -16,6 +17,8 @@ const PREVIEW_LINES: usize = 40;
 
 /// What stands before the reason.
 const WHY: &str = "  why asked: ";
+/// What stands before what a yes opens in the sandbox.
+const LETS: &str = "  a yes lets it: ";
 /// What stands before the model's own description.
 const SAID: &str = "  the model says: ";
 
@@ -32,8 +35,114 @@ pub(crate) enum Answer {
     Unclear,
 }
 
-/// The question with its choices, without the prompt. `arguments` are those of the call, where they are known.
-pub(crate) fn question(request: &PermissionRequest, arguments: Option<&Value>, look: &Look) -> String {
+/// A question about a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) request: &'a PermissionRequest,
+    /// The arguments of the call, where they are known.
+    pub(crate) arguments: Option<&'a Value>,
+    /// Whether commands run in a sandbox.
+    pub(crate) is_confined: bool,
+}
+
+impl Question<'_> {
+    /// The question with its choices, without the prompt.
+    pub(crate) fn lines(&self, look: &Look) -> String {
+        let mut shown = question(self.request, self.arguments, look);
+        shown.push_str(&self.choices(look));
+        shown
+    }
+
+    /// The prompt. A key counts from when it is there.
+    pub(crate) fn prompt(&self) -> String {
+        let letters: Vec<String> =
+            "ysawocned".chars().filter(|key| self.offers(*key)).map(String::from).collect();
+        format!("{}> ", letters.join("/"))
+    }
+
+    /// Whether a key is one of the choices.
+    fn offers(&self, key: char) -> bool {
+        let open = &self.request.openings;
+        let is_command = self.is_confined && self.request.tool_name == "bash";
+        match key {
+            'y' | 'n' | 'e' => true,
+            's' | 'a' => self.request.remember.is_some(),
+            'd' => has_more(self.request),
+            'c' => is_command && !open.is_empty(),
+            'w' => is_command && !open.contains(&Opening::Network) && !open.contains(&Opening::Outside),
+            'o' => is_command && !open.contains(&Opening::Outside),
+            _ => false,
+        }
+    }
+
+    /// What a key means.
+    pub(crate) fn answer(&self, key: char) -> Answer {
+        let key = key.to_ascii_lowercase();
+        if !self.offers(key) {
+            return Answer::Unclear;
+        }
+        let with = |openings: Vec<Opening>| {
+            Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings })
+        };
+        match key {
+            'y' => Answer::Decided(PermissionDecision::Allow),
+            's' => Answer::Decided(PermissionDecision::AllowSession),
+            'a' => Answer::Decided(PermissionDecision::AllowAlways),
+            'w' => with(self.request.openings.iter().cloned().chain([Opening::Network]).collect()),
+            'o' => with(vec![Opening::Outside]),
+            'c' => with(Vec::new()),
+            'n' => Answer::Decided(PermissionDecision::Deny { reason: None }),
+            'e' => Answer::WantsReason,
+            'd' => Answer::WantsDiff,
+            _ => Answer::Unclear,
+        }
+    }
+
+    /// The choices, also to ask again.
+    pub(crate) fn choices(&self, look: &Look) -> String {
+        let key = |key: char| look.paint(Style::Strong, &format!("[{key}]"));
+        let mut shown = format!("  {} yes, once\n", key('y'));
+        if let Some(rules) = &self.request.remember {
+            let scopes = [('s', "yes, for this session"), ('a', "yes, always in this project")];
+            let rule = display::line(rules);
+            // One rule stands behind both; several are listed once, because both remember the same.
+            let is_short = !rules.contains('\n') && text::width(&rule) + 34 <= look.width;
+            for (letter, scope) in scopes {
+                let rule = if is_short { format!(": {rule}") } else { String::new() };
+                shown.push_str(&format!("  {} {scope}{rule}\n", key(letter)));
+            }
+            if !is_short {
+                shown.push_str("  What s and a remember:\n");
+                shown.push_str(&exactly(rules, look));
+            }
+        }
+        let others = [
+            [
+                ('w', "once, with the network"),
+                ('o', "once, outside of the sandbox"),
+                ('c', "once, without that"),
+            ],
+            [('n', "no"), ('e', "no, and say why"), ('d', "show the whole diff")],
+        ];
+        for row in others {
+            let offered = row.iter().filter(|(letter, _)| self.offers(*letter));
+            let row: Vec<String> =
+                offered.map(|(letter, words)| format!("{} {words}", key(*letter))).collect();
+            if !row.is_empty() {
+                shown.push_str(&format!("  {}\n", row.join("   ")));
+            }
+        }
+        shown
+    }
+
+    /// The whole diff.
+    pub(crate) fn whole_diff(&self, look: &Look) -> String {
+        let preview = self.request.preview.as_deref().unwrap_or_default();
+        behind_bar(&diff::exact(preview, usize::MAX, &inner(look)), look)
+    }
+}
+
+fn question(request: &PermissionRequest, arguments: Option<&Value>, look: &Look) -> String {
     let (style, danger) = match request.danger {
         DangerLevel::Safe => (Style::Good, "only reads"),
         DangerLevel::Moderate => (Style::Warning, "changes things in the workspace"),
@@ -66,14 +175,11 @@ pub(crate) fn question(request: &PermissionRequest, arguments: Option<&Value>, l
     if let Some(reason) = &request.reason {
         shown.push_str(&labelled(WHY, &plain_reason(reason), look));
     }
-    shown.push_str(&choices(request, look));
+    if !request.openings.is_empty() {
+        let openings: Vec<String> = request.openings.iter().map(ToString::to_string).collect();
+        shown.push_str(&labelled(LETS, &openings.join("; "), look));
+    }
     shown
-}
-
-/// The whole diff of a question.
-pub(crate) fn whole_diff(request: &PermissionRequest, look: &Look) -> String {
-    let preview = request.preview.as_deref().unwrap_or_default();
-    behind_bar(&diff::exact(preview, usize::MAX, &inner(look)), look)
 }
 
 /// A change of a plan: what it is and what it would come to, whole.
@@ -130,7 +236,8 @@ fn call(fields: &serde_json::Map<String, Value>, look: &Look) -> String {
 /// The reasons without the head and the bullets that the judgement gives them.
 fn plain_reason(reason: &str) -> String {
     let lines = reason.lines().map(|line| line.strip_prefix("- ").unwrap_or(line));
-    lines.filter(|line| !matches!(*line, "Asked:" | "")).collect::<Vec<_>>().join("\n")
+    let is_reason = |line: &&str| !matches!(*line, "Asked:" | "") && !line.starts_with("Approving lets it:");
+    lines.filter(is_reason).collect::<Vec<_>>().join("\n")
 }
 
 /// Words behind a label, wrapped below themselves.
@@ -144,49 +251,6 @@ fn labelled(label: &str, words: &str, look: &Look) -> String {
         shown.push('\n');
     }
     shown
-}
-
-/// The choices, also to ask again.
-pub(crate) fn choices(request: &PermissionRequest, look: &Look) -> String {
-    let key = |key: &str| look.paint(Style::Strong, &format!("[{key}]"));
-    let mut shown = format!("  {} yes, once\n", key("y"));
-    if let Some(rules) = &request.remember {
-        let scopes = [("s", "yes, for this session"), ("a", "yes, always in this project")];
-        let rule = display::line(rules);
-        // One rule stands behind both; several are listed once, because both remember the same.
-        let is_short = !rules.contains('\n') && text::width(&rule) + 34 <= look.width;
-        for (letter, scope) in scopes {
-            let rule = if is_short { format!(": {rule}") } else { String::new() };
-            shown.push_str(&format!("  {} {scope}{rule}\n", key(letter)));
-        }
-        if !is_short {
-            shown.push_str("  What s and a remember:\n");
-            shown.push_str(&exactly(rules, look));
-        }
-    }
-    shown.push_str(&format!("  {} no   {} no, and say why", key("n"), key("e")));
-    if has_more(request) {
-        shown.push_str(&format!("   {} show the whole diff", key("d")));
-    }
-    shown.push('\n');
-    shown
-}
-
-/// The prompt. A key counts from when it is there.
-pub(crate) fn prompt(request: &PermissionRequest) -> String {
-    let letters: Vec<&str> = [
-        ("y", true),
-        ("s", request.remember.is_some()),
-        ("a", request.remember.is_some()),
-        ("n", true),
-        ("e", true),
-        ("d", has_more(request)),
-    ]
-    .iter()
-    .filter(|(_, offered)| *offered)
-    .map(|(letter, _)| *letter)
-    .collect();
-    format!("{}> ", letters.join("/"))
 }
 
 /// Whether the diff is longer than what the question shows.
@@ -220,26 +284,17 @@ fn exactly(exact: &str, look: &Look) -> String {
     shown
 }
 
-/// What a letter means.
-pub(crate) fn answer(letter: char, request: &PermissionRequest) -> Answer {
-    let offers = request.remember.is_some();
-    match letter.to_ascii_lowercase() {
-        'y' => Answer::Decided(PermissionDecision::Allow),
-        's' if offers => Answer::Decided(PermissionDecision::AllowSession),
-        'a' if offers => Answer::Decided(PermissionDecision::AllowAlways),
-        'n' => Answer::Decided(PermissionDecision::Deny { reason: None }),
-        'e' => Answer::WantsReason,
-        'd' if has_more(request) => Answer::WantsDiff,
-        _ => Answer::Unclear,
-    }
-}
-
 /// What was decided, for the line of the prompt.
 pub(crate) fn decided(decision: &PermissionDecision) -> &'static str {
     match decision {
         PermissionDecision::Allow => "yes, once",
         PermissionDecision::AllowSession => "yes, for this session",
         PermissionDecision::AllowAlways => "yes, always in this project",
+        PermissionDecision::AllowWith { openings, .. } => match openings.last() {
+            None => "yes, once, without that",
+            Some(Opening::Outside) => "yes, once, outside of the sandbox",
+            Some(_) => "yes, once, with the network",
+        },
         _ => "no",
     }
 }

@@ -10,6 +10,15 @@ fn request(summary: &str) -> PermissionRequest {
     PermissionRequest::new(&call, summary)
 }
 
+fn question(request: &PermissionRequest, look: &Look) -> String {
+    let question = Question { request, arguments: None, is_confined: false };
+    format!("{}{}", question.lines(look), question.prompt())
+}
+
+fn answer(key: char, request: &PermissionRequest) -> Answer {
+    Question { request, arguments: None, is_confined: false }.answer(key)
+}
+
 #[test]
 fn a_question_shows_what_runs_why_it_is_asked_and_what_is_remembered() {
     let request = request("cargo test --all\ncargo fmt")
@@ -20,27 +29,27 @@ fn a_question_shows_what_runs_why_it_is_asked_and_what_is_remembered() {
     ◆ Allow bash?  runs commands or reaches the network
       │ cargo test --all
       │ cargo fmt
-      why: no rule allows `cargo test --all`
-      [y] once
-      [s] this session
-      [a] always, in this project
+      why asked: no rule allows `cargo test --all`
+      [y] yes, once
+      [s] yes, for this session
+      [a] yes, always in this project
       What s and a remember:
       │ Bash(cargo test *)
       │ Bash(cargo fmt)
       [n] no   [e] no, and say why
-    y/s/a/N/e>
+    y/s/a/n/e>
     "#);
     let request = request.with_remember("Bash(cargo test *)");
     insta::assert_snapshot!(question(&request, &Look { unicode: false, ..Look::plain(72) }), @r#"
     ? Allow bash?  runs commands or reaches the network
       | cargo test --all
       | cargo fmt
-      why: no rule allows `cargo test --all`
-      [y] once
-      [s] this session: Bash(cargo test *)
-      [a] always, in this project: Bash(cargo test *)
+      why asked: no rule allows `cargo test --all`
+      [y] yes, once
+      [s] yes, for this session: Bash(cargo test *)
+      [a] yes, always in this project: Bash(cargo test *)
       [n] no   [e] no, and say why
-    y/s/a/N/e>
+    y/s/a/n/e>
     "#);
 }
 
@@ -51,17 +60,14 @@ fn a_change_is_shown_before_it_is_approved() {
         .with_args(Arc::new(json!({"path": "src/a.rs"})));
     insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
     ◆ Allow bash?  changes things in the workspace
-      │ edit_file src/a.rs
-      A hook replaced its arguments. It runs with these:
-      │ {"path":"src/a.rs"}
-      What it would change:
+      A hook replaced the arguments. It runs with these:
       │  src/a.rs
       │  1 - let a = 1;
       │  1 + let a = 2;
       │  2   b();
-      [y] once
+      [y] yes, once
       [n] no   [e] no, and say why
-    y/N/e>
+    y/n/e>
     "#);
 }
 
@@ -99,35 +105,80 @@ fn nothing_of_a_change_is_pushed_out_of_sight() {
 }
 
 #[test]
+fn a_command_is_shown_as_text_with_what_the_model_says_of_it() {
+    let arguments =
+        json!({ "command": "make test\nls", "description": "Run the\ntests", "timeout_seconds": 300 });
+    let request = request("bash: make test");
+    let question = Question { request: &request, arguments: Some(&arguments), is_confined: true };
+    insta::assert_snapshot!(format!("{}{}", question.lines(&Look::plain(72)), question.prompt()), @r#"
+    ◆ Allow bash?  changes things in the workspace
+      │ make test
+      │ ls
+      │ timeout_seconds: 300
+      the model says: Run the
+                      tests
+      [y] yes, once
+      [w] once, with the network   [o] once, outside of the sandbox
+      [n] no   [e] no, and say why
+    y/w/o/n/e>
+    "#);
+}
+
+#[test]
+fn what_a_yes_opens_is_shown_and_can_be_left_out() {
+    let request = request("bash: npm install").with_openings(vec![Opening::Network]);
+    let request =
+        request.with_reason("Asked:\n- `npm`: no rule allows it.\nApproving lets it: use the network.");
+    let question = Question { request: &request, arguments: None, is_confined: true };
+    let shown = question.lines(&Look::plain(72));
+    assert!(shown.contains("  a yes lets it: use the network\n"), "{shown}");
+    assert!(!shown.contains("Approving") && shown.contains("why asked: `npm`: no rule"), "{shown}");
+    assert_eq!(question.prompt(), "y/o/c/n/e> ");
+    let with =
+        |openings| Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings });
+    assert_eq!(question.answer('c'), with(Vec::new()));
+    assert_eq!(question.answer('o'), with(vec![Opening::Outside]));
+    assert_eq!(question.answer('w'), Answer::Unclear, "the network is open already");
+}
+
+#[test]
+fn a_long_diff_is_shown_whole_by_a_key() {
+    let added: String = (1..=100).map(|number| format!("+line {number}\n")).collect();
+    let request =
+        request("write").with_preview(format!("--- /dev/null\n+++ b/a\n@@ -0,0 +1,100 @@\n{added}"));
+    let question = Question { request: &request, arguments: None, is_confined: false };
+    let shown = question.lines(&Look::plain(72));
+    assert!(shown.contains("more lines") && !shown.contains("line 100"), "{shown}");
+    assert!(shown.contains("[d] show the whole diff"), "{shown}");
+    assert_eq!(question.answer('d'), Answer::WantsDiff);
+    assert!(question.whole_diff(&Look::plain(72)).contains("line 100"));
+}
+
+#[test]
 fn only_a_yes_is_a_yes() {
     use PermissionDecision::{Allow, AllowAlways, AllowSession, Deny};
     let with = request("x").with_remember("Bash(x)");
-    for (input, expected) in [
-        (Some("y"), Answer::Decided(Allow)),
-        (Some(" YES \n"), Answer::Decided(Allow)),
-        (Some("s"), Answer::Decided(AllowSession)),
-        (Some("always"), Answer::Decided(AllowAlways)),
-        (Some(""), Answer::Decided(Deny { reason: None })),
-        (Some("  \n"), Answer::Decided(Deny { reason: None })),
-        (None, Answer::Decided(Deny { reason: None })),
-        (Some("n"), Answer::Decided(Deny { reason: None })),
-        (Some("no use the other file"), Answer::Decided(PermissionDecision::deny("use the other file"))),
-        (Some("e use the other file"), Answer::Decided(PermissionDecision::deny("use the other file"))),
-        (Some("e"), Answer::WantsReason),
-        (Some("yy"), Answer::Unclear),
-        (Some("y please"), Answer::Unclear),
-        (Some("ok"), Answer::Unclear),
-        (Some("\u{1b}[A"), Answer::Unclear),
+    for (key, expected) in [
+        ('y', Answer::Decided(Allow)),
+        ('Y', Answer::Decided(Allow)),
+        ('s', Answer::Decided(AllowSession)),
+        ('a', Answer::Decided(AllowAlways)),
+        ('n', Answer::Decided(Deny { reason: None })),
+        ('e', Answer::WantsReason),
+        ('d', Answer::Unclear),
+        ('o', Answer::Unclear),
+        (' ', Answer::Unclear),
+        ('\u{1b}', Answer::Unclear),
     ] {
-        assert_eq!(answer(input, &with), expected, "{input:?}");
+        assert_eq!(answer(key, &with), expected, "{key:?}");
     }
 }
 
 #[test]
 fn what_is_not_offered_cannot_be_chosen() {
     let without = request("x");
-    for input in ["s", "a", "session", "always"] {
-        assert_eq!(answer(Some(input), &without), Answer::Unclear);
+    for key in "sawocd".chars() {
+        assert_eq!(answer(key, &without), Answer::Unclear);
     }
     assert_eq!(reason(Some(" because \n")), PermissionDecision::deny("because"));
     assert_eq!(reason(None), PermissionDecision::Deny { reason: None });

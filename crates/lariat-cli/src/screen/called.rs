@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use lariat_core::opening::{Blocked, Opening};
 use serde_json::Value;
 
 use super::activity::{self, Ended};
@@ -45,6 +46,15 @@ impl Called<'_> {
         let ended = failure.clone().map_or(Ended::Done, Ended::Failed);
         let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, look);
         shown.push('\n');
+        for blocked in Blocked::of_details(self.details) {
+            let remedy = match blocked.opening {
+                Some(Opening::Network) => " (`--network` allows it)",
+                _ => "",
+            };
+            let line = format!("  the sandbox blocked {}{remedy}", text::line(&blocked.what));
+            shown.push_str(&look.paint(Style::Warning, &text::cut(&line, look.width, look)));
+            shown.push('\n');
+        }
         let verbose = verbosity == Verbosity::Verbose;
         for changed in &diffs {
             let most = if verbose { VERBOSE_DIFF_LINES } else { DIFF_LINES };

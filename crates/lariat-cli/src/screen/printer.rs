@@ -119,6 +119,11 @@ impl Printer {
         self.draw(now)
     }
 
+    /// Whether there is a bottom that is drawn over.
+    pub(crate) const fn is_live(&self) -> bool {
+        self.look.live
+    }
+
     /// A note of the program itself, above the bottom. The words are neutralised here.
     pub(crate) fn note(&mut self, style: Style, words: &str, now: Timestamp) -> String {
         let mut shown = self.flush_reply();

@@ -110,6 +110,19 @@ pub(crate) fn turn_end(millis: u64) -> Event {
     event(millis, AgentEvent::TurnEnd { message, usage: usage(), tool_results: Vec::new() })
 }
 
+/// The result of a call comes, without a run of its tool.
+pub(crate) fn result(millis: u64, id: &str, name: &str, text: &str, is_error: bool) -> Event {
+    let result = ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: name.to_owned(),
+        content: vec![Content::text(text)],
+        is_error,
+        timestamp: at(millis),
+    };
+    let message = Recorded::Full(message(3, Message::ToolResult(result)));
+    event(millis, AgentEvent::MessageEnd { message })
+}
+
 /// A tool begins to run.
 pub(crate) fn tool_start(millis: u64, id: &str, name: &str, arguments: Value) -> Event {
     let call = ToolCall { id: id.into(), name: name.to_owned(), arguments, signature: None };
@@ -165,8 +178,14 @@ pub(crate) fn without_ours(output: &str) -> String {
 }
 
 fn ours(text: &str) -> Option<&str> {
-    if let Some(after) = text.strip_prefix("\u{1b}[K") {
+    if let Some(after) = text.strip_prefix("\u{1b}[K").or_else(|| text.strip_prefix("\u{1b}[J")) {
         return Some(after);
+    }
+    // Up to the first row of the bottom, which has few.
+    for rows in 1..=6 {
+        if let Some(after) = text.strip_prefix(&format!("\r\u{1b}[{rows}A")) {
+            return Some(after);
+        }
     }
     // The status line begins at the start of its line, and so does its end.
     if let Some(after) = text.strip_prefix('\r')

@@ -28,13 +28,13 @@ fn a_run_is_summed_up_with_the_way_to_go_on() {
     };
     insta::assert_snapshot!(summary.lines(&Look::plain(120)), @r#"
     4 turns · 40.0k in, 1.2k out · 90 % cached · $0.0412 · 1m 32s · 2 files changed: src/a.rs, +b⟨U+001B⟩[2J
-    go on: lariat run --resume 0198-abc
+    continue: lariat run --resume 0198-abc
     "#);
     insta::assert_snapshot!(summary.lines(&Look { unicode: false, ..Look::plain(40) }), @r#"
     4 turns - 40.0k in, 1.2k out
     90 % cached - $0.0412 - 1m 32s
     2 files changed: src/a.rs, +b⟨U+001B⟩[2J
-    go on: lariat run --resume 0198-abc
+    continue: lariat run --resume 0198-abc
     "#);
 }
 

@@ -30,13 +30,10 @@ async fn a_piped_run_writes_the_answer_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn standard_input_is_read_only_for_a_dash() {
+async fn a_dash_reads_the_prompt_from_standard_input() {
     let ground = saying("Done.").await;
     ground.run_with(&["run", "-"], "from a pipe").expect(0);
     assert!(last_words(&ground.requests()[0]).contains("from a pipe"));
-    ground.run_with(&["run", "-p", "from a flag"], "from a pipe").expect(0);
-    let words = last_words(&ground.requests()[1]);
-    assert!(words.contains("from a flag") && !words.contains("from a pipe"), "{words}");
     let ran = ground.run_with(&["run", "-"], " \n").expect(2);
     assert!(ran.stderr.contains("the prompt is empty"), "{}", ran.stderr);
     let ran = ground.run_with(&["run", "-"], vec![0xff, 0xfe]).expect(2);
@@ -44,16 +41,13 @@ async fn standard_input_is_read_only_for_a_dash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_to_do_is_said_with_what_to_do_instead() {
+async fn a_run_without_a_prompt_says_what_to_do_instead() {
     let ground = saying("Done.").await;
     let ran = ground.run(&["run"]).expect(2);
-    assert!(ran.stderr.contains("there is nothing to do") && ran.stderr.contains("hint:"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no prompt") && ran.stderr.contains("lariat run"), "{}", ran.stderr);
     let ran = ground.run(&["run", "--continue"]).expect(6);
     assert!(ran.stderr.contains("there is no session"), "{}", ran.stderr);
-    ground.run(&["run", "begin"]).expect(0);
-    let ran = ground.run(&["run", "--continue"]).expect(2);
-    assert!(ran.stderr.contains("nothing was interrupted"), "{}", ran.stderr);
-    assert_eq!(ground.requests().len(), 1);
+    assert_eq!(ground.requests().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,7 +176,7 @@ async fn an_answer_that_never_fits_ends_with_its_own_code_after_three_tries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_nobody_can_approve_is_denied_and_told() {
+async fn a_call_that_needs_approval_is_denied_in_a_pipe_and_listed() {
     let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &json!({ "command": "touch made" })).into(),
         Some((_, result, is_error)) => Turn::new().text(format!("{is_error}: {result}")).into(),
@@ -214,7 +208,7 @@ async fn a_picture_is_sent_with_its_type() {
     assert!(body.contains(&lariat_testkit::server::base64::encode(picture)), "{body}");
     ground.write("dot.txt", "a dot");
     let ran = ground.run(&["run", "what is this?", "--image", "dot.txt"]).expect(2);
-    assert!(ran.stderr.contains("no picture") && ran.stderr.contains("dot.txt"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not a picture") && ran.stderr.contains("dot.txt"), "{}", ran.stderr);
     ground.run(&["run", "what is this?", "--image", "none.png"]).expect(2);
     ground.write("huge.png", [&picture[..], &vec![0; 10 << 20]].concat());
     let ran = ground.run(&["run", "what is this?", "--image", "huge.png"]).expect(2);

@@ -21,18 +21,35 @@ impl Terminal {
     }
 
     /// The same, in so many columns.
-    fn narrow(ground: &Ground, args: &[&str], columns: &str) -> Self {
+    pub(crate) fn narrow(ground: &Ground, args: &[&str], columns: &str) -> Self {
         let quoted: Vec<String> =
             args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
+        Self::script(ground, &format!("lariat {}", quoted.join(" ")), columns)
+    }
+
+    /// Runs a line of a shell in which `lariat` is the program. When it ends and the terminal has its own mode again,
+    /// `ended: CODE` is on the screen.
+    pub(crate) fn script(ground: &Ground, line: &str, columns: &str) -> Self {
+        let check = "case \"$(stty -a)\" in *' -icanon'*|*' -echo '*) echo 'the terminal is left in another mode';; \
+                     *) echo \"ended: $code\";; esac";
+        Self::run(ground, &format!("trap : INT\n{line}\ncode=$?\n{check}\nexec cat\n"), columns)
+    }
+
+    /// An interactive shell, in which `lariat` is the program.
+    pub(crate) fn shell(ground: &Ground) -> Self {
+        Self::run(ground, "export PS1='ready$ '\nexec bash --norc -i\n", "90")
+    }
+
+    fn run(ground: &Ground, rest: &str, columns: &str) -> Self {
         let command = ground.command(&[]);
         let variables =
             command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
         let exports: String = variables.map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+        let folder = std::path::Path::new(env!("CARGO_BIN_EXE_lariat")).parent().unwrap();
         let script = format!(
-            "trap : INT\ncd '{}'\n{exports}export TERM=xterm-256color\n'{}' {}\necho \"ended: $?\"\nexec cat\n",
+            "cd '{}'\n{exports}export TERM=xterm-256color\nexport PATH='{}':\"$PATH\"\n{rest}",
             ground.workspace().display(),
-            env!("CARGO_BIN_EXE_lariat"),
-            quoted.join(" ")
+            folder.display(),
         );
         let path = ground.path("terminal.sh");
         std::fs::write(&path, script).unwrap();
@@ -44,7 +61,7 @@ impl Terminal {
         terminal
     }
 
-    fn tmux(&self, args: &[&str]) -> String {
+    pub(crate) fn tmux(&self, args: &[&str]) -> String {
         let output = Command::new("tmux").args(["-S", &self.socket]).args(args).output();
         let output = output.unwrap_or_else(|error| panic!("this test needs tmux: {error}"));
         String::from_utf8(output.stdout).unwrap()
@@ -55,7 +72,7 @@ impl Terminal {
     }
 
     /// The same with its colours.
-    fn colours(&self) -> String {
+    pub(crate) fn colours(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
 
@@ -64,6 +81,20 @@ impl Terminal {
         let begun = std::time::Instant::now();
         while !self.screen().contains(words) {
             assert!(begun.elapsed() < PATIENCE, "`{words}` is not on the screen:\n{}", self.screen());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the words are on the screen so many times.
+    #[track_caller]
+    pub(crate) fn shows_times(&self, words: &str, times: usize) {
+        let begun = std::time::Instant::now();
+        while self.screen().matches(words).count() < times {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "`{words}` is not on the screen {times} times:\n{}",
+                self.screen()
+            );
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
@@ -92,34 +123,36 @@ async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
     terminal.shows("Allow bash?");
     terminal.shows("touch made");
     assert!(!ground.workspace().join("made").exists());
+    terminal.shows("y/s/a/n/e>");
     terminal.types(&["maybe", "Enter"]);
-    terminal.shows("maybe");
+    terminal.shows("Press one of the keys");
     assert!(!ground.workspace().join("made").exists(), "what is unclear is asked again");
+    terminal.shows_times("y/s/a/n/e>", 2);
     terminal.types(&["y", "Enter"]);
     terminal.shows("ended: 0");
     assert!(ground.workspace().join("made").exists());
     let screen = terminal.screen();
-    assert!(screen.contains("2 turns") && screen.contains("go on: lariat run --resume"), "{screen}");
+    assert!(screen.contains("2 turns") && screen.contains("continue: lariat run --resume"), "{screen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_no_keeps_the_call_from_running_and_its_reason_reaches_the_model() {
     let ground = asking().await;
     let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
-    terminal.shows("Allow bash?");
-    terminal.types(&["e", "Enter"]);
+    terminal.shows("y/s/a/n/e>");
+    terminal.types(&["e"]);
     terminal.shows("why not>");
     terminal.types(&["use another name", "Enter"]);
     terminal.shows("ended: 0");
     assert!(!ground.workspace().join("made").exists());
-    terminal.shows("Denied: use another name");
+    terminal.shows("denied: use another name");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_the_input_is_a_no() {
     let ground = asking().await;
     let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
-    terminal.shows("Allow bash?");
+    terminal.shows("y/s/a/n/e>");
     terminal.types(&["C-d"]);
     terminal.shows("ended: 0");
     assert!(!ground.workspace().join("made").exists());
@@ -131,7 +164,7 @@ async fn a_model_can_ask_the_person() {
     let question = r#"!call ask_user {"question":"Which colour?","options":["red","blue"]}"#;
     let terminal = Terminal::start(&ground, &["run", question]);
     terminal.shows("Which colour?");
-    terminal.shows("2. blue");
+    terminal.shows("\n> ");
     terminal.types(&["2", "Enter"]);
     terminal.shows("ended: 0");
     terminal.shows("“blue”");
@@ -145,7 +178,7 @@ async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
     terminal.types(&["C-c"]);
     terminal.shows("ended: 130");
     terminal.shows("stopped; the session is kept");
-    terminal.shows("go on: lariat run --resume");
+    terminal.shows("continue: lariat run --resume");
     drop(terminal);
     let terminal = Terminal::start(&ground, &["run", "--continue", r#"!say "Here again.""#]);
     terminal.shows("ended: 0");

@@ -37,6 +37,9 @@ use openings::Openings;
 use plan::Approved;
 use remembered::Remembered;
 
+/// Why a call is asked that would run in a trusted workspace, and what to do about it.
+const UNTRUSTED: &str = "this folder is not trusted; after `lariat trust` it runs without asking.";
+
 /// Decides about every call of a session and of its sub-agents.
 pub struct Gate {
     layers: Vec<Layer>,
@@ -212,6 +215,7 @@ impl Gate {
             [] => asked,
             openings => format!("{asked}\n{}", openings::words(openings)),
         };
+        let asked = if self.trust_would_allow(&question) { format!("{asked}\n- {UNTRUSTED}") } else { asked };
         let request = verdict::request(&query, arguments, &judgement, &asked, guard.suggest(&question))
             .with_openings(openings);
         let request = match &rewritten {
@@ -219,6 +223,17 @@ impl Gate {
             None => request,
         };
         self.hooks.on_request(&query, mode, &guard, &judgement, request).await
+    }
+
+    /// Whether a call is asked only because the workspace is not trusted.
+    fn trust_would_allow(&self, question: &Query<'_>) -> bool {
+        if self.trust == Trust::Trusted {
+            return false;
+        }
+        let layers = self.layers.iter().cloned().chain(self.remembered.layer());
+        let settings = Settings::merge(layers, Trust::Trusted);
+        let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
+        guard.judge(question).verdict == lariat_guard::Decision::Allow
     }
 
     /// Whether everything that a call asks for is open already, by an answer that is remembered.

@@ -109,7 +109,7 @@ impl Face {
     pub(super) fn draft(&mut self, draft: &str) -> bool {
         let Kind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.draft(draft, now()));
-        true
+        printer.is_live()
     }
 
     /// Shows a note of the program; false where that is not shown here.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::ask::Asked;
 use super::draft::{Draft, Edit};
 use super::keys::Key;
-use crate::screen::approval::{self, Answer};
+use crate::screen::approval::{self, Answer, Question};
 use crate::screen::look::Look;
 
 /// How long a question is shown, and keys rest, before a key can answer it.
@@ -58,6 +58,7 @@ pub(super) enum Outcome {
 #[derive(Default)]
 pub(super) struct Questions {
     open: VecDeque<Open>,
+    is_confined: bool,
     /// When the first one was shown.
     shown: Option<Instant>,
     /// Whether its prompt is there.
@@ -72,6 +73,15 @@ pub(super) struct Questions {
 }
 
 impl Questions {
+    /// No questions yet, of a session whose commands run in a sandbox or not.
+    pub(super) fn new(is_confined: bool) -> Self {
+        Self { is_confined, ..Self::default() }
+    }
+
+    fn question<'a>(&self, request: &'a PermissionRequest, arguments: Option<&'a Value>) -> Question<'a> {
+        Question { request, arguments, is_confined: self.is_confined }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
@@ -101,7 +111,8 @@ impl Questions {
         self.line.clear();
         Some(match self.open.front()? {
             Open::Call { request, arguments, .. } => {
-                format!("\n{}", approval::question(request, arguments.as_ref(), look))
+                let question = self.question(request, arguments.as_ref());
+                format!("\n{}", question.lines(look))
             }
             Open::Tool(asked) => {
                 let mut words = format!("\n? {}\n", display::block(&asked.question.text));
@@ -129,7 +140,7 @@ impl Questions {
     fn prompt(&self) -> Option<String> {
         Some(match self.open.front()? {
             Open::Call { wants_reason: true, .. } => "why not> ".to_owned(),
-            Open::Call { request, .. } => approval::prompt(request),
+            Open::Call { request, .. } => self.question(request, None).prompt(),
             Open::Tool(_) => "> ".to_owned(),
             Open::Choice { letters, .. } => {
                 let letters: Vec<String> = letters.chars().map(String::from).collect();
@@ -191,7 +202,7 @@ impl Questions {
     /// A key for a question that one key answers.
     fn call_key(&mut self, request: &PermissionRequest, key: &Key, look: &Look) -> Outcome {
         let answer = match key {
-            Key::Char(letter) => approval::answer(*letter, request),
+            Key::Char(letter) => self.question(request, None).answer(*letter),
             Key::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
             // An Enter belongs to what was typed before.
             Key::Enter => return Outcome::Nothing,
@@ -211,15 +222,13 @@ impl Questions {
             }
             Answer::WantsDiff => {
                 self.is_ready = false;
-                let diff = approval::whole_diff(request, look);
-                Outcome::Write(format!("\n{diff}{}", approval::choices(request, look)))
+                let question = self.question(request, None);
+                Outcome::Write(format!("\n{}{}", question.whole_diff(look), question.choices(look)))
             }
             Answer::Unclear => {
                 self.is_ready = false;
-                Outcome::Write(format!(
-                    "\n  Press one of the keys in brackets.\n{}",
-                    approval::choices(request, look)
-                ))
+                let choices = self.question(request, None).choices(look);
+                Outcome::Write(format!("\n  Press one of the keys in brackets.\n{choices}"))
             }
         }
     }

@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
             ears,
             attended,
             look,
-            questions: Questions::default(),
+            questions: Questions::new(session.is_confined()),
             calls: Vec::new(),
             background: Background::default(),
             refused: Vec::new(),

@@ -116,6 +116,11 @@ impl Blocks {
         Some(OpenBlock { source: copy.source, number, gap: copy.gap })
     }
 
+    /// Bytes of the open block.
+    pub(super) fn len(&self) -> usize {
+        self.source.len()
+    }
+
     /// Whether nothing is open.
     pub(super) const fn is_closed(&self) -> bool {
         matches!(self.open, Open::Nothing) && self.source.is_empty()

@@ -141,3 +141,44 @@ impl Lines {
         }
     }
 }
+
+/// Whether every mark in a text is closed, so that what follows does not change how it looks: code, emphasis and links
+/// that are complete, and nothing else that Markdown gives a meaning to. Asked of prose; in doubt, no.
+pub(super) fn is_settled(text: &str) -> bool {
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(letter) = rest.chars().next() {
+        let after = rest.get(letter.len_utf8()..).unwrap_or_default();
+        let is_inside_word = before.is_alphanumeric() && after.starts_with(char::is_alphanumeric);
+        let length = match letter {
+            '_' if is_inside_word => Some(1),
+            '`' => closed(rest, "`", "`"),
+            '*' if rest.starts_with("**") => closed(rest, "**", "**"),
+            '*' => closed(rest, "*", "*"),
+            '_' => closed(rest, "_", "_"),
+            '[' => closed(rest, "[", "](").and_then(|text| {
+                let address = closed(rest.get(text - 1..)?, "(", ")")?;
+                Some(text - 1 + address)
+            }),
+            '<' | '~' | '|' | ']' => None,
+            letter => Some(letter.len_utf8()),
+        };
+        let Some(length) = length else { return false };
+        before = rest.get(..length).and_then(|taken| taken.chars().next_back()).unwrap_or(' ');
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    true
+}
+
+/// The length of what begins with a mark and ends with another, without marks inside; none when it is not complete.
+fn closed(text: &str, open: &str, close: &str) -> Option<usize> {
+    let inner = text.strip_prefix(open)?;
+    let end = inner.find(close)?;
+    let inside = inner.get(..end)?;
+    let is_plain =
+        !inside.is_empty() && !inside.contains(['`', '*', '_', '[', ']', '<', '~', '|', '\\', '\n', '(']);
+    let after = inner.get(end + close.len()..)?;
+    // The mark may grow: `**` is not two `*`, and what comes next is not known at the end.
+    let is_over = after.chars().next().is_some_and(|next| !close.ends_with(next) && !next.is_alphanumeric());
+    (is_plain && (is_over || close == "](")).then(|| open.len() + end + close.len())
+}

@@ -350,3 +350,34 @@ fn deep_nesting_and_long_lines_are_bounded() {
         assert!(Markdown::whole(&source, Look::plain(40)).len() < 4_000_000);
     }
 }
+
+#[test]
+fn a_long_paragraph_is_given_out_before_it_is_complete() {
+    let words = "A long paragraph with **bold words**, `code_like` and [a link](https://example.com/x) in it, which goes on \
+                 and on so that only its last lines wait for more. ";
+    let mut markdown = Markdown::new(Look::plain(30));
+    let mut early = String::new();
+    for word in words.repeat(3).split_inclusive(' ') {
+        early.push_str(&markdown.push(word));
+        assert!(markdown.preview().len() <= 8, "{:?}", markdown.preview());
+    }
+    assert!(early.lines().count() > 8, "{early}");
+    let whole = early + &markdown.finish();
+    assert_eq!(whole, Markdown::whole(&words.repeat(3), Look::plain(30)));
+}
+
+#[test]
+fn an_open_mark_holds_its_paragraph_back() {
+    for (source, is_settled) in [
+        ("plain words, numbers 1.5 and a_name; done", true),
+        ("**bold** and `code` and *more*, and [a](b) too", true),
+        ("**bold words that", false),
+        ("an `open code", false),
+        ("[a link that](https://exam", false),
+        ("[x]: y", false),
+        ("a | b", false),
+        ("a <b", false),
+    ] {
+        assert_eq!(inline::is_settled(source), is_settled, "{source}");
+    }
+}

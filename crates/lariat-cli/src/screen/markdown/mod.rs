@@ -23,8 +23,8 @@ use code::Code;
 const LINE: usize = 64 * 1024;
 /// Lines at the end of an open block that stay a preview.
 const OPEN: usize = 3;
-/// What could still come and change how the words before it look: the end of emphasis, code, a link, a tag.
-const CLOSERS: [&str; 9] = ["`", "``", "*", "**", "_", "__", "~~", "](x)", ">"];
+/// Bytes of an open block beyond which nothing of it is given out early: that is not prose.
+const PROSE: usize = 16 * 1024;
 
 /// A text that arrives in pieces.
 #[derive(Clone, Debug)]
@@ -88,29 +88,20 @@ impl Markdown {
         self.clone().finish().lines().map(str::to_owned).collect()
     }
 
-    /// The lines of a long open block that nothing can change any more, so that only its end waits.
+    /// The lines of a long open block that what follows does not change, so that only its end waits.
     fn settle(&mut self) -> String {
-        if !self.look.is_terminal {
+        let length = self.blocks.len() + self.pending.len();
+        if !self.look.is_terminal || length < self.look.width * OPEN || length > PROSE {
             return String::new();
         }
-        let Some(open) = self.blocks.open(&self.pending) else { return String::new() };
-        // A table's columns depend on rows that did not come yet.
-        let is_table =
-            open.source.lines().nth(1).is_some_and(|line| line.contains("--") && line.contains('|'));
-        if is_table || open.source.len() < self.look.width * OPEN {
-            return String::new();
-        }
+        let open = self.blocks.open(&self.pending).filter(|open| inline::is_settled(&open.source));
+        let Some(open) = open else { return String::new() };
         let rendered = render::block(&open.source, open.number, &self.look);
-        let lines: Vec<&str> = rendered.lines().collect();
-        let settled = lines.len().saturating_sub(OPEN);
-        let is_stable = |closer: &&str| {
-            let other = render::block(&format!("{}{closer}", open.source), open.number, &self.look);
-            other.lines().take(settled).eq(lines.iter().take(settled).copied())
-        };
-        if settled <= self.settled || !CLOSERS.iter().all(|closer| is_stable(&closer)) {
+        let settled = rendered.lines().count().saturating_sub(OPEN);
+        if settled <= self.settled {
             return String::new();
         }
-        let new = lines.iter().take(settled).skip(self.settled).map(|line| format!("{line}\n")).collect();
+        let new = rendered.lines().take(settled).skip(self.settled).map(|line| format!("{line}\n")).collect();
         let is_first = self.settled == 0;
         self.settled = settled;
         if is_first { self.spaced(open.gap, new) } else { new }
