@@ -20,6 +20,8 @@ const VERBOSE_DIFF_LINES: usize = 80;
 const FAILED_LINES: usize = 8;
 /// Lines of a tool's output with `--verbose`: more than any result has that a model gets.
 const OUTPUT_LINES: usize = 2_000;
+/// Things that the sandbox blocked.
+const BLOCKED: usize = 3;
 /// Items of a list of tasks.
 const TASKS: usize = 30;
 
@@ -46,14 +48,18 @@ impl Called<'_> {
         let ended = failure.clone().map_or(Ended::Done, Ended::Failed);
         let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, look);
         shown.push('\n');
-        for blocked in Blocked::of_details(self.details) {
-            let remedy = match blocked.opening {
+        let blocked = Blocked::of_details(self.details);
+        for blocked in blocked.iter().take(BLOCKED) {
+            let remedy = match &blocked.opening {
                 Some(Opening::Network) => " (`--network` allows it)",
                 _ => "",
             };
             let line = format!("  the sandbox blocked {}{remedy}", text::line(&blocked.what));
             shown.push_str(&look.paint(Style::Warning, &text::cut(&line, look.width, look)));
             shown.push('\n');
+        }
+        if blocked.len() > BLOCKED {
+            shown.push_str(&dim(&format!("and {} more like this", blocked.len() - BLOCKED), look));
         }
         let verbose = verbosity == Verbosity::Verbose;
         for changed in &diffs {

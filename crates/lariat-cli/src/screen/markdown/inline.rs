@@ -175,8 +175,13 @@ fn closed(text: &str, open: &str, close: &str) -> Option<usize> {
     let inner = text.strip_prefix(open)?;
     let end = inner.find(close)?;
     let inside = inner.get(..end)?;
-    let is_plain =
-        !inside.is_empty() && !inside.contains(['`', '*', '_', '[', ']', '<', '~', '|', '\\', '\n', '(']);
+    // In code and in addresses nothing else has a meaning.
+    let marks: &[char] = match open {
+        "`" => &['\n'],
+        "(" => &['(', '<', ' ', '\\', '\n'],
+        _ => &['`', '*', '_', '[', ']', '<', '~', '|', '\\', '\n', '('],
+    };
+    let is_plain = !inside.is_empty() && !inside.contains(marks);
     let after = inner.get(end + close.len()..)?;
     // The mark may grow: `**` is not two `*`, and what comes next is not known at the end.
     let is_over = after.chars().next().is_some_and(|next| !close.ends_with(next) && !next.is_alphanumeric());

@@ -24,7 +24,7 @@ const LINE: usize = 64 * 1024;
 /// Lines at the end of an open block that stay a preview.
 const OPEN: usize = 3;
 /// Bytes of an open block beyond which nothing of it is given out early: that is not prose.
-const PROSE: usize = 16 * 1024;
+const PROSE: usize = 8 * 1024;
 
 /// A text that arrives in pieces.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub(crate) struct Markdown {
     has_printed: bool,
     /// Lines of the open block that were given out before it was complete.
     settled: usize,
+    /// Bytes of the open block when that was tried last.
+    tried: usize,
 }
 
 impl Markdown {
@@ -49,6 +51,7 @@ impl Markdown {
             code: None,
             has_printed: false,
             settled: 0,
+            tried: 0,
         }
     }
 
@@ -91,9 +94,11 @@ impl Markdown {
     /// The lines of a long open block that what follows does not change, so that only its end waits.
     fn settle(&mut self) -> String {
         let length = self.blocks.len() + self.pending.len();
-        if !self.look.is_terminal || length < self.look.width * OPEN || length > PROSE {
+        let due = self.tried + self.look.width / 2;
+        if !self.look.is_terminal || length < (self.look.width * OPEN).max(due) || length > PROSE {
             return String::new();
         }
+        self.tried = length;
         let open = self.blocks.open(&self.pending).filter(|open| inline::is_settled(&open.source));
         let Some(open) = open else { return String::new() };
         let rendered = render::block(&open.source, open.number, &self.look);
@@ -133,6 +138,7 @@ impl Markdown {
         match part {
             Part::Block { source, number, gap } => {
                 let lines = render::block(&source, number, &self.look);
+                self.tried = 0;
                 match std::mem::take(&mut self.settled) {
                     0 => self.spaced(gap, lines),
                     settled => lines.lines().skip(settled).map(|line| format!("{line}\n")).collect(),
