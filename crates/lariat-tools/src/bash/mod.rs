@@ -27,6 +27,9 @@ pub(crate) use run::Bash;
 const VARIABLES: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true")];
 
+/// Where confined programs keep what they could fetch again: they do not run at all where their usual place is not writable.
+const CACHES: &[(&str, &str)] = &[("npm_config_cache", "/tmp/npm-cache")];
+
 /// A command of a model as the supervisor takes it.
 fn launch(
     bench: &Workbench,
@@ -55,7 +58,9 @@ fn launch(
             let Some(sandbox) = sandbox else { return Ok(launch) };
             let denied = denied::paths(bench.hidden(), bench.workspace().path())?;
             let sandbox = if denied.is_empty() { sandbox } else { sandbox.with_hidden(denied) };
-            Ok(launch.with_sandbox(sandbox))
+            let environment = launch.environment.clone();
+            let environment = CACHES.iter().fold(environment, |all, (name, value)| all.with(name, value));
+            Ok(launch.with_environment(environment).with_sandbox(sandbox))
         }
         (Commands::Unconfined, Access::Full) => Ok(launch),
         (Commands::Unconfined, _) => Err(ToolError::Failed(
