@@ -11,8 +11,9 @@ const END: &str = ":END";
 
 fn called(request: &Request) -> String {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
-    let prompts = messages.iter().map(|message| text(&message["content"])).filter(|text| text.contains(MARK));
-    let last = prompts.last().unwrap_or_default();
+    let mut prompts =
+        messages.iter().map(|message| text(&message["content"])).filter(|text| text.contains(MARK));
+    let last = prompts.next_back().unwrap_or_default();
     let command = last.split_once(MARK).and_then(|(_, rest)| rest.split_once(END));
     command.map(|(command, _)| command.to_owned()).unwrap_or_default()
 }
