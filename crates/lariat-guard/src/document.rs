@@ -86,6 +86,14 @@ fn line_at(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or_default().matches('\n').count() + 1
 }
 
+/// A parser's error in one line, with its place.
+fn located(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let (line, words) = (line_at(text, before.len()), error.message().trim().replace('\n', ", "));
+    format!("line {line}, column {column}: {words}")
+}
+
 /// What a text says.
 pub(crate) fn value(text: &str, format: Format) -> Result<Value, Flaw> {
     let text = text.trim_start_matches('\u{feff}');
@@ -99,7 +107,7 @@ pub(crate) fn value(text: &str, format: Format) -> Result<Value, Flaw> {
             let table: toml::Table = text.parse().map_err(|error: toml::de::Error| Flaw {
                 line: error.span().map(|span| line_at(text, span.start)),
                 // The parser's own picture of the place, with a caret below the text, does not survive a prefix.
-                reason: error.message().trim().replace('\n', ", "),
+                reason: located(text, &error),
             })?;
             serde_json::to_value(table).map_err(|error| Flaw { line: None, reason: error.to_string() })
         }

@@ -218,16 +218,14 @@ impl Call {
         parts.flat_map(|part| &part.touches).flat_map(files).collect()
     }
 
-    /// The files that a patch changes, by the parser that the tool uses. What that refuses, the tool refuses, too, before
-    /// it touches anything.
+    /// The files that a patch changes, by the parser that the tool uses. A patch that it refuses is asked about.
     fn patch(&mut self, tool: &str, patch: Option<&str>, ground: &Ground) {
         match patch.map(patch::parse) {
             Some(Ok(changes)) => {
                 let paths = changes.iter().flat_map(patch::Change::paths);
                 self.parts.extend(paths.map(|path| Part::file(ground.target(path), Access::Write, ground)));
             }
-            Some(Err(_)) => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Safe)),
-            None => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
+            Some(Err(_)) | None => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
         }
     }
 

@@ -228,6 +228,13 @@ fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     if !name.chars().all(|c| c.is_alphanumeric() || "_-.*:/".contains(c)) {
         return Err("is not a tool's name: write `Tool` or `Tool(specifier)`.");
     }
+    let count = |letter: char| specifier.unwrap_or_default().matches(letter).count();
+    // Commands have parentheses of their own; in a path, one too many is a slip.
+    if alias_of(name).is_some_and(|alias| matches!(alias.about, About::Read | About::Write))
+        && count(')') > count('(')
+    {
+        return Err("has a `)` too many.");
+    }
     if specifier == Some("") {
         return Err("has an empty specifier: leave out `()` to mean every call.");
     }

@@ -28,7 +28,8 @@ fn claude_settings_are_read_and_unknown_keys_left_alone() {
     assert_eq!(layer.additional_directories, ["../docs"]);
     assert_eq!(layer.default_mode, Some(Mode::AcceptEdits));
     assert!(layer.disables_bypass && !layer.disables_auto);
-    assert!(layer.warnings.is_empty(), "{:?}", layer.warnings);
+    let [warning] = layer.warnings.as_slice() else { panic!("{:?}", layer.warnings) };
+    assert_eq!(warning.subject, "somethingNew");
 }
 
 #[test]

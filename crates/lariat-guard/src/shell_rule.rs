@@ -109,6 +109,7 @@ pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
         let inner = words.get(index..).unwrap_or_default().join(" ");
         // `--exec='rm x'`
         spellings.extend(inner.split_once('=').map(|(_, value)| value.trim_start_matches('!').to_owned()));
+        spellings.extend(without_directory(&inner, first));
         spellings.push(inner);
     }
     spellings

@@ -107,7 +107,7 @@ fn what_is_missing_is_named() {
     let Err(ServiceError::NoKey { provider, variables }) = models.find("claude-sonnet-4-5") else { panic!() };
     assert_eq!(
         (provider.as_str(), variables.as_slice()),
-        ("anthropic", &["ANTHROPIC_API_KEY".to_owned()][..])
+        ("anthropic", &["ANTHROPIC_API_KEY".to_owned(), "ANTHROPIC_AUTH_TOKEN".to_owned()][..])
     );
     let Err(ServiceError::UnknownModel { suggestions, .. }) = models.find("claude-sonet-4-5") else {
         panic!()

@@ -7,7 +7,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Opens a file for reading.
@@ -32,7 +32,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
         };
     }
     make_folder(parent)?;
-    match std::fs::create_dir(path) {
+    match private_folder().create(path) {
         // Somebody else was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
@@ -42,7 +42,14 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 
 /// Makes a folder and those above it, for what may be lost in a power loss.
 pub(crate) fn make_cache_folder(path: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(path)
+    private_folder().recursive(true).create(path)
+}
+
+/// What is in a store is for its owner alone.
+fn private_folder() -> std::fs::DirBuilder {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.mode(0o700);
+    builder
 }
 
 /// Makes the names in a folder durable.

@@ -43,7 +43,9 @@ const fn restricting(given: Given, name: &'static str, broken: &'static str) -> 
 pub(crate) const RESTRICTING: &[Restricting] = &[
     restricting(Given::Setting, "mode", "\"plna\""),
     restricting(Given::Setting, "sandbox.enabled", "\"yes\""),
+    restricting(Given::Setting, "sandbox.hooks", "\"yes\""),
     restricting(Given::Setting, "sandbox.network", "\"off\""),
+    restricting(Given::Setting, "sandbox.memory", "\"much\""),
     restricting(Given::Setting, "limits.turns", "\"abc\""),
     restricting(Given::Setting, "limits.tool_calls", "-1"),
     restricting(Given::Setting, "limits.tokens", "1.5"),

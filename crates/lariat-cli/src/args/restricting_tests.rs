@@ -20,6 +20,8 @@ const OTHERS: &[&str] = &[
     "--allow",
     "--trust",
     "--no-sandbox",
+    "--network",
+    "--approve-plan",
     "--cwd",
     "--image",
     "--ephemeral",

@@ -70,7 +70,9 @@ fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Proble
         if let Some(set) = config.get(key).filter(|set| set.origin.is_some()) {
             return Ok(set.value);
         }
-        problem = problem.or_else(|| config.warnings.first().map(|warning| warning.problem.clone()));
+        let broken = config.broken.first().map(|broken| broken.reason.clone());
+        let warned = config.warnings.first().map(|warning| warning.problem.clone());
+        problem = problem.or(broken).or(warned);
     }
     let cause = match problem {
         Some(problem) => format!("`{key}` {problem}"),

@@ -193,7 +193,7 @@ async fn a_call_that_needs_approval_is_denied_in_a_pipe_and_listed() {
     let result = ground.run(&["run", "make it", "--mode", "default", "--output", "json"]).expect(0).json();
     assert_eq!(
         result["permission_denials"],
-        json!([{ "tool_name": "bash", "tool_use_id": "toolu_1", "tool_input": { "command": "touch made" } }])
+        json!([{ "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": { "command": "touch made" } }])
     );
 }
 

@@ -193,7 +193,7 @@ async fn a_listing_fits_the_terminal_and_is_whole_in_a_pipe() {
     let terminal = Terminal::narrow(&ground, &["sessions", "list"], "60");
     terminal.shows("ended: 0");
     let screen = terminal.screen();
-    assert!(screen.contains("just now") && screen.contains("many w"), "{screen}");
+    assert!(screen.contains("just now") && screen.contains("!say"), "{screen}");
     let widest = screen.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(60), "{screen}");
     assert!(!screen.contains(&prompt), "{screen}");

@@ -253,7 +253,7 @@ fn unified_hunk(head: &str, rest: &[&str], first: usize) -> Result<(Hunk, usize)
             used = index + 1;
             continue;
         }
-        if counted_out && (line.is_empty() || body_line(line).is_none()) {
+        if counted_out && (line.is_empty() || body_line(line).is_none() || line.starts_with("+++ ")) {
             break;
         }
         let line = body_line(line)

@@ -188,14 +188,22 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("lefthook", &["lefthook.yml", "lefthook.yaml"]),
     ("pre-commit", &[".pre-commit-config.yaml"]),
 ];
+/// Words before a folder that a command works in.
+const ENTERING: &[&str] = &["cd", "pushd", "-C", "--prefix", "--cwd", "--dir", "--directory"];
+
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 const PACKAGE: &[&str] = &["package.json"];
 
 /// The paths in the workspace that a command would run.
 pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
-    let mut folders: Vec<String> = vec![String::new()];
     let words = words(command);
+    // `make -C sub` names its folder after the program that reads a file in it.
+    let entered = words.windows(2).filter_map(|pair| match pair {
+        [way, folder] if ENTERING.contains(&way.text.as_str()) => inside(&folder.text, root, home),
+        _ => None,
+    });
+    let folders: Vec<String> = std::iter::once(String::new()).chain(entered).collect();
     for (at, word) in words.iter().enumerate() {
         if word.is_output || word.text.is_empty() {
             continue;
@@ -205,12 +213,7 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
         let operand_of = words.get(..at).unwrap_or_default().iter().rev();
         let mut operand_of = operand_of.skip_while(|word| word.is_option() || word.text == "run");
         let interpreter = operand_of.next().filter(|word| word.is_interpreter()).is_some();
-        let enters = before(1).is_some_and(|word| {
-            matches!(
-                word.text.as_str(),
-                "cd" | "pushd" | "-C" | "--prefix" | "--cwd" | "--dir" | "--directory"
-            )
-        });
+        let enters = before(1).is_some_and(|word| ENTERING.contains(&word.text.as_str()));
         let mut add = |path: &str, surely: bool| {
             for folder in &folders {
                 let path = if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") };
@@ -238,7 +241,6 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
         }
         let Some(path) = inside(&word.text, root, home) else { continue };
         if enters {
-            folders.push(path);
             continue;
         }
         let runs = interpreter || (word.begins && word.text.contains('/'));

@@ -126,7 +126,7 @@ impl Undo {
         limits: UndoLimits,
         set: impl FnOnce(&mut Eye),
     ) -> Result<Self, UndoError> {
-        std::fs::create_dir_all(directory).map_err(UndoError::store(directory))?;
+        super::store::make_folder(directory).map_err(UndoError::store(directory))?;
         let canonical = std::fs::canonicalize(directory).map_err(UndoError::store(directory))?;
         if canonical.starts_with(workspace.path()) {
             return Err(UndoError::Inside(directory.display().to_string()));

@@ -28,7 +28,7 @@ struct Kept {
 impl Store {
     /// Opens a store and finds what is in it.
     pub(super) fn open(directory: PathBuf) -> Result<Self, UndoError> {
-        fs::create_dir_all(&directory).map_err(UndoError::store(&directory))?;
+        make_folder(&directory).map_err(UndoError::store(&directory))?;
         let mut store = Self { directory, kept: HashMap::new(), bytes: 0 };
         for shelf in fs::read_dir(&store.directory).map_err(UndoError::store(&store.directory))?.flatten() {
             for file in fs::read_dir(shelf.path()).into_iter().flatten().flatten() {
@@ -116,11 +116,17 @@ impl Store {
     }
 }
 
-/// Contents may be secrets: nobody else reads them.
+/// Contents may be secrets: only their owner reads them.
+pub(super) fn make_folder(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
 fn write(shelf: &Path, file: &Path, content: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    use std::os::unix::fs::OpenOptionsExt;
 
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(shelf)?;
+    make_folder(shelf)?;
     fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(content)
 }

@@ -66,7 +66,7 @@ pub const KEYS: &[Key] = &[
         "sandbox.memory",
         Kind::Count,
         "0",
-        "Memory that a command may use, in MiB (0 = three quarters of the machine's, for each process).",
+        "Memory that a command may use, in MiB; 0 stands for three quarters of the machine's, for each process.",
     )
     .restricting(),
     key(

@@ -253,7 +253,7 @@ async fn forks_are_not_counted_twice_in_costs() {
     let fork = ground.run(&["sessions", "fork", session.as_str().unwrap()]).expect(0).stdout;
     assert_eq!(total(), before);
     let of_fork = ground.run(&["sessions", "cost", fork.trim(), "--json"]).expect(0).json();
-    assert_eq!(of_fork["total"]["cost"], json!(0), "it has spent nothing of its own");
+    assert!(of_fork["total"]["cost"].is_null(), "it has spent nothing of its own: {of_fork}");
     ground.run(&["sessions", "delete", session.as_str().unwrap(), "--yes"]).expect(0);
     assert_eq!(total(), before, "what is only with the fork any more is counted there");
 }

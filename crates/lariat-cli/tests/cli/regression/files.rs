@@ -112,18 +112,18 @@ async fn denied_files_are_not_found_by_search_glob_list_or_map() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allowed_patch_still_adds_moves_and_deletes() {
     let patch = "*** Begin Patch\n*** Add File: new/deep/a.txt\n+a\n*** Delete File: gone.txt\n\
-        *** Update File: old.txt\n*** Move to: moved/old.txt\n@@\n-one\n+two\n*** End Patch\n";
+        *** Update File: old.txt\n*** Move to: moved/new.txt\n@@\n-one\n+two\n*** End Patch\n";
     let ground = Ground::new(calling(vec![("apply_patch", json!({ "patch": patch }))])).await;
     ground.write("gone.txt", "x\n");
     ground.write("old.txt", "one\n");
     let allow = ["--allow", "Edit(new/deep/a.txt)", "--allow", "Edit(gone.txt)", "--allow", "Edit(old.txt)"];
     let refused = ground.run(&[&["run", "go", "--mode", "default"][..], &allow].concat());
     assert!(!ground.workspace().join("new").exists(), "{}", refused.stdout);
-    let all = [&["run", "go", "--mode", "default"][..], &allow, &["--allow", "Edit(moved/old.txt)"]].concat();
+    let all = [&["run", "go", "--mode", "default"][..], &allow, &["--allow", "Edit(moved/new.txt)"]].concat();
     let ran = ground.run(&all).expect(0);
     let read = |path: &str| std::fs::read_to_string(ground.workspace().join(path)).unwrap_or_default();
     assert_eq!(
-        (read("new/deep/a.txt").as_str(), read("moved/old.txt").as_str()),
+        (read("new/deep/a.txt").as_str(), read("moved/new.txt").as_str()),
         ("a\n", "two\n"),
         "{}",
         ran.stdout
