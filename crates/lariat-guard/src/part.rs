@@ -218,14 +218,16 @@ impl Call {
         parts.flat_map(|part| &part.touches).flat_map(files).collect()
     }
 
-    /// The files that a patch changes, by the parser that the tool uses. A patch that it refuses is asked about.
+    /// The files that a patch changes, by the parser that the tool uses. The tool refuses what the parser refuses, before
+    /// it touches anything.
     fn patch(&mut self, tool: &str, patch: Option<&str>, ground: &Ground) {
         match patch.map(patch::parse) {
             Some(Ok(changes)) => {
                 let paths = changes.iter().flat_map(patch::Change::paths);
                 self.parts.extend(paths.map(|path| Part::file(ground.target(path), Access::Write, ground)));
             }
-            Some(Err(_)) | None => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
+            Some(Err(_)) => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Safe)),
+            None => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
         }
     }
 

@@ -143,7 +143,7 @@ fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
             return meaning.script;
         }
     }
-    if let Some(doubt) = odd_character(text) {
+    if let Some(doubt) = odd_character(text).or_else(|| inner_continuation(text)) {
         meaning.doubt(doubt);
     }
     let mut reading = plain::read(text).unwrap_or_else(|| read_twice(text, &meaning.script.doubts, flaw));
@@ -172,6 +172,20 @@ fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
         meaning.script.files.retain(|file| !file.is_written);
     }
     meaning.script
+}
+
+/// A line continuation anywhere but between words. Bash joins the lines before it looks at anything, so `$\` and `X` on the next line
+/// are `$X`, and readers differ on what they see.
+fn inner_continuation(text: &str) -> Option<Doubt> {
+    let is_inner = |(at, _): &(usize, &str)| {
+        let before = text.get(..*at).unwrap_or_default();
+        let rest = before.trim_end_matches('\\');
+        // An even number of backslashes before it makes it one that is escaped.
+        let continues = (before.len() - rest.len()) % 2 == 0;
+        continues && !rest.is_empty() && !rest.ends_with(char::is_whitespace)
+    };
+    let found = text.match_indices("\\\n").any(|found| is_inner(&found));
+    found.then(|| Doubt::Unknown("a line continuation inside of a word".to_owned()))
 }
 
 /// Both parsers must list the same. Where they do not, everything that one of them lists is listed, with a doubt.

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use lariat_core::event::AgentEvent;
 use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Turn, TurnUsage};
@@ -27,6 +28,8 @@ fn broken_stream() -> Answer {
             "content_block_delta",
             json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Hel" } }),
         ),
+        // What is still on its way when a connection is reset is lost with it.
+        Frame::Pause(Duration::from_millis(200)),
         Frame::Reset,
     ];
     let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
@@ -62,7 +65,7 @@ async fn broken_stream_is_withdrawn_and_asked_again() {
     let ground = Ground::new(after(1, |_| broken_stream())).await;
     let ran = ground.run(&["run", "say hello"]).expect(0);
     assert_eq!(ran.stdout, "Hello.\n");
-    assert!(ran.stderr.contains("attempt 1 failed, the next begins in 1s"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("attempt 1 failed, the next begins in "), "{}", ran.stderr);
     assert_eq!(ground.requests().len(), 2);
     let replies = ground.journal().await.into_iter().filter(|event| match &event.event {
         AgentEvent::MessageEnd { message } => message.shared().is_some_and(|m| m.as_assistant().is_some()),

@@ -104,7 +104,7 @@ fn command(random: &mut Seeded, world: &World) -> String {
         3 => format!("mv '{here}' '{there}'"),
         4 => format!("sed -i 's/{old}/{new}/' '{from}'"),
         5 => format!("echo '{new} {number}' >> '{to}'"),
-        6 => format!("chmod {} '{from}'", ["600", "755", "444", "000", "4711"][random.index(5)]),
+        6 => format!("chmod {} '{from}'", ["600", "755", "444", "000", "711"][random.index(5)]),
         7 => format!("chmod {} '{here}'", ["700", "555", "755"][random.index(3)]),
         8 => format!("ln -sfn '../{from}' '{to}'"),
         9 => format!("mkdir -p '{here}/x/y'"),
