@@ -81,7 +81,7 @@ pub enum BlockedBy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Blocked {
-    /// What the command tried: `writing /home/me/project/.git/index.lock`.
+    /// What the command tried: `writing .git/index.lock`.
     pub what: String,
     /// What blocked it.
     pub by: BlockedBy,

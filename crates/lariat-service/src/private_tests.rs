@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test's own directory")]
+#![expect(clippy::disallowed_methods, reason = "a test's own directory")]
 
 use super::*;
 

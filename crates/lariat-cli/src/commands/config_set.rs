@@ -144,7 +144,7 @@ fn toml(value: &Value) -> Result<toml_edit::Value, String> {
         Value::String(text) => Some(toml_edit::Value::from(text.as_str())),
         Value::Array(items) => {
             let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-            texts.map(|texts| toml_edit::Value::from_iter(texts))
+            texts.map(toml_edit::Value::from_iter)
         }
         _ => None,
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 /// Bytes of memory that the machine has.
 pub fn machine_memory() -> Option<u64> {
     let known = rustix::system::sysinfo();
-    u64::try_from(known.totalram).ok()?.checked_mul(u64::from(known.mem_unit)).filter(|bytes| *bytes > 0)
+    known.totalram.checked_mul(u64::from(known.mem_unit)).filter(|bytes| *bytes > 0)
 }
 
 /// Whether the user may write in a directory.

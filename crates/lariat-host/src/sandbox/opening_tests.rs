@@ -78,5 +78,5 @@ fn outside_is_no_sandbox_and_the_network_is_on_only_when_it_was_opened() {
     assert_eq!(folder.opened(&folder.0, &[Opening::Network]).unwrap().network, Network::On);
     assert_eq!(folder.opened(&folder.0, &[Opening::Git]).unwrap().network, Network::Off);
     let missing = Opening::Write("/nowhere/at/all".to_owned());
-    assert_eq!(folder.opened(&folder.0, &[missing]).unwrap().writable, [folder.0.clone()]);
+    assert_eq!(folder.opened(&folder.0, &[missing]).unwrap().writable, std::slice::from_ref(&folder.0));
 }

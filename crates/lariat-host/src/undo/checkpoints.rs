@@ -119,7 +119,6 @@ impl Undo {
         Self::open_with(workspace, directory.as_ref(), limits, |eye| eye.flaw = Some(flaw))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the store's own directory, outside of every workspace")]
     fn open_with(
         workspace: &Workspace,
         directory: &Path,

@@ -302,8 +302,8 @@ async fn an_isolated_command_sees_its_workspace_the_system_and_what_is_listed() 
         std::fs::write(tenants.path().join("server.toml"), "CANARY\n").unwrap();
         let policy = Policy::isolated(own.path()).with_readable([&listed]);
         let command = format!(
-            "echo mine > a && cat a; cat {0}/b/x {0}/server.toml /etc/shadow /etc/hostname /root/.bashrc 2>/dev/null; ls {0}; cat {1}/x; echo x > {1}/y; \
-             ls /home /root /srv /var /etc/lariat 2>/dev/null | grep -v : | grep -v '^$'; ls / > /dev/null && echo t > /tmp/t && cat /tmp/t; python3 -c 'print(6 * 7)'",
+            "echo mine > a && cat a; cat {0}/b/x {0}/server.toml /etc/shadow /etc/hostname ~/.bashrc 2>/dev/null; ls {0}; cat {1}/x; echo x > {1}/y; \
+             ls /home /srv /var /etc/lariat 2>/dev/null | grep -v : | grep -v '^$'; ls / > /dev/null && echo t > /tmp/t && cat /tmp/t; python3 -c 'print(6 * 7)'",
             tenants.path().display(),
             listed.display()
         );

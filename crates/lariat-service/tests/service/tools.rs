@@ -88,7 +88,7 @@ fn every_tool_answers_to_the_names_of_what_it_can_do() {
             }
         }
         assert!(subject.names().contains(&tool), "{tool} has its own name");
-        assert_eq!(subject.inputs(tool).unwrap(), [arguments.clone()], "{tool} by its own name");
+        assert_eq!(subject.inputs(tool).unwrap(), std::slice::from_ref(&arguments), "{tool} by its own name");
     }
     let unknown = Subject::new(&nothing, "anything", &Value::Null, ToolEffects::ALL);
     for name in

@@ -1,6 +1,6 @@
 //! Sessions in files, between stores of different kinds.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails panics")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails panics")]
 
 use std::io::Cursor;
 use std::sync::Arc;

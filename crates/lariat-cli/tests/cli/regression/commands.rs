@@ -227,7 +227,7 @@ fn priced(ground: &Ground, args: &[&str]) -> Command {
 fn costly() -> Script {
     let mut usage = TurnUsage::default();
     (usage.input, usage.output) = (10_000, 1_000);
-    Script::answer(move |_| Turn::new().text("Done.").usage(usage.clone()).into())
+    Script::answer(move |_| Turn::new().text("Done.").usage(usage).into())
 }
 
 /// U8: a budget for the day saw only runs that were made while it was set.

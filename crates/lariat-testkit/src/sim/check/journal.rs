@@ -222,10 +222,8 @@ impl Turn {
             AgentEvent::PermissionRequired { request } => {
                 self.asked.insert(request.tool_call_id.clone());
             }
-            AgentEvent::PermissionDecided { tool_call_id, decision, .. } => {
-                if decision.scope().is_some() {
-                    self.granted.insert(tool_call_id.clone());
-                }
+            AgentEvent::PermissionDecided { tool_call_id, decision, .. } if decision.scope().is_some() => {
+                self.granted.insert(tool_call_id.clone());
             }
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
                 let cut_off = matches!(
