@@ -113,7 +113,7 @@ mod tests {
         for text in [
             "cat <<EOF\nhello\nEOF",
             "cat << EOF\nhello $USER ${HOME} \\$(x)\nEOF\n",
-            "cat <<'EOF'\n$(a) `b` \\\nEO\\\nF\nEOF\nls",
+            "cat <<'EOF'\n$(a) `b` \\\nEOF\nls",
             "cat <<\"E_1\" > f\n$(a)\nE_1",
             "cat <<-EOF | grep x\n\thello\n\tEOF",
             "cat > f <<'EOF'\nit's\nEOF\ncat f",
