@@ -32,8 +32,8 @@ def nothing_in_the_tree(kit):
 def protected_names_cannot_be_made(kit):
     """A sandboxed command cannot create what configures us, git or other tools."""
     scene = Scene(kit)
-    names = (".git", ".claude", ".lariat", ".vscode", ".husky", ".githooks", ".hg", ".jj", ".zed", ".cursor", ".codex")
-    files = (".mcp.json", "lariat.toml", "mise.toml", "lefthook.yaml", ".gitmodules", ".envrc")
+    names = (".git", ".claude", ".lariat", ".vscode", ".githooks", ".hg", ".jj", ".zed", ".cursor", ".codex")
+    files = (".mcp.json", "lariat.toml", "mise.toml", "lefthook.yaml", ".envrc")
     ways = [f"mkdir {name}" for name in names] + [f"echo x > {name}" for name in files]
     ways += ["mkdir t && mv t .git", "echo y > u && mv u lariat.toml", "ln -s /tmp .claude", "echo z > v && ln v .mcp.json"]
     # In a script, so that the permission check sees none of the names and the sandbox alone decides.
