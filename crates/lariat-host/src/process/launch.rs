@@ -268,7 +268,7 @@ impl Environment {
     }
 
     /// Where a program of that name is, by `PATH`, in a directory that is not distrusted; a path stays as it is. See
-    /// [`programs`](super::programs).
+    /// `process/programs.rs`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         self.find_beside(program, &[])
     }
