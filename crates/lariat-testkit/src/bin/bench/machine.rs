@@ -32,7 +32,7 @@ const WARM_UP_TURNS: usize = 50;
 const GOAL_GROWTH: f64 = 1.5;
 const GOAL_TURN_US: f64 = 50.0;
 const GOAL_IDLE_KB: f64 = 20.0;
-/// What the short look holds it to until the goal is met again: open questions, bounded output and compaction by default cost 5 KB.
+/// What the short look holds it to until the goal is met again: 21.7 KB were measured, and what takes them was not.
 const SHORT_IDLE_KB: f64 = 24.0;
 
 pub(crate) fn measure(size: Size) -> bool {
