@@ -34,6 +34,7 @@ mod service;
 mod simulate;
 mod steps;
 mod wire;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Dist(arguments) => dist::run(&workspace, &arguments)?,
         Command::Docs => return build::docs().pass_through(&workspace),
         Command::DocsLinks => docs_links::run(&workspace)?,
+        Command::Words(paths) => words::run(&workspace, &paths)?,
         Command::Simulate(arguments) => {
             return simulate::command_line(&workspace, &arguments).pass_through(&workspace);
         }

@@ -18,6 +18,10 @@ const ENTRIES: &[(&str, &str)] = &[
     ("deny [--advisories]", "check bans, licences and sources (and advisories, from the network)"),
     ("docs", "build the documentation with warnings as errors"),
     ("docs-links", "check that links and file references in *.md lead somewhere"),
+    (
+        "words [PATH]...",
+        "check the wording of docs, comments, messages and function names; PATH limits it to files that begin so",
+    ),
     ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
     ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
     ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
@@ -130,6 +134,7 @@ pub(crate) enum Command {
     Dist(Vec<String>),
     Docs,
     DocsLinks,
+    Words(Vec<String>),
     Simulate(Vec<String>),
     Budgets(Vec<String>),
     /// A proof of the model protocols, by name.
@@ -176,6 +181,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "dist" => Command::Dist(rest.to_vec()),
         "docs" => bare(name, rest, Command::Docs)?,
         "docs-links" => bare(name, rest, Command::DocsLinks)?,
+        "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),

@@ -51,17 +51,18 @@ fn confined(ground: &Ground, mode: &str) -> Ran {
 async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
     let swap = "import ctypes, os\nos.symlink('.git', 'l')\nlibc = ctypes.CDLL(None)\n\
         while True: libc.renameat2(-100, b'd', -100, b'l', 2)\n";
-    // Each is another call, so that none of them looks like a circle.
+    // A search that succeeds after each edit keeps the loop detector from ending the run when many edits in a row are refused.
     let edit = |number: usize| {
         let new = format!("[core]\n\tfsmonitor = PWN{number}");
-        ("edit_file", json!({ "path": "d/config", "old_string": "[core]", "new_string": new }))
+        let edit = json!({ "path": "d/config", "old_string": "[core]", "new_string": new });
+        [("edit_file", edit), ("glob", json!({ "pattern": format!("absent-{number}") }))]
     };
     let mut calls = vec![
         ("write_file", json!({ "path": "swap.py", "content": swap })),
         ("bash", json!({ "command": "python3 swap.py", "background": true })),
         ("bash", json!({ "command": "sleep 0.3" })),
     ];
-    calls.extend((0..150).map(edit));
+    calls.extend((0..150).flat_map(edit));
     let ground = Ground::new(calling(calls)).await;
     git(&ground, &["init", "-q"]);
     std::fs::create_dir_all(ground.workspace().join("d")).unwrap();
