@@ -7,10 +7,33 @@ use anyhow::{Context, Result, bail};
 pub(super) struct Phrase {
     source: String,
     advice: String,
-    /// A word that makes the phrase fine when it stands before it.
+    /// A word that makes the phrase acceptable when it comes right before.
     unless_after: Option<String>,
-    /// For each position, the words that match.
-    words: Vec<Vec<String>>,
+    positions: Vec<Position>,
+}
+
+/// The words that match at one position of a phrase.
+#[derive(Debug)]
+enum Position {
+    OneOf(Vec<String>),
+    NoneOf(Vec<String>),
+}
+
+impl Position {
+    fn parse(text: &str) -> Self {
+        let words = |text: &str| text.split('|').map(str::to_owned).collect();
+        match text.strip_prefix('!') {
+            Some(rest) => Self::NoneOf(words(rest)),
+            None => Self::OneOf(words(text)),
+        }
+    }
+
+    fn accepts(&self, word: &String) -> bool {
+        match self {
+            Self::OneOf(words) => words.contains(word),
+            Self::NoneOf(words) => !words.contains(word),
+        }
+    }
 }
 
 impl Phrase {
@@ -22,17 +45,15 @@ impl Phrase {
 
     fn parse(line: &str) -> Result<Self> {
         let (source, advice) = line.split_once(" => ").with_context(|| format!("`{line}` has no ` => `"))?;
-        let mut positions: Vec<&str> = source.split(' ').collect();
-        let unless_after = positions.first().and_then(|first| first.strip_prefix('~')).map(str::to_owned);
-        if unless_after.is_some() {
-            positions.remove(0);
-        }
-        if positions.is_empty() {
+        let (unless_after, phrase) = match source.strip_prefix('~').and_then(|rest| rest.split_once(' ')) {
+            Some((word, phrase)) => (Some(word.to_owned()), phrase),
+            None => (None, source),
+        };
+        if phrase.trim().is_empty() {
             bail!("`{line}` has no words");
         }
-        let words =
-            positions.iter().map(|position| position.split('|').map(str::to_owned).collect()).collect();
-        Ok(Self { source: source.to_owned(), advice: advice.to_owned(), unless_after, words })
+        let positions = phrase.split(' ').map(Position::parse).collect();
+        Ok(Self { source: source.to_owned(), advice: advice.to_owned(), unless_after, positions })
     }
 
     pub(super) fn source(&self) -> &str {
@@ -49,14 +70,12 @@ impl Phrase {
     }
 
     fn matches_at(&self, words: &[String], start: usize) -> bool {
-        let follows = |word: &String| start.checked_sub(1).and_then(|before| words.get(before)) == Some(word);
-        if self.unless_after.as_ref().is_some_and(follows) {
+        let before = start.checked_sub(1).and_then(|before| words.get(before));
+        if before.is_some() && before == self.unless_after.as_ref() {
             return false;
         }
-        self.words
-            .iter()
-            .enumerate()
-            .all(|(offset, accepted)| words.get(start + offset).is_some_and(|word| accepted.contains(word)))
+        let mut positions = (start..).zip(&self.positions);
+        positions.all(|(at, position)| words.get(at).is_some_and(|word| position.accepts(word)))
     }
 }
 

@@ -27,6 +27,12 @@ fn word_before_a_phrase_excuses_it() {
 }
 
 #[test]
+fn words_with_an_exclamation_mark_do_not_match() {
+    assert!(occurs("is no !longer|more", "it is no file"));
+    assert!(!occurs("is no !longer|more", "it is no longer"));
+}
+
+#[test]
 fn rust_prose_is_comments_strings_and_function_names() {
     let source = "/// One `skipped`\n/// two\nfn named_so(a: &'static str) {\n    let x = '\"'; call(\"three \\\" four\");\n}\n";
     let texts: Vec<(usize, String)> = prose::of("a.rs", source);
