@@ -1,7 +1,9 @@
-//! The standard AWS credential chain: environment, profiles, SSO, web identity, processes, containers, instances.
+//! Gets AWS credentials from the standard chain: environment, profiles, SSO, web identity, processes,
+//! containers, instances.
 //!
-//! Owns caching until shortly before keys expire; finding them is AWS's own crate's, which reaches its services through our transport, so
-//! that a proxy and extra certificates apply to it, too. A Bedrock API key in the model's configuration wins over the chain.
+//! AWS's own crate finds the keys; this module caches them until shortly before they expire. The crate
+//! reaches AWS through our transport, so that the proxy and extra certificates apply there too. A Bedrock API
+//! key in the model's configuration takes precedence over the chain.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,15 +29,16 @@ use lariat_core::model::{ModelConfig, ProviderError};
 use super::credentials::{AwsKeys, CredentialSource, Secret};
 use super::transport::Transport;
 
-/// Keys are renewed this long before they expire: a request must not outlive its signature's keys.
+/// Keys are renewed this long before they expire, so that they do not expire while a request is on its way.
 const RENEW_BEFORE: Duration = Duration::from_secs(300);
 
-/// The region that AWS's own tools would use: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile, the instance.
+/// Returns the region that AWS's own tools would use: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile or the
+/// instance.
 pub async fn region() -> Option<String> {
     DefaultRegionChain::builder().build().region().await.map(|region| region.to_string())
 }
 
-/// The standard chain.
+/// Credentials from the standard AWS chain, cached until shortly before they expire.
 pub struct StandardChain {
     transport: Arc<dyn Transport>,
     found: Mutex<Option<Credentials>>,
@@ -48,7 +51,7 @@ impl fmt::Debug for StandardChain {
 }
 
 impl StandardChain {
-    /// The chain, with services of AWS reached through a transport.
+    /// Creates a chain that reaches AWS through `transport`.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport, found: Mutex::new(None) }
     }
@@ -68,10 +71,10 @@ impl StandardChain {
     }
 }
 
-/// Bytes of an answer: credentials take a few kilobytes.
+/// Maximum size of a response in bytes. Credentials take a few kilobytes.
 const LARGEST: usize = 1024 * 1024;
 
-/// Our transport, as AWS's crate wants one.
+/// Adapts our transport to the interface of AWS's crate.
 struct Connector(Arc<dyn Transport>);
 
 impl fmt::Debug for Connector {
@@ -92,7 +95,7 @@ impl HttpConnector for Connector {
             while let Some(piece) = pieces.next().await {
                 body.extend_from_slice(&piece.map_err(|error| ConnectorError::io(error.into()))?);
                 if body.len() > LARGEST {
-                    return Err(ConnectorError::io("the answer is too large".into()));
+                    return Err(ConnectorError::io("the response is too large".into()));
                 }
             }
             let mut response = http::Response::new(SdkBody::from(body.freeze()));
@@ -104,7 +107,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// What AWS's crate says went wrong, with its causes: the outermost only says that nothing was found.
+/// Formats an error with all its causes, because the outermost only says that no credentials were found.
 fn explained(error: &CredentialsError) -> String {
     let mut text = format!("no AWS credentials: {error}");
     let mut cause = std::error::Error::source(error);
@@ -116,7 +119,7 @@ fn explained(error: &CredentialsError) -> String {
 }
 
 impl CredentialSource for StandardChain {
-    #[expect(clippy::disallowed_methods, reason = "the expiry of AWS keys is wall time")]
+    #[expect(clippy::disallowed_methods, reason = "AWS keys expire by wall time")]
     fn secret<'a>(&'a self, model: &'a ModelConfig) -> BoxFuture<'a, Result<Secret, ProviderError>> {
         Box::pin(async move {
             if model.api_key.expose().is_some() {

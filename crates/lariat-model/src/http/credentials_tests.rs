@@ -1,4 +1,4 @@
-//! Tests of attaching secrets.
+//! Tests how secrets are attached to requests.
 
 use lariat_core::model::ModelConfig;
 
@@ -16,7 +16,7 @@ fn header<'a>(request: &'a Request<Bytes>, name: &str) -> &'a str {
 }
 
 #[test]
-fn a_key_goes_into_the_header_that_its_service_reads_and_nowhere_else() {
+fn sends_key_only_in_the_header_that_the_provider_reads() {
     let key = Secret::Key(ApiKey::new(KEY));
     let model = ModelConfig::default();
     let bearer = attached(Auth::Bearer, &key, &model).unwrap();
@@ -32,12 +32,12 @@ fn a_key_goes_into_the_header_that_its_service_reads_and_nowhere_else() {
 }
 
 #[test]
-fn a_missing_key_is_named_by_its_service() {
+fn missing_key_error_names_the_provider() {
     let mut model = ModelConfig::new("openai-chat", "m");
     model.provider = "groq".into();
     let error = attached(Auth::Bearer, &Secret::None, &model).unwrap_err();
-    assert_eq!(error.to_string(), "authentication: no key is configured for `groq`");
-    assert!(attached(Auth::None, &Secret::None, &model).is_ok(), "local servers need none");
+    assert_eq!(error.to_string(), "authentication: no API key is configured for `groq`");
+    assert!(attached(Auth::None, &Secret::None, &model).is_ok(), "local servers need no key");
     model.headers.insert("authorization".into(), "Bearer other".into());
     let request = attached(Auth::Bearer, &Secret::None, &model).unwrap();
     assert_eq!(header(&request, "authorization"), "Bearer other");
@@ -45,15 +45,15 @@ fn a_missing_key_is_named_by_its_service() {
 }
 
 #[test]
-fn a_key_with_a_line_break_is_refused_and_not_shown() {
+fn rejects_key_with_line_break_without_showing_it() {
     let key = Secret::Key(ApiKey::new("sk-secret\n"));
     let error = attached(Auth::Bearer, &key, &ModelConfig::default()).unwrap_err();
     assert!(matches!(&error, ProviderError::Auth(_)) && !error.to_string().contains("sk-secret"));
 }
 
-/// The vector `get-vanilla` that AWS publishes for signature version 4.
+/// The test vector `get-vanilla` that AWS publishes for signature version 4.
 #[test]
-fn a_signature_is_the_one_aws_publishes() {
+fn signature_matches_the_published_aws_test_vector() {
     let keys = AwsKeys {
         access_key_id: "AKIDEXAMPLE".into(),
         secret_access_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".into(),
@@ -73,7 +73,7 @@ fn a_signature_is_the_one_aws_publishes() {
 }
 
 #[test]
-fn temporary_keys_send_their_token() {
+fn temporary_keys_send_their_session_token() {
     let keys = AwsKeys {
         access_key_id: "A".into(),
         secret_access_key: "secret-secret".into(),
@@ -86,7 +86,7 @@ fn temporary_keys_send_their_token() {
 }
 
 #[test]
-fn a_password_in_an_address_is_not_handed_on() {
+fn removes_user_and_password_from_addresses() {
     for (address, left) in [
         ("https://me:word@host/v1?x=a@b", "https://host/v1?x=a@b"),
         ("https://a@b@host", "https://host"),

@@ -1,7 +1,8 @@
-//! One request and its answer, from the first byte to the last event.
+//! Performs one exchange with a provider: builds the request, attaches the key, sends it, checks status and
+//! content type, then reads and decodes the response.
 //!
-//! Owns the order: build, attach the key, send, look at status and type, read, decode. Whatever happens, it ends: with
-//! `Done`, or with one typed error after the events that came before it, within the [`Deadlines`](super::Deadlines).
+//! Every exchange ends within the [`Deadlines`](super::Deadlines): with `Done`, or with one typed error after
+//! all events that preceded it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,19 +27,19 @@ use super::transport::{BodyStream, Incoming};
 use crate::protocol::Protocol;
 use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
 
-/// Bytes read of an answer that is not a stream.
+/// Maximum number of bytes to read of a response that is not a stream.
 const FAILURE_LIMIT: usize = 64 * 1024;
-/// Time to read such an answer: its status has said the most important already, and not every body ends.
+/// Time to read such a response. Its status already said the most important part, and some bodies never end.
 const FAILURE_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes read of a list of models, or of a count.
+/// Maximum number of bytes to read of a model list or a token count.
 const LIST_LIMIT: usize = 16 * 1024 * 1024;
 
-/// A reply in the making, as a stream of events.
+/// A stream of the events of one reply.
 pub(crate) struct Exchange {
     phase: Phase,
     decoder: Decoder,
     request: StreamConfig,
-    /// What ended the body, to be told after the events that came before it.
+    /// The error that ended the body. It is reported after the events that came before it.
     failed: Option<ProviderError>,
     redactor: Redactor,
     watch: Watch,
@@ -50,12 +51,12 @@ pub(crate) struct Exchange {
 enum Phase {
     Opening(BoxFuture<'static, Opening>),
     Reading(BodyStream),
-    /// Everything was read; the decoder's last events, then the failure if there is one.
+    /// The body has ended: the decoder's remaining events follow, then the error if there is one.
     Draining,
     Over,
 }
 
-/// What opening an exchange came to, and the secrets it used.
+/// The opened body or an error, and the secrets that the request used.
 type Opening = (Result<BodyStream, ProviderError>, Redactor);
 
 impl Exchange {
@@ -88,17 +89,17 @@ impl Exchange {
         let fed = self.decoder.feed(bytes);
         let now = self.clock.now();
         self.watch.on_bytes(now, bytes.len(), self.decoder.progress());
-        // Here too, because a body that never pauses never lets the timer ring.
+        // Checked here as well, because a body that never pauses never lets the timer fire.
         match fed.and_then(|()| self.watch.expired(now).map_or(Ok(()), Err)) {
             Err(_) if self.decoder.is_done() => self.phase = Phase::Draining,
             Err(error) => self.fail(error),
-            // What a server sends after the end is not waited for.
+            // Bytes after the end of the reply are not waited for.
             Ok(()) if self.decoder.is_done() => self.phase = Phase::Draining,
             Ok(()) => {}
         }
     }
 
-    /// Reads on; ready when something changed.
+    /// Reads more of the response; ready if the state changed.
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.phase {
             Phase::Opening(opening) => {
@@ -125,8 +126,9 @@ impl Exchange {
         Poll::Ready(())
     }
 
-    /// Ready when a deadline has passed. One timer is set for the next limit and set again only when it rings early,
-    /// because bytes moved the limit: resetting it for every chunk would cost more than the chunk.
+    /// Ready when a deadline has passed. One timer is set for the next limit. When it fires early, because
+    /// bytes have moved the limit since, it is set again: resetting it for every chunk would cost more than
+    /// the chunk.
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<ProviderError> {
         while self.alarm.as_mut().poll(context).is_ready() {
             if let Some(error) = self.watch.expired(self.clock.now()) {
@@ -137,7 +139,7 @@ impl Exchange {
         Poll::Pending
     }
 
-    /// The event as it leaves, with what the reply cost.
+    /// Adds the cost of the reply to its last event.
     fn priced(&self, mut event: StreamEvent) -> StreamEvent {
         if let (StreamEvent::Done { usage, .. }, Some(cost)) = (&mut event, &self.request.model_config.cost) {
             usage.cost = cost.of(usage);
@@ -205,8 +207,8 @@ async fn authorised(
     attach(outgoing, &secret, model, provider.clock.now(), redactor)
 }
 
-/// Services say `text/event-stream` or AWS's name for theirs; small servers say something else or nothing. Only what is
-/// certainly no stream is refused by its type.
+/// Whether the response may be an event stream. Providers send `text/event-stream` or AWS's equivalent, but
+/// small servers send another type or none. Only types that are certainly not a stream are rejected.
 fn may_be_stream(incoming: &Incoming) -> bool {
     let stated = incoming.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let stated = stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -218,14 +220,14 @@ fn may_be_stream(incoming: &Incoming) -> bool {
 
 async fn refusal(protocol: &dyn Protocol, incoming: Incoming, clock: &dyn Clock) -> ProviderError {
     let Incoming { status, headers, body } = incoming;
-    // What could be read before the connection broke still says more than the broken connection.
+    // What arrived before the connection broke says more than that it broke.
     let mut said = BytesMut::new();
     let patience = clock.sleep_until(clock.now().after(FAILURE_PATIENCE));
     futures_util::future::select(Box::pin(read(body, FAILURE_LIMIT, &mut said)), patience).await;
     protocol.classify(&Failure { status, headers: &headers, body: &said, now: clock.now() })
 }
 
-/// Reads the start of a body, as far as it comes.
+/// Reads the start of a body until `limit`, the end or an error.
 async fn read(mut body: BodyStream, limit: usize, read: &mut BytesMut) {
     while read.len() < limit
         && let Some(Ok(bytes)) = body.next().await
@@ -235,19 +237,19 @@ async fn read(mut body: BodyStream, limit: usize, read: &mut BytesMut) {
     }
 }
 
-/// The models that a service offers.
+/// Returns the models that a provider offers.
 pub(crate) async fn list(
     provider: &HttpProvider,
     model: &ModelConfig,
 ) -> Result<Vec<ListedModel>, ProviderError> {
     let outgoing = provider.protocol.list_request(model);
     let nothing =
-        || ProviderError::Other(format!("{} has no list of models", provider.protocol.api()).into());
+        || ProviderError::Other(format!("protocol {} cannot list models", provider.protocol.api()).into());
     let list = ask(provider, outgoing.ok_or_else(nothing)?, model, "list").await?;
     provider.protocol.listed(&list)
 }
 
-/// The tokens that a request would take, where the service can be asked.
+/// Asks the provider how many tokens a request has. Returns `None` if the protocol cannot count.
 pub(crate) async fn count(
     provider: &HttpProvider,
     request: &StreamConfig,
@@ -257,7 +259,7 @@ pub(crate) async fn count(
     provider.protocol.counted(&answer).map(Some)
 }
 
-/// A question that is answered in one piece, within the time that a stream has for its first byte.
+/// Sends a request whose response is not a stream, with the deadline that a stream has for its first byte.
 async fn ask(
     provider: &HttpProvider,
     outgoing: Outgoing,
@@ -279,7 +281,7 @@ async fn ask(
     let asked = match futures_util::future::select(Box::pin(asked), late).await {
         futures_util::future::Either::Left((asked, _)) => asked,
         futures_util::future::Either::Right(_) => {
-            Err(ProviderError::Network(format!("no {what} came in time").into()))
+            Err(ProviderError::Network(format!("the {what} request timed out").into()))
         }
     };
     asked.map_err(|error| redactor.error(error))

@@ -1,4 +1,5 @@
-//! Exchanges on virtual time, with a transport that answers once. The fault matrix (`cargo xtask faults`) has the rest.
+//! Tests exchanges on virtual time, with a transport that responds once. The fault matrix (`cargo xtask
+//! faults`) covers the rest.
 
 use std::sync::Mutex;
 
@@ -13,7 +14,7 @@ use super::*;
 use crate::ApiProtocol;
 use crate::http::{Deadlines, Transport, TransportError};
 
-/// Answers one request.
+/// Responds to one request.
 struct Once(Mutex<Option<Incoming>>);
 
 impl Transport for Once {
@@ -25,7 +26,7 @@ impl Transport for Once {
 
 type Chunk = Result<Bytes, TransportError>;
 
-/// All that an exchange gives, and how long it took.
+/// Runs an exchange and returns all its events.
 fn exchanged(
     status: u16,
     body: impl Stream<Item = Chunk> + Send + 'static,
@@ -53,7 +54,7 @@ fn chunk(bytes: &'static [u8]) -> Chunk {
 }
 
 #[test]
-fn what_came_before_a_failure_is_given_first_and_nothing_after_it() {
+fn yields_events_before_an_error_and_nothing_after_it() {
     let broken = Err(TransportError::Broken("connection reset".to_owned()));
     let given = exchanged(200, stream::iter([chunk(TEXT), broken, chunk(FINISH)]), &VirtualClock::new());
     let (last, before) = given.split_last().unwrap();
@@ -63,14 +64,14 @@ fn what_came_before_a_failure_is_given_first_and_nothing_after_it() {
 }
 
 #[test]
-fn a_reply_costs_what_its_model_does() {
+fn done_event_carries_the_cost_of_the_model() {
     let given = exchanged(200, stream::iter([chunk(TEXT), chunk(FINISH)]), &VirtualClock::new());
     let Some(Ok(StreamEvent::Done { usage, .. })) = given.last() else { panic!("{given:?}") };
     assert_ne!(usage.cost, Cost::ZERO);
 }
 
 #[test]
-fn a_refusal_is_understood_although_its_body_never_ends() {
+fn classifies_error_response_whose_body_never_ends() {
     let clock = VirtualClock::new();
     let body = stream::iter([chunk(b"{\"error\":{\"message\":\"no\"")]).chain(stream::pending());
     let given = exchanged(401, body, &clock);
@@ -82,13 +83,13 @@ fn a_refusal_is_understood_although_its_body_never_ends() {
 }
 
 #[test]
-fn a_body_that_never_pauses_is_given_up_too() {
+fn deadline_applies_to_a_body_that_never_pauses() {
     let clock = VirtualClock::new();
     let (time, deadlines) = (clock.clone(), Deadlines::default());
-    // Always ready: whoever looks at the time only while waiting never looks.
+    // Always ready, so an exchange that checks the time only while waiting would never check it.
     let mut left = 2 * deadlines.no_progress.as_secs();
     let flood = stream::repeat_with(move || {
-        left = left.checked_sub(1).expect("the exchange reads for ever");
+        left = left.checked_sub(1).expect("the exchange must not read forever");
         time.advance(Duration::from_secs(1));
         chunk(b": keep-alive\n\n")
     });

@@ -1,4 +1,4 @@
-//! A body by appending is a body built at once, and costs what is new.
+//! Tests that a body built by appending equals one built from scratch, and that only new messages cost time.
 
 use lariat_core::message::{AgentMessage, ExtensionMessage, SharedMessage, StopReason};
 use lariat_core::model::RequestMemo;
@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::*;
 
-/// A protocol of this test: users and models speak in blocks, results are items; some words are refused.
+/// A protocol for these tests: user messages and replies become blocks, results become items; some words are
+/// rejected.
 #[derive(Debug, Default)]
 struct Sample {
     pushed: usize,
@@ -63,7 +64,8 @@ fn asked(messages: &[SharedMessage], memo: &RequestMemo) -> StreamConfig {
     request
 }
 
-/// The body, with marks at the last places of users, and how many messages were translated for it by now.
+/// Builds the body with marks at the last positions of user items. Also returns how many messages have been
+/// translated so far.
 fn built(request: &StreamConfig, key: &str) -> (String, usize) {
     let mut body = Body::of(request, key.to_owned(), Sample::default).unwrap();
     body.tools(&request.tools, |tools| json!(tools.len()));
@@ -79,7 +81,7 @@ fn at_once(messages: &[SharedMessage]) -> String {
 }
 
 #[test]
-fn neighbours_share_an_item_and_the_last_two_of_a_role_are_marked() {
+fn adjacent_blocks_share_an_item_and_the_last_two_user_items_are_marked() {
     let messages = [user("a"), user("b"), reply("c", 0), user("d"), user("e"), reply("f", 0), user("g")];
     assert_eq!(
         at_once(&messages),
@@ -95,7 +97,7 @@ fn neighbours_share_an_item_and_the_last_two_of_a_role_are_marked() {
 }
 
 #[test]
-fn only_the_last_block_of_an_item_is_a_place_for_a_mark() {
+fn marks_go_only_into_the_last_block_of_an_item() {
     let messages = [user("a"), reply("b", 0), user("c"), user("d")];
     let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
     assert_eq!(body["messages"][0]["content"], json!([{"text": "a", "mark": 1}]));
@@ -103,7 +105,7 @@ fn only_the_last_block_of_an_item_is_a_place_for_a_mark() {
 }
 
 #[test]
-fn whole_items_close_the_open_one_and_have_no_role_for_marks() {
+fn complete_items_close_the_open_item_and_take_no_marks() {
     let messages = [user("a"), reply("b", 1), user("c")];
     let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
     let roles: Vec<&str> =
@@ -114,7 +116,7 @@ fn whole_items_close_the_open_one_and_have_no_role_for_marks() {
 }
 
 #[test]
-fn a_body_without_head_tools_or_messages_is_still_json() {
+fn body_without_head_tools_or_messages_is_valid_json() {
     let request = asked(&[], &RequestMemo::default());
     let body = Body::of(&request, "k".into(), Sample::default).unwrap();
     let bytes = body.finish(&request, &Map::new(), None, "messages", ("", &[]));
@@ -122,7 +124,7 @@ fn a_body_without_head_tools_or_messages_is_still_json() {
 }
 
 #[test]
-fn growth_costs_the_new_messages_and_gives_the_same_bytes() {
+fn appending_translates_only_new_messages_and_gives_the_same_bytes() {
     let memo = RequestMemo::default();
     let messages = [user("a"), reply("b", 2), user("c"), reply("d", 0), user("e")];
     let mut before = 0;
@@ -130,14 +132,14 @@ fn growth_costs_the_new_messages_and_gives_the_same_bytes() {
         let request = asked(&messages[..end], &memo);
         let (body, pushed) = built(&request, "k");
         assert_eq!(body, at_once(&messages[..end]));
-        assert_eq!(pushed, request.messages.len(), "each message was translated once by now");
+        assert_eq!(pushed, request.messages.len(), "each message has been translated once");
         assert!(pushed > before);
         before = pushed;
     }
 }
 
 #[test]
-fn the_same_request_again_translates_nothing() {
+fn repeated_request_translates_nothing() {
     let memo = RequestMemo::default();
     let messages = [user("a"), reply("b", 0), user("c")];
     let first = built(&asked(&messages, &memo), "k");
@@ -145,20 +147,20 @@ fn the_same_request_again_translates_nothing() {
 }
 
 #[test]
-fn a_fork_a_compaction_and_another_model_start_anew() {
+fn fork_compaction_and_model_change_rebuild_the_body() {
     let memo = RequestMemo::default();
     let messages = [user("a"), reply("b", 0), user("c"), reply("d", 0), user("e")];
     built(&asked(&messages, &memo), "k");
-    // Back to an earlier point, and on from there.
+    // Back to an earlier message and on from there.
     let forked = [messages[0].clone(), messages[1].clone(), user("other")];
     assert_eq!(built(&asked(&forked, &memo), "k"), (at_once(&forked), 3));
-    // The beginning was replaced by a summary.
+    // A summary replaced the beginning.
     let compacted = [user("summary"), messages[1].clone(), messages[4].clone()];
     assert_eq!(built(&asked(&compacted, &memo), "k"), (at_once(&compacted), 3));
-    // The same words in another message are not the same message.
+    // Another message with the same text is not the same message.
     let copied = [user("summary"), messages[1].clone(), messages[4].clone()];
     assert_eq!(built(&asked(&copied, &memo), "k").1, 3);
-    // A model that answers to another key takes nothing over, not even the translator.
+    // A model with another key reuses nothing, not even the translator.
     let request = asked(&copied, &memo);
     let count = |key: &str| {
         let mut body = Body::of(&request, key.to_owned(), Sample::default).unwrap();
@@ -171,7 +173,7 @@ fn a_fork_a_compaction_and_another_model_start_anew() {
 }
 
 #[test]
-fn what_another_protocol_kept_is_forgotten() {
+fn memo_of_another_protocol_is_dropped() {
     let memo = RequestMemo::default();
     memo.put(Box::new(7_u8));
     let messages = [user("a")];
@@ -179,7 +181,7 @@ fn what_another_protocol_kept_is_forgotten() {
 }
 
 #[test]
-fn a_refused_message_leaves_nothing_behind() {
+fn rejected_message_leaves_nothing_in_the_memo() {
     let memo = RequestMemo::default();
     built(&asked(&[user("a")], &memo), "k");
     let refused = asked(&[user("a"), user("refused")], &memo);
@@ -188,7 +190,7 @@ fn a_refused_message_leaves_nothing_behind() {
 }
 
 #[test]
-fn messages_of_the_application_are_not_sent() {
+fn application_messages_are_not_sent() {
     let note: SharedMessage = Arc::new(ExtensionMessage::new("note", json!(1)).into());
     let messages = [user("a"), note, user("b")];
     let (body, pushed) = built(&asked(&messages, &RequestMemo::default()), "k");
@@ -196,7 +198,7 @@ fn messages_of_the_application_are_not_sent() {
 }
 
 #[test]
-fn tools_are_made_once_as_long_as_they_are_the_same() {
+fn unchanged_tools_are_serialized_once() {
     let memo = RequestMemo::default();
     let tool = ToolDefinition { name: "t".into(), description: String::new(), parameters: json!({}) };
     let tools: Arc<[ToolDefinition]> = Arc::from([tool]);
@@ -217,7 +219,7 @@ fn tools_are_made_once_as_long_as_they_are_the_same() {
 }
 
 #[test]
-fn only_a_reply_of_the_same_model_at_the_same_service_is_own() {
+fn own_reply_requires_same_provider_and_model() {
     let message = reply("a", 0);
     let reply = message.as_assistant().unwrap();
     let mut model = ModelConfig::new("test", "m");
@@ -234,7 +236,7 @@ fn only_a_reply_of_the_same_model_at_the_same_service_is_own() {
 
 proptest! {
     #[test]
-    fn any_history_appended_in_any_steps_is_the_history_at_once(
+    fn any_history_appended_in_any_steps_equals_one_built_from_scratch(
         kinds in proptest::collection::vec(0_usize..4, 1..20),
         stops in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {

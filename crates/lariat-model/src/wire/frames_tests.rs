@@ -1,4 +1,4 @@
-//! Frames come out whole however they were cut, and damaged ones do not come out.
+//! Tests that frames do not depend on where chunks are split, and that damaged frames are rejected.
 
 use aws_smithy_eventstream::frame::write_message_to;
 use aws_smithy_types::event_stream::{Header, HeaderValue};
@@ -20,10 +20,10 @@ fn stream() -> Vec<u8> {
     [frame(&event, r#"{"delta":{"text":"Größe"}}"#), frame(&[], ""), frame(&event, &"x".repeat(300))].concat()
 }
 
-/// Number of headers, and payload.
+/// Number of headers, and the payload.
 type Seen = (usize, Vec<u8>);
 
-/// Every frame, and how it ended.
+/// Parses all chunks; returns every frame and the final result.
 fn parsed<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), BadFrame>) {
     let mut parser = Parser::new();
     let mut frames = Vec::new();
@@ -40,7 +40,7 @@ fn parsed<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<
 }
 
 #[test]
-fn frames_are_read_with_headers_and_payload() {
+fn reads_frames_with_headers_and_payload() {
     let mut names = Vec::new();
     let fed = Parser::new().feed(&stream(), |message| {
         names.extend(
@@ -55,7 +55,7 @@ fn frames_are_read_with_headers_and_payload() {
 }
 
 #[test]
-fn no_cut_changes_the_frames() {
+fn frames_do_not_depend_on_chunk_boundaries() {
     let bytes = stream();
     let whole = parsed([bytes.as_slice()]);
     assert_eq!((whole.0.len(), &whole.1), (3, &Ok(())));
@@ -64,12 +64,12 @@ fn no_cut_changes_the_frames() {
         assert_eq!(parsed([before, after]), whole, "cut at {cut}");
     }
     for size in 1..20 {
-        assert_eq!(parsed(bytes.chunks(size)), whole, "pieces of {size}");
+        assert_eq!(parsed(bytes.chunks(size)), whole, "chunks of {size}");
     }
 }
 
 #[test]
-fn a_parser_knows_whether_it_is_between_frames() {
+fn reports_whether_the_parser_is_between_frames() {
     let bytes = stream();
     let mut parser = Parser::new();
     let mut feed =
@@ -78,20 +78,21 @@ fn a_parser_knows_whether_it_is_between_frames() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
+fn detects_every_flipped_bit() {
     let bytes = frame(&[(":event-type", "x")], "payload");
     for bit in 0..bytes.len() * 8 {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         let (frames, ended) = parsed([damaged.as_slice()]);
-        // A longer length makes the parser wait for more; the body's end then says that the reply is incomplete.
+        // A larger stated length makes the parser wait for more. The end of the body then makes the reply
+        // incomplete.
         assert!(frames.is_empty(), "bit {bit}");
         assert!(ended.is_err() || bit / 8 < 4, "bit {bit}");
     }
 }
 
 #[test]
-fn frames_before_a_damaged_one_come_out() {
+fn yields_frames_before_a_damaged_one() {
     let mut bytes = stream();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -101,7 +102,7 @@ fn frames_before_a_damaged_one_come_out() {
 }
 
 #[test]
-fn an_absurd_length_is_refused_at_once() {
+fn rejects_absurd_length_immediately() {
     for length in [
         0u32,
         15,
@@ -116,7 +117,7 @@ fn an_absurd_length_is_refused_at_once() {
 }
 
 #[test]
-fn what_the_sink_refuses_ends_the_feeding() {
+fn sink_error_stops_feeding() {
     let mut seen = 0;
     let fed = Parser::new().feed(&stream(), |_| {
         seen += 1;

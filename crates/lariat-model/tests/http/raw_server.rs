@@ -1,4 +1,4 @@
-//! A server that knows HTTP/1.1 only as far as it must, so that it can break it.
+//! A minimal HTTP/1.1 server, small enough that tests can make it break the protocol.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +12,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What a server does when it has read a request.
+/// What the server does after reading a request.
 #[derive(Clone)]
 pub(crate) enum Then {
-    /// Writes this and keeps the connection.
+    /// Writes this and keeps the connection open.
     Keep(Vec<u8>),
-    /// Writes this and closes.
+    /// Writes this and closes the connection.
     Close(Vec<u8>),
-    /// Writes this, and the rest when it is told to.
+    /// Writes the first part, and the second when the test continues the server.
     InTwo(Vec<u8>, Vec<u8>),
-    /// Writes this, and reports when the client is gone.
+    /// Writes this, then reports when the client has disconnected.
     WatchFor(Vec<u8>),
 }
 
@@ -29,14 +29,14 @@ pub(crate) enum Then {
 pub(crate) struct RawServer {
     pub(crate) address: SocketAddr,
     pub(crate) connections: Arc<AtomicUsize>,
-    /// The head of every request.
+    /// The head of every request so far.
     pub(crate) heads: Arc<Mutex<Vec<String>>>,
     pub(crate) go_on: watch::Sender<bool>,
     pub(crate) gone: watch::Receiver<bool>,
 }
 
 impl RawServer {
-    /// Answers every request as `then` says, by the number of the request.
+    /// Starts a server that answers the n-th request (from 0) with `action(n)`.
     pub(crate) async fn start(then: impl Fn(usize) -> Then + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -99,7 +99,8 @@ async fn serve(
     }
 }
 
-/// One request with its body; its head as text. `None` when the client closed.
+/// Reads one request including its body and returns its head. Returns `None` if the client closed the
+/// connection.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -119,23 +120,23 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     Some(head)
 }
 
-/// An answer with its length.
+/// A response with a `content-length`.
 pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// The head of an answer in chunks.
+/// The head of a chunked response.
 pub(crate) fn chunked(headers: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes()
 }
 
-/// One chunk.
+/// One chunk of a chunked body.
 pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// A client as it comes.
+/// A client with the default configuration.
 pub(crate) fn client() -> HttpClient {
     HttpClient::new(ClientConfig::default())
 }
@@ -144,7 +145,7 @@ pub(crate) async fn post(client: &HttpClient, url: &str) -> Result<Incoming, Tra
     client.send(Request::post(url).body(Bytes::from_static(b"{}")).unwrap()).await
 }
 
-/// A whole body, and what broke it.
+/// Reads the whole body; returns it with the error that ended it, if any.
 pub(crate) async fn drain(incoming: Incoming) -> (Vec<u8>, Option<TransportError>) {
     let (mut body, mut read) = (incoming.body, Vec::new());
     while let Some(next) = body.next().await {
