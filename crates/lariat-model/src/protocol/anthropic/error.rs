@@ -1,7 +1,7 @@
-//! What Anthropic means by its errors, as a status or as an event after 200.
+//! Classifies Anthropic's errors, sent as a status or as an event after status 200.
 //!
-//! Owns the meaning of `error.type`; the status alone speaks where the type is not known. A stream that was accepted can
-//! still fail by an `error` event, which then means the same as the status would have.
+//! `error.type` decides; if the type is unknown, the status does. An accepted stream can still fail with an
+//! `error` event, which is classified like the corresponding status.
 
 use lariat_core::model::{ErrorDetail, ProviderError};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::wire::{Failure, is_overflow, words};
 
-/// Characters kept of a request id that came in a body.
+/// Maximum length of a request id from a body, in characters.
 const REQUEST_ID_LIMIT: usize = 128;
 
 #[derive(Deserialize, Default)]
@@ -45,19 +45,20 @@ impl Report {
     }
 }
 
-/// What an answer that is not a stream means.
+/// Classifies a response that is not a stream.
 pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
     let report = Report::read(failure.body);
     let mut detail = failure.detail();
     detail.request_id = detail.request_id.or_else(|| report.request_id());
     match failure.status {
-        // Gateways call these invalid requests; the status says that the same request may succeed.
+        // Gateways label these as invalid requests, but the status says that the same request may succeed
+        // later.
         408 | 409 => ProviderError::Network(detail),
         _ => meaning(&report, detail).unwrap_or_else(|_| failure.general()),
     }
 }
 
-/// What an `error` event means.
+/// Classifies an `error` event.
 pub(super) fn in_stream(data: &str) -> ProviderError {
     let report = Report::read(data.as_bytes());
     let detail = ErrorDetail::new(words(data.as_bytes())).with_request_id(report.request_id());

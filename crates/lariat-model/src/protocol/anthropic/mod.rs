@@ -1,9 +1,10 @@
-//! Anthropic Messages: `POST /v1/messages`, answered by named server-sent events.
+//! Implements Anthropic Messages: `POST /v1/messages`, with a response of named server-sent events.
 //!
-//! Owns what only this protocol knows: `request` builds, `validate` refuses what the service would refuse,
-//! `stream` understands the reply, `error` names failures, `thinking` knows what each generation of models takes
-//! (Bedrock asks it too). Where the wire is concerned, the official SDK's types are the specification.
-//! Invariant: what a model said goes back to it unchanged, signatures and blocks of unknown kinds included.
+//! `request` builds requests, `validate` rejects what the provider would reject, `stream` decodes replies,
+//! `error` classifies failures, and `thinking` knows which thinking parameters each generation of models
+//! accepts (Bedrock uses it too). The types of the official SDK are the specification of the wire format.
+//! Invariant: a model's own output goes back to it unchanged, including signatures and blocks of unknown
+//! types.
 
 mod error;
 mod listing;
@@ -22,11 +23,11 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// What the service counts of a request.
+/// Fields of a request that the counting endpoint accepts.
 const COUNTED: [&str; 7] =
     ["messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"];
 
-/// The protocol.
+/// The Anthropic Messages protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Anthropic;
 

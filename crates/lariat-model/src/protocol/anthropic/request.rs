@@ -1,8 +1,8 @@
-//! Requests: a conversation as Anthropic wants it.
+//! Builds requests in Anthropic's format.
 //!
-//! Owns the head of the request and the wire form of every message. Replies of the model that is asked go back
-//! exactly; of other models' replies only what everybody understands does. Consecutive messages of one side become
-//! one item, results first. Invariant: what is appended for a message never depends on what comes after it.
+//! Replies of the requested model go back exactly as received; of other models' replies only text and tool
+//! calls go back. Consecutive messages of one role become one item, with tool results first. Invariant: what
+//! is appended for a message never depends on later messages.
 
 use std::sync::Arc;
 
@@ -16,22 +16,23 @@ use super::thinking::{self, Carrier, Plan, Tail};
 use super::validate::{self, Guard, IMAGES};
 use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
 
-/// Where requests go unless the model says otherwise.
+/// Default base URL.
 const HOME: &str = "https://api.anthropic.com";
-/// The version of the API that this code speaks.
+/// API version that this code implements.
 pub(super) const VERSION: &str = "2023-06-01";
-/// Output limit where neither the request nor the model has one: the service demands one.
+/// Output limit if neither the request nor the model sets one: the provider requires one.
 const MAX_TOKENS: u32 = 8192;
-/// Items of the user that get a cache mark: the newest is written, the one before it is read.
+/// Number of user items that get a cache mark: the newest writes the cache, the one before it reads it.
 const MARKED_ITEMS: usize = 2;
-/// Longest tool name that every version of the service takes, in characters.
+/// Longest tool name that every version of the API accepts, in characters.
 const NAME_LIMIT: usize = 64;
 
-/// Stands for the content of a message that has none this service can read.
+/// Replaces the content of a message that has none this provider can read.
 const NOTHING: &str = "(content that this model cannot read)";
-/// Stands for the output of a tool that gave none.
+/// Replaces the output of a tool that returned none.
 const NO_OUTPUT: &str = "(no output)";
-/// Asks for the rest of a reply that another model paused: nobody else can resume it.
+/// Asks for the rest of a reply that another model paused, because only the model that paused a reply can
+/// resume it.
 const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
 
 pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
@@ -60,14 +61,14 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
         .with_headers_of(model)
 }
 
-/// An address of the service; a base with or without `/v1` will do.
+/// Builds an address. The base URL may end in `/v1` or not.
 pub(super) fn address(model: &ModelConfig, path: &str) -> String {
     let base = model.base_url.trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/');
     format!("{}{path}", if base.is_empty() { HOME } else { base })
 }
 
-/// The key goes into its own header; gateways that want a bearer say so in `compat`.
+/// The key goes into its own header. For gateways that expect a bearer token, set `auth` in `compat`.
 pub(super) fn auth(model: &ModelConfig) -> Auth {
     match model.compat.get("auth").and_then(Value::as_str) {
         Some("bearer") => Auth::Bearer,
@@ -76,8 +77,9 @@ pub(super) fn auth(model: &ModelConfig) -> Auth {
     }
 }
 
-/// The service takes four marks ("A maximum of 4 blocks with cache_control may be provided"), and two of them belong to
-/// the conversation. Tools come before the system prompt on this wire, so the mark after its static part covers them.
+/// Whether the cache mark after the static part of the prompt also covers the tools, which precede the system
+/// prompt on this wire. The provider accepts four marks ("A maximum of 4 blocks with cache_control may be
+/// provided"), and the conversation needs two of them.
 pub(crate) fn covers_tools(prompt: &SystemPrompt) -> bool {
     prompt.parts().nth(1).is_some()
 }
@@ -123,7 +125,7 @@ fn head(request: &StreamConfig, max_tokens: u32, plan: Plan, mark: Option<&Value
             ToolChoice::None => put("tool_choice", json!({"type": "none"})),
             ToolChoice::Required => put("tool_choice", json!({"type": "any"})),
             ToolChoice::Tool(name) => put("tool_choice", json!({"type": "tool", "name": name})),
-            // The service's default.
+            // The provider's default.
             _ => {}
         }
     }
@@ -142,7 +144,7 @@ fn tool_list(tools: &[ToolDefinition], mark: Option<&Value>) -> Value {
     listed.collect()
 }
 
-/// The service demands `type: object`, which schemas of tools without parameters often leave out.
+/// Adds `type: object`, which the provider requires and schemas of tools without parameters often omit.
 pub(crate) fn input_schema(schema: &Value) -> Value {
     let mut fields = schema.as_object().cloned().unwrap_or_default();
     fields.entry("type").or_insert_with(|| "object".into());
@@ -156,27 +158,28 @@ fn marked(mut block: Value, mark: Option<&Value>) -> Value {
     block
 }
 
-/// The messages so far, and what their translator knows.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
 pub(super) struct Turns {
     model: Arc<ModelConfig>,
     ids: CallIds,
     guard: Guard,
     last: Last,
-    /// Calls of the service's own tools that have no result yet, with the tool's name. Such a call goes back as it is
-    /// while its reply can be resumed; once anything else follows, the service rejects it without a result.
+    /// Calls of the provider's own tools that have no result yet, with the tool's name. Such a call goes back
+    /// unchanged while its reply can be resumed. If anything else follows, the provider rejects it without a
+    /// result.
     served: Vec<(String, String)>,
-    /// The last message is a reply that paused, and it can be resumed.
+    /// Whether the last message is a paused reply that can be resumed.
     paused: bool,
 }
 
-/// What is known of the last items.
+/// What is known about the last items.
 #[derive(Debug, Default)]
 struct Last {
     role: &'static str,
-    /// The last item of the assistant starts with thinking.
+    /// The last assistant item starts with thinking.
     thought: bool,
-    /// The last item of the user has results.
+    /// The last user item contains tool results.
     results: bool,
 }
 
@@ -257,7 +260,7 @@ impl Turns {
         Ok(())
     }
 
-    /// The wire form of a block of a reply, if it goes back at all.
+    /// Returns the wire form of a block of a reply, if it goes back at all.
     fn replied(&mut self, block: &Content, own: bool) -> Option<Value> {
         match block {
             _ if block.is_empty() => None,
@@ -304,11 +307,12 @@ impl Turns {
         }
     }
 
-    /// Something other than the rest of the reply follows: calls of the service's tools get a result that says so.
+    /// Called when something other than the rest of a paused reply follows: adds an `unavailable` result to
+    /// every open call of the provider's own tools.
     fn give_up(&mut self, items: &mut Opened) -> Result<(), ProviderError> {
         self.paused = false;
         for (id, name) in std::mem::take(&mut self.served) {
-            // `tool_search_tool_regex` and `tool_search_tool_bm25` share one kind of result.
+            // `tool_search_tool_regex` and `tool_search_tool_bm25` share one result type.
             let name = if name.starts_with("tool_search_tool") { "tool_search" } else { &name };
             let error = json!({"type": format!("{name}_tool_result_error"), "error_code": "unavailable"});
             let result = json!({"type": format!("{name}_tool_result"), "tool_use_id": id, "content": error});
@@ -322,7 +326,7 @@ fn is_thinking(kind: &str) -> bool {
     matches!(kind, "thinking" | "redacted_thinking")
 }
 
-/// Blocks that a user's message or a result may have; never none.
+/// The blocks of a user message or a tool result, at least one.
 fn readable(content: &[Content], nothing: &str) -> Vec<Value> {
     let mut blocks: Vec<Value> = content.iter().filter_map(said).collect();
     if blocks.is_empty() {
@@ -343,7 +347,7 @@ fn said(block: &Content) -> Option<Value> {
 fn picture(data: &str, mime_type: &str) -> Value {
     let media_type = if mime_type == "image/jpg" { "image/jpeg" } else { mime_type };
     if !IMAGES.contains(&media_type) {
-        return json!({"type": "text", "text": format!("(an image of type {mime_type}, which this model cannot read)")});
+        return json!({"type": "text", "text": format!("(image of type {mime_type} omitted: this model cannot read it)")});
     }
     json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
 }
@@ -352,11 +356,12 @@ fn picture(data: &str, mime_type: &str) -> Value {
 fn describe_picture(block: &mut Value) {
     if block.get("type").is_some_and(|kind| kind == "image") {
         *block =
-            json!({"type": "text", "text": "(an image, which the result of a failed call cannot carry)"});
+            json!({"type": "text", "text": "(image omitted: the result of a failed tool call can only contain text)"});
     }
 }
 
-/// A name from another model's call in the characters this service takes. Own names pass unchanged.
+/// Replaces the characters in another model's tool name that this provider does not accept. Own names stay
+/// unchanged.
 pub(crate) fn fitted_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     name.chars().take(NAME_LIMIT).map(fit).collect()

@@ -1,8 +1,8 @@
-//! Replies: the named events of a stream, understood one at a time.
+//! Decodes replies: the named events of a stream.
 //!
-//! Owns the blocks while they grow. Each block of the reply gets a place of its own when it starts, so that a gateway
-//! which numbers all blocks alike mixes nothing up. Blocks of kinds this code does not know are put together as the
-//! official SDK does it and delivered whole. Invariant: an event nobody knows changes nothing.
+//! Each block gets its own index in the reply when it starts, so that a gateway which gives all blocks the
+//! same number mixes nothing up. Blocks of unknown types are assembled as the official SDK does it and
+//! emitted whole. Invariant: an unknown event changes nothing.
 
 use std::borrow::Cow;
 
@@ -16,16 +16,18 @@ use serde_json::{Map, Value};
 use super::error;
 use crate::wire::{Frame, Interpret, Reply};
 
-/// Blocks that one reply may have: a stream that loops must not fill the memory.
+/// Maximum number of blocks in one reply, so that a stream that loops cannot exhaust the memory.
 const BLOCK_LIMIT: usize = 16 * 1024;
-/// Bytes that the blocks of unknown kinds of one reply may hold together.
+/// Maximum total size of the blocks of unknown types in one reply, in bytes.
 const HELD_LIMIT: usize = 32 * 1024 * 1024;
-/// Arguments of a call that neither sent any nor ended: half an object, which is none. An empty text would be one.
+/// Arguments of a tool call that neither received any nor ended: an incomplete object, which does not parse.
+/// An empty text would parse as no arguments.
 const UNSENT: &str = "{";
-/// No request has used more tokens; what a broken service counts beyond must not overflow sums.
+/// Upper bound for token counts, so that a broken provider's numbers cannot overflow sums. No request has
+/// used more.
 const TOKEN_LIMIT: u64 = 1 << 40;
 
-/// Text that is borrowed from the frame unless it has escapes.
+/// Text borrowed from the frame unless it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -34,7 +36,7 @@ fn piece(text: Option<Text<'_>>) -> Cow<'_, str> {
     text.map(|Text(text)| text).unwrap_or_default()
 }
 
-/// All events in one flat shape: whatever is missing or null is none.
+/// All events in one flat shape: fields that are missing or null become `None`.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type")]
@@ -72,7 +74,7 @@ struct Opening<'a> {
     usage: Option<Tokens>,
 }
 
-/// Counts so far; each event repeats the ones it knows.
+/// Token counts so far; each event repeats the ones it knows.
 #[derive(Deserialize)]
 struct Tokens {
     input_tokens: Option<u64>,
@@ -87,7 +89,7 @@ struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// A reply's blocks; a block's place is its index in the reply.
+/// The blocks of a reply. A block's position is its index in the reply.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     blocks: Vec<Block>,
@@ -104,9 +106,9 @@ struct Block {
 enum Kind {
     Text,
     Thinking,
-    /// Until pieces of its arguments arrive, with the input that came with its start.
+    /// Holds the input that came with the start, until parts of the arguments arrive.
     Call(Option<Value>),
-    /// Fields and pieces of the input.
+    /// A block of an unknown type: its fields and the parts of its input.
     Other(Map<String, Value>, String),
     Closed,
 }
@@ -117,7 +119,7 @@ impl Interpret for Messages {
             return Err(error::in_stream(frame.data));
         }
         let event: Event<'_> = serde_json::from_str(frame.data).map_err(|error| {
-            ProviderError::InvalidReply(format!("an event of the stream cannot be read: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read an event of the stream: {error}").into())
         })?;
         let kind = event.kind.as_ref().map_or(frame.name, |kind| &kind.0);
         match kind {
@@ -159,7 +161,7 @@ impl Interpret for Messages {
 }
 
 impl Messages {
-    /// The place of the newest block of this number.
+    /// The index of the newest block with this wire number.
     fn place(&self, wire: u64) -> Option<usize> {
         self.blocks.iter().rposition(|block| block.wire == wire)
     }
@@ -176,7 +178,7 @@ impl Messages {
         self.held += bytes;
         if self.held > HELD_LIMIT {
             let megabytes = HELD_LIMIT / (1024 * 1024);
-            let what = format!("blocks of unknown kinds are larger than {megabytes} MB");
+            let what = format!("blocks of unknown types exceed {megabytes} MB");
             return Err(ProviderError::InvalidReply(what.into()));
         }
         Ok(())
@@ -261,7 +263,7 @@ impl Messages {
                 }
                 reply.arguments(place, piece)
             }
-            // Citations point into documents by position; the text stands without them.
+            // Citations refer to documents by position; the text is complete without them.
             _ => Ok(()),
         }
     }
@@ -272,7 +274,8 @@ impl Messages {
         }
     }
 
-    /// A delta of a kind nobody knows, on a block of a kind nobody knows: text grows, everything else is set.
+    /// Applies an unknown delta to a block of an unknown type: strings are appended, everything else is
+    /// replaced.
     fn grow(&mut self, place: usize, data: &str) {
         let event: Value = serde_json::from_str(data).unwrap_or_default();
         let Some(Block { kind: Kind::Other(fields, _), .. }) = self.blocks.get_mut(place) else {
@@ -300,7 +303,7 @@ impl Messages {
                     return Ok(());
                 };
                 if !input.is_empty() {
-                    // Cut in the middle: the service would reject half of a call, so it is none.
+                    // The input was cut off. The provider would reject half a call, so the block is dropped.
                     let Ok(input) = serde_json::from_str(&input) else { return Ok(()) };
                     fields.insert("input".to_owned(), input);
                 }
@@ -336,7 +339,7 @@ fn stop_reason(reason: &str) -> StopReason {
         "pause_turn" => StopReason::Pause,
         "refusal" => StopReason::Refusal,
         "model_context_window_exceeded" => StopReason::ContextExceeded,
-        // `end_turn`, `stop_sequence`, and whatever comes next.
+        // `end_turn`, `stop_sequence` and any future reason.
         _ => StopReason::Stop,
     }
 }

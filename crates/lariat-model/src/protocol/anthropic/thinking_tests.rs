@@ -1,4 +1,4 @@
-//! Every generation gets what it takes, and never what it rejects.
+//! Tests that every generation gets the parameters it accepts and never one that it rejects.
 
 use lariat_core::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off};
 
@@ -21,7 +21,7 @@ fn budget_of(id: &str, level: ThinkingLevel, max_tokens: u32) -> Option<u64> {
 }
 
 #[test]
-fn ids_are_read_on_every_service() {
+fn parses_model_ids_of_every_provider() {
     let cases = [
         ("claude-3-7-sonnet-20250219", "sonnet", (3, 7)),
         ("claude-3-opus-20240229", "opus", (3, 0)),
@@ -58,7 +58,7 @@ fn older_generations_get_a_budget() {
 }
 
 #[test]
-fn a_budget_leaves_room_for_the_answer_or_is_left_out() {
+fn budget_leaves_room_for_the_answer_or_is_omitted() {
     assert_eq!(budget_of("claude-sonnet-4-5", High, 8192), Some(7168));
     assert_eq!(budget_of("claude-sonnet-4-5", Minimal, 2048), Some(1024));
     assert_eq!(budget_of("claude-sonnet-4-5", Minimal, 2047), None);
@@ -78,7 +78,7 @@ fn newer_generations_get_an_effort() {
 }
 
 #[test]
-fn bedrock_stops_some_generations_at_xhigh() {
+fn bedrock_limits_some_generations_to_xhigh() {
     let most = |id| plan(&request(id, Max), 9000, Carrier::Bedrock, Tail::Free).effort.unwrap();
     assert_eq!(most("anthropic.claude-opus-4-6-v1"), "max");
     assert_eq!(most("anthropic.claude-opus-4-7"), "xhigh");
@@ -86,7 +86,7 @@ fn bedrock_stops_some_generations_at_xhigh() {
 }
 
 #[test]
-fn off_is_said_only_where_silence_means_on_and_it_may_be_said() {
+fn sends_disabled_only_if_thinking_is_on_by_default_and_can_be_disabled() {
     let disabled = Some(json!({"type": "disabled"}));
     for id in ["claude-opus-5", "claude-sonnet-5", "claude-haiku-5-5"] {
         assert_eq!(planned(id, Off).thinking, disabled, "{id}");
@@ -99,14 +99,14 @@ fn off_is_said_only_where_silence_means_on_and_it_may_be_said() {
 }
 
 #[test]
-fn models_that_cannot_think_are_told_nothing() {
+fn models_that_cannot_think_get_no_thinking_parameter() {
     for id in ["claude-3-5-sonnet-20241022", "claude-3-opus-20240229", "claude-2.1", "llama"] {
         assert_eq!(planned(id, High), Plan::default(), "{id}");
     }
 }
 
 #[test]
-fn other_vendors_models_that_reason_get_a_budget_and_configuration_decides_otherwise() {
+fn other_reasoning_models_get_a_budget_unless_configured_otherwise() {
     let mut request = request("kimi-k2", High);
     let mut asked = |reasoning: bool, compat: Value| {
         let mut model = model("kimi-k2");
@@ -120,7 +120,7 @@ fn other_vendors_models_that_reason_get_a_budget_and_configuration_decides_other
 }
 
 #[test]
-fn a_temperature_goes_only_where_it_is_taken() {
+fn sends_temperature_only_where_accepted() {
     let at = |id, level| {
         let mut request = request(id, level);
         request.temperature = Some(0.7);
@@ -134,7 +134,7 @@ fn a_temperature_goes_only_where_it_is_taken() {
 }
 
 #[test]
-fn a_forced_call_switches_thinking_off_and_where_it_cannot_be_off_the_model_chooses() {
+fn forced_tool_call_disables_thinking_or_falls_back_to_auto() {
     let forced = |id: &str| {
         let mut request = request(id, High);
         request.tools = vec![tool("read")].into();
@@ -152,14 +152,14 @@ fn a_forced_call_switches_thinking_off_and_where_it_cannot_be_off_the_model_choo
 }
 
 #[test]
-fn a_loop_that_began_without_thinking_goes_on_without_a_budget() {
+fn tool_loop_started_without_thinking_continues_without_a_budget() {
     let tail = |id| plan(&request(id, High), 64_000, Carrier::Anthropic, Tail::Unthought).thinking;
     assert_eq!(tail("claude-sonnet-4-5"), None);
     assert_eq!(tail("claude-opus-4-7").unwrap()["type"], "adaptive");
 }
 
 #[test]
-fn cache_points_go_to_the_models_on_bedrock_that_take_them() {
+fn cache_points_only_for_bedrock_models_that_support_them() {
     assert!(caches_on_bedrock("us.anthropic.claude-3-7-sonnet-20250219-v1:0"));
     assert!(caches_on_bedrock("anthropic.claude-3-5-haiku-20241022-v1:0"));
     assert!(!caches_on_bedrock("anthropic.claude-3-5-sonnet-20241022-v2:0"));

@@ -1,4 +1,4 @@
-//! Each rule speaks when it is broken, and only then.
+//! Tests that each rule reports its violation, and that valid conversations pass.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn judged(blocks: &[(&'static str, Value)]) -> Result<(), String> {
 }
 
 #[test]
-fn a_conversation_with_calls_and_results_passes() {
+fn accepts_conversation_with_tool_calls_and_results() {
     let blocks = [
         ("user", text("hi")),
         ("assistant", json!({"type": "thinking", "thinking": "", "signature": "s"})),
@@ -42,7 +42,7 @@ fn a_conversation_with_calls_and_results_passes() {
 }
 
 #[test]
-fn every_broken_rule_is_named() {
+fn reports_every_violated_rule() {
     let user = || ("user", text("hi"));
     let image = |media_type: &str, data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}});
     let empty = json!({"type": "tool_result", "tool_use_id": "a", "content": []});
@@ -50,8 +50,8 @@ fn every_broken_rule_is_named() {
     let cases: Vec<(Vec<(&'static str, Value)>, &str)> = vec![
         (vec![], "no messages"),
         (vec![("assistant", text("hi"))], "first message"),
-        (vec![user(), ("assistant", text("hi"))], "last message is the assistant's"),
-        (vec![("user", text(" \n"))], "visible"),
+        (vec![user(), ("assistant", text("hi"))], "last message is an assistant message"),
+        (vec![("user", text(" \n"))], "blank"),
         (vec![("user", image("image/bmp", "AA"))], "image"),
         (vec![("user", image("image/png", ""))], "image"),
         (vec![("user", json!({"type": "thinking", "signature": "s"}))], "type `thinking`"),
@@ -61,10 +61,10 @@ fn every_broken_rule_is_named() {
         (vec![user(), ("assistant", json!({"type": "redacted_thinking"}))], "redacted"),
         (vec![user(), ("assistant", call("a")), user()], "`a` has no result"),
         (vec![user(), ("assistant", call("a"))], "`a` has no result"),
-        (vec![user(), ("assistant", call("a b"))], "malformed"),
+        (vec![user(), ("assistant", call("a b"))], "is invalid"),
         (vec![user(), ("assistant", call("a")), ("assistant", call("a"))], "twice"),
-        (vec![("user", result("a"))], "no call"),
-        (vec![user(), ("assistant", call("a")), ("user", result("a")), ("user", result("a"))], "no call"),
+        (vec![("user", result("a"))], "no tool call"),
+        (vec![user(), ("assistant", call("a")), ("user", result("a")), ("user", result("a"))], "no tool call"),
         (vec![user(), ("assistant", call("a")), ("user", empty)], "empty"),
         (vec![user(), ("assistant", call("a")), ("user", strange)], "audio"),
         (
@@ -78,22 +78,22 @@ fn every_broken_rule_is_named() {
     ];
     for (blocks, why) in cases {
         let judged = judged(&blocks).unwrap_err();
-        assert!(judged.contains("would be rejected") && judged.contains(why), "{why}: {judged}");
+        assert!(judged.contains("would reject this request") && judged.contains(why), "{why}: {judged}");
     }
 }
 
 #[test]
-fn a_result_after_words_is_refused() {
+fn rejects_result_after_other_content() {
     let mut guard = Guard::default();
     guard.block("user", &text("hi")).unwrap();
     guard.block("assistant", &call("a")).unwrap();
     guard.block("user", &result("a")).unwrap();
     guard.block("user", &text("words")).unwrap();
-    assert!(guard.block("user", &result("a")).unwrap_err().to_string().contains("after other content"));
+    assert!(guard.block("user", &result("a")).unwrap_err().to_string().contains("follows other content"));
 }
 
 #[test]
-fn a_paused_reply_may_be_the_last_message() {
+fn accepts_paused_reply_as_the_last_message() {
     let mut guard = Guard::default();
     guard.block("user", &text("hi")).unwrap();
     guard.block("assistant", &text("searching")).unwrap();
@@ -101,7 +101,7 @@ fn a_paused_reply_may_be_the_last_message() {
 }
 
 #[test]
-fn the_head_is_looked_at_too() {
+fn checks_the_request_head() {
     let judged = |fields: Value, tools: &[ToolDefinition]| {
         let mut whole = json!({"model": "m", "max_tokens": 2000});
         fields.as_object().unwrap().iter().for_each(|(name, value)| whole[name] = value.clone());

@@ -1,9 +1,11 @@
-//! Amazon Bedrock ConverseStream: one shape for every vendor's models, answered by binary event-stream frames.
+//! Implements Amazon Bedrock ConverseStream: one format for the models of all makers, with a response of
+//! binary event-stream frames.
 //!
-//! Owns what only this protocol knows: `request` builds, `validate` refuses what the service would refuse,
-//! `stream` understands the reply, `error` names failures, `place` knows regions and addresses. What a Claude
-//! takes for thinking is Anthropic's table. The service model of the official SDK (`bedrock-runtime`) is the
-//! specification. Invariant: what a model said goes back to it unchanged, signatures and encrypted reasoning included.
+//! `request` builds requests, `validate` rejects what the provider would reject, `stream` decodes replies,
+//! `error` classifies failures, and `address` knows regions and addresses. Anthropic's table decides the
+//! thinking parameters of Claude models. The service model of the official SDK (`bedrock-runtime`) is the
+//! specification. Invariant: a model's own output goes back to it unchanged, including signatures and
+//! encrypted reasoning.
 
 mod error;
 mod listing;
@@ -21,10 +23,10 @@ use serde_json::json;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// What the service counts of a request.
+/// Fields of a request that the counting endpoint accepts.
 const COUNTED: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
 
-/// The protocol.
+/// The Bedrock ConverseStream protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bedrock;
 

@@ -1,8 +1,8 @@
-//! Replies: the events of a ConverseStream, understood one at a time.
+//! Decodes replies: the events of a ConverseStream.
 //!
-//! Owns the blocks while they grow. Only calls announce themselves; text and reasoning begin with their first piece. The
-//! reply is complete with `metadata`, which comes after `messageStop`, or when the body ends after `messageStop`.
-//! Invariant: an event nobody knows changes nothing.
+//! Only tool calls have a start event; text and reasoning begin with their first delta. The reply is complete
+//! with `metadata`, which follows `messageStop`, or when the body ends after `messageStop`. Invariant: an
+//! unknown event changes nothing.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,20 @@ use serde_json::{Map, Value, json};
 use super::error;
 use crate::wire::{Frame, FrameKind, Interpret, Reply};
 
-/// Blocks that one reply may have: a stream that loops must not fill the memory.
+/// Maximum number of blocks in one reply, so that a stream that loops cannot exhaust the memory.
 const BLOCK_LIMIT: usize = 16 * 1024;
-/// Bytes of signatures and of blocks of unknown kinds that one reply may hold together.
+/// Maximum total size of signatures and blocks of unknown types in one reply, in bytes.
 const HELD_LIMIT: usize = 32 * 1024 * 1024;
-/// No request has used more tokens; what a broken service counts beyond must not overflow sums.
+/// Upper bound for token counts, so that a broken provider's numbers cannot overflow sums. No request has
+/// used more.
 const TOKEN_LIMIT: u64 = 1 << 40;
 
-/// Text that is borrowed from the frame unless it has escapes.
+/// Text borrowed from the frame unless it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// All events in one flat shape: whatever is missing or null is none.
+/// All events in one flat shape: fields that are missing or null become `None`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
@@ -79,7 +80,7 @@ struct Tokens {
     cache_write_input_tokens: Option<u64>,
 }
 
-/// A reply's blocks; a block's place is its index in the reply.
+/// The blocks of a reply. A block's position is its index in the reply.
 #[derive(Debug, Default)]
 pub(super) struct Converse {
     blocks: Vec<Block>,
@@ -90,9 +91,9 @@ pub(super) struct Converse {
 #[derive(Debug)]
 struct Block {
     wire: u64,
-    /// Pieces of a signature.
+    /// The parts of the signature so far.
     signature: String,
-    /// A block that only this service understands: its kind, its fields, and pieces of its input.
+    /// A block that only the provider understands: its type, its fields and the parts of its input.
     other: Option<(&'static str, Map<String, Value>, String)>,
 }
 
@@ -102,9 +103,9 @@ impl Interpret for Converse {
             return Err(error::in_stream(frame.name, frame.data));
         }
         let event: Event<'_> = serde_json::from_str(frame.data).map_err(|error| {
-            ProviderError::InvalidReply(format!("an event of the stream cannot be read: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read an event of the stream: {error}").into())
         })?;
-        // The service does not say which model answers.
+        // The provider does not name the model that replies.
         reply.start("");
         let wire = event.content_block_index.unwrap_or_default();
         match frame.name {
@@ -139,7 +140,7 @@ impl Interpret for Converse {
 }
 
 impl Converse {
-    /// The place of the newest block of this number.
+    /// The index of the newest block with this wire number.
     fn place(&self, wire: u64) -> Option<usize> {
         self.blocks.iter().rposition(|block| block.wire == wire)
     }
@@ -156,7 +157,7 @@ impl Converse {
         self.held += bytes;
         if self.held > HELD_LIMIT {
             let megabytes = HELD_LIMIT / (1024 * 1024);
-            return Err(ProviderError::InvalidReply(format!("blocks are larger than {megabytes} MB").into()));
+            return Err(ProviderError::InvalidReply(format!("signatures and unknown blocks exceed {megabytes} MB").into()));
         }
         Ok(())
     }
@@ -241,7 +242,7 @@ impl Converse {
         self.blocks.get(place).is_some_and(|block| block.other.is_some())
     }
 
-    /// Pieces of results and images that the service's own tools made.
+    /// Adds parts of results and images that the provider's own tools made.
     fn grow(
         &mut self,
         place: usize,
@@ -271,7 +272,7 @@ impl Converse {
         let Some((kind, mut fields, input)) = other else { return Ok(()) };
         if kind == "toolUse" {
             let input = if input.trim().is_empty() { "{}" } else { &input };
-            // Cut in the middle: the service would reject half of a call, so it is none.
+            // The input was cut off. The provider would reject half a tool call, so the block is dropped.
             let Ok(input) = serde_json::from_str::<Value>(input) else { return Ok(()) };
             fields.insert("input".to_owned(), input);
         }
@@ -303,11 +304,11 @@ fn stop_reason(reason: &str) -> Result<StopReason, ProviderError> {
         "max_tokens" => StopReason::Length,
         "guardrail_intervened" | "content_filtered" => StopReason::Refusal,
         "model_context_window_exceeded" => StopReason::ContextExceeded,
-        // The service could not read what the model wrote: nobody else should try.
+        // Bedrock could not parse the model's output, so this code does not try either.
         "malformed_model_output" | "malformed_tool_use" => {
-            return Err(ProviderError::InvalidReply(format!("the service reports `{reason}`").into()));
+            return Err(ProviderError::InvalidReply(format!("the provider reported `{reason}`").into()));
         }
-        // `end_turn`, `stop_sequence`, and whatever comes next.
+        // `end_turn`, `stop_sequence` and any future reason.
         _ => StopReason::Stop,
     })
 }

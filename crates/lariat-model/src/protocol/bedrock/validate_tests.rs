@@ -1,4 +1,4 @@
-//! Each rule speaks when it is broken, and only then.
+//! Tests that each rule reports its violation, and that valid conversations pass.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn judged(blocks: &[(&'static str, Value)]) -> Result<(), String> {
 }
 
 #[test]
-fn a_conversation_with_calls_and_results_passes() {
+fn accepts_conversation_with_tool_calls_and_results() {
     let blocks = [
         ("user", words("hi")),
         ("assistant", json!({"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}})),
@@ -43,7 +43,7 @@ fn a_conversation_with_calls_and_results_passes() {
 }
 
 #[test]
-fn every_broken_rule_is_named() {
+fn reports_every_violated_rule() {
     let user = || ("user", words("hi"));
     let named =
         |name: &str, input: Value| json!({"toolUse": {"toolUseId": "a", "name": name, "input": input}});
@@ -51,19 +51,19 @@ fn every_broken_rule_is_named() {
         (vec![], "no messages"),
         (vec![("assistant", words("hi"))], "first message"),
         (vec![user(), ("assistant", words("hi"))], "last message"),
-        (vec![("user", words(" "))], "visible"),
+        (vec![("user", words(" "))], "blank"),
         (vec![("user", json!({"image": {"format": "bmp", "source": {"bytes": "AA"}}}))], "image"),
         (vec![("user", json!({"image": {"format": "png", "source": {}}}))], "image"),
-        (vec![("user", json!({"reasoningContent": {}}))], "kind `reasoningContent`"),
-        (vec![("user", json!({"text": "a", "image": {}}))], "exactly one kind"),
+        (vec![("user", json!({"reasoningContent": {}}))], "type `reasoningContent`"),
+        (vec![("user", json!({"text": "a", "image": {}}))], "exactly one type"),
         (
             vec![user(), ("assistant", json!({"reasoningContent": {"reasoningText": {"text": "x"}}}))],
             "signature",
         ),
         (vec![user(), ("assistant", call("a")), user()], "`a` has no result"),
-        (vec![user(), ("assistant", call("a b"))], "malformed"),
+        (vec![user(), ("assistant", call("a b"))], "is invalid"),
         (vec![user(), ("assistant", call("a")), ("assistant", call("a"))], "twice"),
-        (vec![("user", result("a"))], "no call"),
+        (vec![("user", result("a"))], "no tool call"),
         (
             vec![user(), ("assistant", call("a")), ("user", json!({"toolResult": {"toolUseId": "a"}}))],
             "empty",
@@ -73,12 +73,12 @@ fn every_broken_rule_is_named() {
     ];
     for (blocks, why) in cases {
         let judged = judged(&blocks).unwrap_err();
-        assert!(judged.contains("would be rejected") && judged.contains(why), "{why}: {judged}");
+        assert!(judged.contains("would reject this request") && judged.contains(why), "{why}: {judged}");
     }
 }
 
 #[test]
-fn the_head_is_looked_at_too() {
+fn checks_the_request_head() {
     let judged = |fields: Value, model: &str, tools: &[ToolDefinition]| {
         head(fields.as_object().unwrap(), model, tools, None).map_err(|error| error.to_string())
     };

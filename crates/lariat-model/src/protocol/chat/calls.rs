@@ -1,10 +1,10 @@
-//! Which call a piece of a stream belongs to.
+//! Decides which tool call a delta belongs to.
 //!
-//! Services disagree: Ollama numbers every call 0, some repeat the id with every piece, some give neither id nor
-//! number. Owns the decision; the calls themselves are the reply's.
-//! Invariant: two pieces with different ids, or with the same id and different numbers, are never one call.
+//! Providers disagree: Ollama numbers every tool call 0, some providers repeat the id with every delta, and
+//! some send neither id nor number. The tool calls themselves are stored in the reply. Invariant: two deltas
+//! with different ids, or with the same id and different numbers, never belong to the same tool call.
 
-/// The calls that have begun.
+/// The tool calls that have started.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Known>);
 
@@ -13,22 +13,24 @@ struct Known {
     id: String,
     number: Option<u64>,
     name: String,
-    /// Its arguments came complete with its name: a further piece with a name begins another call.
+    /// Whether the arguments came complete with the name, so that a further delta with a name starts another
+    /// tool call.
     whole: bool,
 }
 
-/// What a piece says about its call. Empty text says nothing.
+/// What a delta says about its tool call. An empty text says nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
     pub(super) id: &'a str,
     pub(super) number: Option<u64>,
     pub(super) name: &'a str,
-    /// Whether the piece brings arguments that are complete by themselves.
+    /// Whether the delta's arguments are complete by themselves.
     pub(super) whole: bool,
 }
 
 impl Calls {
-    /// The position of the call that a piece belongs to; a new one when it begins a call.
+    /// Returns the position of the tool call that a delta belongs to; a new position if the delta starts a
+    /// tool call.
     pub(super) fn position(&mut self, piece: Piece<'_>) -> usize {
         match self.known(piece) {
             Some(at) => {
@@ -66,7 +68,8 @@ impl Calls {
     }
 }
 
-/// Whether a piece without an id to go by begins another call: it names another tool, or the call was complete.
+/// Whether a delta without an id starts another tool call: it names another tool, or the previous tool call
+/// was complete.
 fn begins(known: &Known, piece: Piece<'_>) -> bool {
     let named = !piece.name.is_empty() && !known.name.is_empty();
     named && (piece.name != known.name || (known.whole && piece.whole))
@@ -86,37 +89,37 @@ mod tests {
     }
 
     #[test]
-    fn pieces_follow_their_number() {
+    fn deltas_follow_their_number() {
         let pieces =
             [piece("a", 0, "x"), piece("", 0, ""), piece("b", 1, "x"), piece("", 1, ""), piece("", 0, "")];
         assert_eq!(positions(&pieces), [0, 0, 1, 1, 0]);
     }
 
     #[test]
-    fn another_id_under_the_same_number_is_another_call() {
+    fn different_id_with_same_number_is_another_tool_call() {
         let pieces = [piece("a", 0, "x"), piece("b", 0, "x"), piece("", 0, ""), piece("a", 0, "")];
         assert_eq!(positions(&pieces), [0, 1, 1, 0]);
     }
 
     #[test]
-    fn the_same_id_under_another_number_is_another_call() {
+    fn same_id_with_different_number_is_another_tool_call() {
         assert_eq!(positions(&[piece("a", 0, "x"), piece("a", 1, "x"), piece("a", 1, "")]), [0, 1, 1]);
     }
 
     #[test]
-    fn without_a_number_the_id_decides_and_without_both_the_last_call_is_meant() {
+    fn id_decides_without_number_and_last_tool_call_is_used_without_both() {
         let pieces =
             [piece("a", None, "x"), piece("b", None, "y"), piece("a", None, ""), piece("", None, "")];
         assert_eq!(positions(&pieces), [0, 1, 0, 1]);
     }
 
     #[test]
-    fn an_id_that_comes_late_belongs_to_the_call_that_began() {
+    fn late_id_belongs_to_the_started_tool_call() {
         assert_eq!(positions(&[piece("", 0, "x"), piece("a", 0, ""), piece("", 0, "")]), [0, 0, 0]);
     }
 
     #[test]
-    fn without_any_id_another_name_or_another_whole_call_begins_one() {
+    fn without_id_another_name_or_complete_tool_call_starts_a_new_one() {
         assert_eq!(positions(&[piece("", 0, "x"), piece("", 0, "x"), piece("", 0, "y")]), [0, 0, 1]);
         let whole = Piece { whole: true, ..piece("", None, "x") };
         assert_eq!(positions(&[whole, whole, whole]), [0, 1, 2]);

@@ -1,7 +1,8 @@
-//! What the errors of OpenAI's services and of those that speak like them mean.
+//! Classifies the errors of OpenAI and of compatible providers.
 //!
-//! Owns the codes, for answers with an error status as well as for errors in the middle of a stream. What a status
-//! means without a code is [`Failure::general`]. Invariant: an account without money is never asked again.
+//! Knows the error codes, both in responses with an error status and in the middle of a stream.
+//! [`Failure::general`] classifies a status without a known code. Invariant: an account without credit is
+//! never retried.
 
 use http::HeaderMap;
 use lariat_core::model::{ErrorDetail, ProviderError};
@@ -12,31 +13,31 @@ use crate::wire::{Failure, is_overflow, words};
 
 #[derive(Clone, Copy)]
 enum Meaning {
-    /// The request does not fit the context window.
+    /// The request exceeds the context window.
     Overflow,
-    /// Too many requests, or too many for the service.
+    /// Too many requests, or the provider is overloaded.
     Limited,
-    /// The service failed; it may not next time.
+    /// The provider failed; a retry may succeed.
     Broken,
-    /// The key was refused.
+    /// The key was rejected.
     Key,
-    /// The service will not do it: a bad request, an account without money, a rule of the service.
+    /// The provider will not do it: an invalid request, an account without credit, a policy violation.
     Rejected,
 }
 
-/// Values of `code`, `type` and `status` in errors; the first row that fits counts.
+/// Values of `code`, `type` and `status` in errors; the first matching row wins.
 const CODES: &[(&str, Meaning)] = &[
     ("context_length_exceeded", Meaning::Overflow),
     ("string_above_max_length", Meaning::Overflow),
     // llama.cpp
     ("exceed_context_size_error", Meaning::Overflow),
-    // Money: OpenAI answers 429, which would be tried again for nothing.
+    // No credit: OpenAI responds with status 429, but retries would fail too.
     ("insufficient_quota", Meaning::Rejected),
     ("billing_hard_limit_reached", Meaning::Rejected),
     ("billing_not_active", Meaning::Rejected),
     ("insufficient_balance", Meaning::Rejected),
     ("Arrearage", Meaning::Rejected),
-    // Z.ai and MiniMax number theirs: no balance, package expired.
+    // Z.ai and MiniMax use numbers: no balance, package expired.
     ("1113", Meaning::Rejected),
     ("1008", Meaning::Rejected),
     ("rate_limit_exceeded", Meaning::Limited),
@@ -90,27 +91,27 @@ impl Meaning {
     }
 }
 
-/// What an answer that is not a stream means.
+/// Classifies a response that is not a stream.
 pub(crate) fn classify(failure: &Failure<'_>) -> ProviderError {
     let json = failure.json().unwrap_or(Value::Null);
     let mut detail = failure.detail();
     if let Some(message) = wrapped_message(&json) {
         detail.message = ErrorDetail::new(message).message;
     }
-    // A server that is down may answer with a code of its own, but its status is what matters.
+    // A server that is down may send a code of its own, but then the status decides.
     let general = failure.general();
     match meaning(&json, &detail.message, failure.status) {
         Some(Meaning::Rejected) if failure.status >= 500 || matches!(failure.status, 408 | 409) => general,
         Some(meaning) => meaning.error(detail),
-        // OpenRouter refuses a prompt with 403 and the reasons: the key is fine.
+        // OpenRouter rejects a prompt with status 403 and the reasons: the key is valid.
         None if json.pointer("/error/metadata/reasons").is_some() => ProviderError::Api(detail),
-        // Groq: no capacity at this moment.
+        // Groq: no capacity at the moment.
         None if failure.status == 498 => ProviderError::RateLimited(detail),
         None => general,
     }
 }
 
-/// What an error in the middle of a stream means.
+/// Classifies an error in the middle of a stream.
 pub(crate) fn in_stream(json: &Value) -> ProviderError {
     let body = json.to_string();
     let message = wrapped_message(json).map_or_else(|| words(body.as_bytes()), str::to_owned);
@@ -130,7 +131,8 @@ pub(crate) fn in_stream(json: &Value) -> ProviderError {
 }
 
 fn meaning(json: &Value, message: &str, status: u16) -> Option<Meaning> {
-    // "Request too large for gpt-4o in organization … on tokens per min": waiting does not help, less does.
+    // "Request too large for gpt-4o in organization … on tokens per min": only a smaller request helps,
+    // waiting does not.
     let too_large = message.starts_with("Request too large");
     if too_large || (status != 429 && is_overflow(message)) {
         return Some(Meaning::Overflow);
@@ -140,7 +142,7 @@ fn meaning(json: &Value, message: &str, status: u16) -> Option<Meaning> {
     CODES.iter().find(said).map(|(_, meaning)| *meaning)
 }
 
-/// Every code in an error, wherever services put them.
+/// Collects every code in an error, wherever providers put it.
 fn codes(json: &Value) -> Vec<String> {
     const PLACES: [&str; 10] = [
         "/error/code",
@@ -162,7 +164,7 @@ fn codes(json: &Value) -> Vec<String> {
     PLACES.iter().filter_map(code).collect()
 }
 
-/// MiniMax wraps its errors in 200 and a field of its own.
+/// MiniMax wraps its errors in status 200 and a field of its own.
 fn wrapped_message(json: &Value) -> Option<&str> {
     json.pointer("/base_resp/status_msg")?.as_str()
 }

@@ -1,9 +1,9 @@
-//! OpenAI Chat Completions, and everybody who speaks it.
+//! Implements OpenAI Chat Completions, for OpenAI and all compatible providers.
 //!
-//! `backend` is the table of services, `dialect` the ways in which they differ; `request` builds, `validate`
-//! guards, `stream` understands (with `calls`, `stop` and the tolerant fields of `piece`), `error` classifies.
-//! Owns nothing of OpenAI Responses, which borrows the errors, the fields and the schemas from here.
-//! Invariant: differences between services are data.
+//! `backend` is the table of providers and `dialect` defines how they differ. `request` builds requests,
+//! `validate` rejects what the provider would reject, `stream` decodes replies (with `calls`, `stop` and the
+//! tolerant fields of `fields`), and `error` classifies failures. OpenAI Responses reuses the errors, fields
+//! and schemas. Invariant: differences between providers are data, not code.
 
 pub mod backend;
 mod calls;
@@ -26,11 +26,11 @@ use self::dialect::KeyNeed;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing};
 
-/// The protocol.
+/// The OpenAI Chat Completions protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chat;
 
-/// The address of an endpoint below a base that may have slashes at its end, or be the endpoint itself already.
+/// Builds the address of an endpoint. The base may end in slashes or already contain the endpoint.
 pub(crate) fn address(base: &str, endpoint: &str) -> String {
     let base = base.trim_end_matches('/');
     let base =
@@ -43,7 +43,7 @@ fn base_url(model: &ModelConfig) -> Result<&str, ProviderError> {
     if base.is_empty() {
         let name = &model.provider;
         return Err(ProviderError::Other(
-            format!("`{name}` is not a known service: set its base_url").into(),
+            format!("unknown provider `{name}`: set `base_url`").into(),
         ));
     }
     Ok(base)

@@ -1,8 +1,8 @@
-//! Requests of Chat Completions: messages in, wire messages out.
+//! Builds requests of Chat Completions.
 //!
-//! Owns the form of every message and what becomes of content the service has no place for. Differences between
-//! services come from the [`Dialect`] alone. Invariant: what was written for a message does not depend on what comes
-//! after it, so that a conversation can be appended to.
+//! Decides the wire form of every message, including content that the provider has no field for. Only the
+//! [`Dialect`] makes providers differ. Invariant: what is written for a message does not depend on later
+//! messages, so that a conversation can be appended to.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use super::validate::{self, Guard};
 use super::{schema, thinking};
 use crate::wire::{Body, CallIds, Conversation, Opened, own_reply};
 
-/// What a user message says of which nothing can be sent.
+/// Replaces a user message of which nothing can be sent.
 pub(crate) const NO_CONTENT: &str = "(no content)";
-/// What a tool says of which nothing can be sent.
+/// Replaces a tool result of which nothing can be sent.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
-/// What stands for an image where none is accepted.
-pub(crate) const NO_IMAGE: &str = "(an image, left out: this service takes none)";
-/// What asks for the rest of a paused reply, by a service that knows no pauses.
+/// Replaces an image if the provider accepts none.
+pub(crate) const NO_IMAGE: &str = "(image omitted: this provider does not accept images)";
+/// Asks for the rest of a paused reply, for providers that do not support pauses.
 pub(crate) const CONTINUE: &str = "Continue.";
-/// A reply between a tool's result and a user message, where one must be.
+/// A reply inserted between a tool result and a user message, if the provider requires one.
 const BRIDGE: &str = "Noted.";
 
-/// The body of a request.
+/// Builds the body of a request.
 pub(super) fn body(request: &StreamConfig, dialect: &Dialect) -> Result<bytes::Bytes, ProviderError> {
     validate::head(request)?;
     let model = &request.model_config;
@@ -43,7 +43,7 @@ pub(super) fn body(request: &StreamConfig, dialect: &Dialect) -> Result<bytes::B
         CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
         CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
     };
-    // The service puts tools before the system prompt: a mark on the prompt covers both.
+    // The provider puts tools before the system prompt, so a mark on the prompt covers both.
     let system_mark = (cache_system || cache_tools).then_some(&cache_control);
     let system = system(request, dialect, system_mark);
     let key = format!(
@@ -162,7 +162,7 @@ fn tools_of(tools: &[ToolDefinition], dialect: &Dialect) -> Value {
     tools.iter().map(tool).collect()
 }
 
-/// The translator.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
 pub(super) struct Messages {
     model: Arc<ModelConfig>,
@@ -171,9 +171,9 @@ pub(super) struct Messages {
     guard: Guard,
     /// The system prompt, until the first message is written.
     system: Option<Value>,
-    /// Calls of the last reply that have no result yet.
+    /// Number of tool calls of the last reply that have no result yet.
     waiting: usize,
-    /// Parts with images of the results so far: they follow the last result.
+    /// Images of the results so far. They are sent after the last result.
     images: Vec<Value>,
     after_tool: bool,
 }
@@ -259,7 +259,7 @@ impl Messages {
         self.go_on(reply, items)
     }
 
-    /// After a paused reply the model is asked to go on, unless something else asks it already.
+    /// Asks the model to continue after a paused reply, unless a later message already asks for something.
     fn go_on(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
         if reply.stop_reason != StopReason::Pause || self.waiting > 0 || !self.guard.ends_in_reply() {
             return Ok(());
@@ -302,7 +302,7 @@ impl Messages {
         if self.dialect.cache == CacheHint::CacheControl && self.waiting == 0 {
             let item = json!({"content": [text_part(&text)], "role": "tool", "tool_call_id": id});
             self.guard.item(&item)?;
-            // Before the closing brace of the only part.
+            // The mark goes before the closing brace of the only part.
             let after_part = format!("}}],\"role\":\"tool\",\"tool_call_id\":\"{id}\"}}").len();
             items.marked_item("user", &item, after_part);
         } else {

@@ -1,8 +1,8 @@
-//! The stream of Chat Completions: chunks in, pieces of a reply out.
+//! Decodes the stream of Chat Completions.
 //!
-//! Owns what each field of a chunk means, however a compatible service fills it. A reply has one reasoning, one text and
-//! any number of calls, in this order: that is all its wire form can tell.
-//! Invariant: only a reply whose service said why it stopped is complete; `[DONE]` alone is not enough, and not needed.
+//! Interprets each field of a chunk, however a compatible provider fills it. A reply consists of reasoning,
+//! text and any number of tool calls, in this order, because its wire form cannot express more. Invariant: a
+//! reply is complete only with a finish reason; `[DONE]` alone is not enough, and not required.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,7 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    /// Some services send the whole message at once.
+    /// Some providers send the whole message at once.
     #[serde(borrow, default)]
     message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
@@ -115,9 +115,9 @@ struct Usage {
     total_tokens: Option<Count>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<CompletionDetails>,
-    /// DeepSeek.
+    /// DeepSeek's field for cached tokens.
     prompt_cache_hit_tokens: Option<Count>,
-    /// Moonshot.
+    /// Moonshot's field for cached tokens.
     cached_tokens: Option<Count>,
 }
 
@@ -134,7 +134,7 @@ struct CompletionDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// Understands chunks.
+/// Decodes chunks.
 pub(super) struct Chunks {
     reasoning: [Option<ReasoningField>; 2],
     calls: Calls,
@@ -243,7 +243,7 @@ impl Interpret for Chunks {
             return Ok(());
         }
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| {
-            ProviderError::InvalidReply(format!("a chunk does not parse: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read a chunk of the stream: {error}").into())
         })?;
         let groq_failed = chunk.x_groq.as_ref().is_some_and(|groq| groq.error.is_some());
         let choice_failed = || chunk.choices.iter().flatten().any(|choice| choice.error.is_some());
@@ -258,7 +258,7 @@ impl Interpret for Chunks {
             reply.start(model);
         }
         let mut usage = chunk.usage.or_else(|| chunk.x_groq.and_then(|groq| groq.usage));
-        // One choice was asked for; a service that sends more is not believed.
+        // The request asked for one choice, so further choices are ignored.
         if let Some(mut choice) = chunk.choices.into_iter().flatten().next() {
             usage = usage.or_else(|| choice.usage.take());
             self.choice(choice, reply)?;
@@ -279,14 +279,14 @@ impl Interpret for Chunks {
 
 fn failure(data: &str) -> ProviderError {
     let json: Value = serde_json::from_str(data).unwrap_or(Value::Null);
-    // OpenRouter and Groq put the error where the choice or the extras are.
+    // OpenRouter puts the error into the choice, Groq into its extra field.
     let inner = ["/choices/0", "/x_groq"].iter().find_map(|place| {
         json.pointer(place).filter(|holder| holder.get("error").is_some_and(|error| !error.is_null()))
     });
     error::in_stream(inner.unwrap_or(&json))
 }
 
-/// Gives the parts to the reply and says whether there was anything for the block that was asked for.
+/// Adds the parts to the reply. Returns whether any part had text.
 fn parts(parts: Option<Parts<'_>>, reply: &mut Reply, index: usize) -> Result<bool, ProviderError> {
     let mut give = |index: usize, text: Cow<'_, str>| match index {
         REASONING => reply.thinking(index, text),
@@ -314,7 +314,8 @@ fn detail_text(detail: &Value) -> Option<&str> {
     detail.get("text").or_else(|| detail.get("summary"))?.as_str()
 }
 
-/// Details come in pieces: text and signature of one detail are several objects of the same type and index.
+/// Merges a detail into the list. Text and signature of one detail arrive as several objects of the same type
+/// and index.
 fn keep_detail(details: &mut Vec<Value>, piece: Value) {
     let grows = |last: &Value| {
         let same = |field: &str| last.get(field) == piece.get(field);
@@ -356,7 +357,7 @@ fn count(usage: &Usage, reply: &mut Reply) {
     let written = number(details.and_then(|details| details.cache_write_tokens));
     let cache_write = written.min(prompt - cache_read);
     let reasoning = number(usage.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens));
-    // xAI counts reasoning beside the completion; the total tells.
+    // xAI reports reasoning in addition to the completion; the total reveals it.
     let beside = reasoning > 0 && total == prompt.saturating_add(completion).saturating_add(reasoning);
     let counted = reply.usage_mut();
     counted.input = prompt - cache_read - cache_write;

@@ -1,8 +1,8 @@
-//! The last guard: what Chat Completions would reject, found before it is sent.
+//! Rejects requests that Chat Completions providers would reject, before they are sent.
 //!
-//! Owns the rules of the service; repairs nothing. Fed with each wire message while it is built, so that a long
-//! conversation is not checked again with every request.
-//! Invariant: every call is answered once, by the messages right after it, and nothing is empty.
+//! Each wire message is checked while it is built, so that a long conversation is not checked again with
+//! every request. Nothing is repaired. Invariant: every tool call has exactly one result, in the messages
+//! right after it, and no message is empty.
 
 use std::collections::HashSet;
 
@@ -12,19 +12,19 @@ use serde_json::{Map, Value};
 use super::schema::is_name;
 use crate::wire::IdRule;
 
-/// What is known of the messages so far.
+/// Checks messages as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     rule: IdRule,
-    /// Calls of the last reply that have no result yet.
+    /// Tool calls of the last reply that have no result yet.
     open: HashSet<String>,
     any: bool,
     ends_in_reply: bool,
 }
 
-/// A request that is not sent, and why.
+/// The error for a request that is not sent, with the reason.
 pub(crate) fn refused(why: impl std::fmt::Display) -> ProviderError {
-    ProviderError::Api(format!("this request would be rejected: {why}").into())
+    ProviderError::Api(format!("the provider would reject this request: {why}").into())
 }
 
 impl Guard {
@@ -32,7 +32,7 @@ impl Guard {
         Self { rule, open: HashSet::new(), any: false, ends_in_reply: false }
     }
 
-    /// A complete message.
+    /// Checks a complete message.
     pub(super) fn item(&mut self, item: &Value) -> Result<(), ProviderError> {
         match text(item, "role") {
             "system" | "developer" => {
@@ -49,16 +49,16 @@ impl Guard {
             "tool" => {
                 let id = text(item, "tool_call_id");
                 if !self.open.remove(id) {
-                    return Err(refused(format_args!("the result `{id}` answers no call")));
+                    return Err(refused(format_args!("tool result `{id}` has no tool call")));
                 }
                 self.ends_in_reply = false;
                 content(item.get("content"), "a tool result")
             }
-            role => Err(refused(format_args!("`{role}` is no role"))),
+            role => Err(refused(format_args!("unknown role `{role}`"))),
         }
     }
 
-    /// A part of a user message.
+    /// Checks a part of a user message.
     pub(super) fn user_part(&mut self, part: &Value) -> Result<(), ProviderError> {
         self.user()?;
         content_part(part, "a user message")
@@ -72,7 +72,7 @@ impl Guard {
 
     fn answered(&self) -> Result<(), ProviderError> {
         match self.open.iter().next() {
-            Some(id) => Err(refused(format_args!("the call `{id}` has no result"))),
+            Some(id) => Err(refused(format_args!("tool call `{id}` has no result"))),
             None => Ok(()),
         }
     }
@@ -84,7 +84,7 @@ impl Guard {
         }
         let calls = item.get("tool_calls").and_then(Value::as_array);
         if item.get("tool_calls").is_some() && calls.is_none_or(Vec::is_empty) {
-            return Err(refused("a list of calls is empty"));
+            return Err(refused("a list of tool calls is empty"));
         }
         if calls.is_none() {
             content(item.get("content"), "a reply")?;
@@ -92,74 +92,74 @@ impl Guard {
         for call in calls.into_iter().flatten() {
             let id = text(call, "id");
             if !self.rule.accepts(id) {
-                return Err(refused(format_args!("the call id `{id}` has a form that is not accepted")));
+                return Err(refused(format_args!("invalid tool call id `{id}`")));
             }
             if !self.open.insert(id.to_owned()) {
-                return Err(refused(format_args!("the call id `{id}` is used twice")));
+                return Err(refused(format_args!("tool call id `{id}` is used twice")));
             }
             let function = call.get("function").unwrap_or(&Value::Null);
             if !is_name(text(function, "name")) {
-                return Err(refused(format_args!("`{}` is no tool name", text(function, "name"))));
+                return Err(refused(format_args!("invalid tool name `{}`", text(function, "name"))));
             }
             let arguments = serde_json::from_str::<Map<String, Value>>(text(function, "arguments"));
             if arguments.is_err() {
-                return Err(refused(format_args!("the arguments of call `{id}` are not an object")));
+                return Err(refused(format_args!("the arguments of tool call `{id}` are not a JSON object")));
             }
         }
         self.ends_in_reply = true;
         Ok(())
     }
 
-    /// Whether the last word is the model's.
+    /// Whether the conversation ends in a reply.
     pub(super) const fn ends_in_reply(&self) -> bool {
         self.ends_in_reply
     }
 
-    /// The conversation is complete.
+    /// Checks the conversation as a whole.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
         self.answered()?;
         match (self.any, self.ends_in_reply) {
-            (false, _) => Err(refused("there are no messages")),
+            (false, _) => Err(refused("the request has no messages")),
             (_, true) => Err(refused("the conversation ends in a reply")),
             _ => Ok(()),
         }
     }
 }
 
-/// Checks what a request says besides its messages, for every protocol of this family.
+/// Checks everything but the messages, for every protocol of this family.
 pub(crate) fn head(request: &StreamConfig) -> Result<(), ProviderError> {
     if request.model_config.id.is_empty() {
         return Err(refused("the model has no id"));
     }
     if request.output_limit() == Some(0) {
-        return Err(refused("an output limit of 0"));
+        return Err(refused("the output limit is 0"));
     }
     let mut names = HashSet::new();
     for tool in request.tools.iter() {
         if !is_name(&tool.name) {
             return Err(refused(format_args!(
-                "`{}` is no tool name: letters, digits, `_` and `-`, up to 64",
+                "invalid tool name `{}`: use at most 64 letters, digits, `_` and `-`",
                 tool.name
             )));
         }
         if !names.insert(tool.name.as_str()) {
-            return Err(refused(format_args!("two tools are called `{}`", tool.name)));
+            return Err(refused(format_args!("two tools have the name `{}`", tool.name)));
         }
     }
     match &request.tool_choice {
         ToolChoice::Tool(name) if !names.contains(name.as_str()) => {
-            Err(refused(format_args!("the model must call `{name}`, which is no tool")))
+            Err(refused(format_args!("tool choice `{name}` is not one of the tools")))
         }
         ToolChoice::Required if names.is_empty() => {
-            Err(refused("the model must call a tool and there are none"))
+            Err(refused("tool choice `required` without any tools"))
         }
         _ => Ok(()),
     }?;
     match &request.output_schema {
         Some(output) if !is_name(&output.name) => {
-            Err(refused(format_args!("`{}` is no name of a schema", output.name)))
+            Err(refused(format_args!("invalid schema name `{}`", output.name)))
         }
-        Some(output) if !output.schema.is_object() => Err(refused("the output schema is not an object")),
+        Some(output) if !output.schema.is_object() => Err(refused("the output schema is not a JSON object")),
         _ => Ok(()),
     }
 }

@@ -208,7 +208,7 @@ fn another_models_history_comes_without_its_secrets_and_with_the_documented_stan
 }
 
 #[test]
-fn a_reply_of_which_nothing_is_left_is_left_out() {
+fn reply_without_sendable_blocks_is_omitted() {
     let picture = reply_of("other", "m", StopReason::Stop, vec![thinking("only", None), image("image/png")]);
     let wire = contents(MODERN, vec![Message::user("One"), picture, Message::user("Two")]);
     assert_eq!(wire, json!([{"role": "user", "parts": [{"text": "One"}, {"text": "Two"}]}]));

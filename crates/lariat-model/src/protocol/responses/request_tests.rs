@@ -192,7 +192,7 @@ fn items_of_the_services_own_tools_go_back_unchanged_and_those_for_a_client_do_n
 }
 
 #[test]
-fn a_foreign_reply_loses_what_only_its_maker_understands_and_an_empty_one_is_left_out() {
+fn drops_provider_specific_blocks_of_foreign_replies_and_omits_empty_ones() {
     let foreign = model("anthropic", "claude");
     let odd = Content::Unknown(json!({"type": "server_tool_use"}).as_object().unwrap().clone());
     let history = [
@@ -229,7 +229,7 @@ fn tool_choice_and_schema_have_the_forms_of_this_protocol() {
 }
 
 #[test]
-fn a_paused_reply_of_another_service_is_asked_to_go_on() {
+fn paused_reply_of_another_provider_gets_a_continue_message() {
     let mut paused = reply(&model("anthropic", "claude"), vec![Content::text("so far")]);
     if let Message::Assistant(paused) = &mut paused {
         paused.stop_reason = StopReason::Pause;
@@ -242,7 +242,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_history_is_accepted_and_grows_like_it_is_built(
+    fn any_history_is_accepted_and_appending_equals_rebuilding(
         messages in histories(model("openai", "gpt-5")),
         cut in 0..3usize,
     ) {

@@ -170,7 +170,7 @@ fn open_reasoning_is_shown_and_not_twice() {
 }
 
 #[test]
-fn a_refusal_is_told_and_is_a_refusal() {
+fn refusal_is_emitted_as_text_with_stop_reason_refusal() {
     let stream = [
         CREATED,
         r#"{"type":"response.refusal.delta","output_index":0,"delta":"No"}"#,
@@ -332,7 +332,7 @@ fn a_call_that_is_told_twice_is_one_call() {
 }
 
 #[test]
-fn a_call_that_neither_sent_arguments_nor_ended_is_not_delivered() {
+fn tool_call_without_arguments_or_end_is_not_emitted() {
     let failed = failure(&[CREATED, CALL_ADDED, COMPLETED]);
     assert!(matches!(failed, ProviderError::InvalidReply(_)), "{failed}");
 }

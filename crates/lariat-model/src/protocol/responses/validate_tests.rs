@@ -49,7 +49,7 @@ fn a_conversation_with_reasoning_and_answered_calls_passes() {
 }
 
 #[test]
-fn everything_the_service_rejects_is_refused() {
+fn rejects_everything_that_the_provider_rejects() {
     for (items, why) in [
         (vec![], "no messages"),
         (vec![json!({"input": {"type": "input_text", "text": ""}})], "empty part"),

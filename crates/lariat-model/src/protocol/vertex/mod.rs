@@ -1,8 +1,9 @@
-//! Google Vertex AI: Gemini's protocol in a project of Google Cloud.
+//! Implements Google Vertex AI: Gemini's protocol in a Google Cloud project.
 //!
-//! Owns the address, made of project and region, and that the key is an access token. All else is [`super::gemini`].
-//! Project and region come from `compat` (`{"project": …, "region": …}`) or from a base URL that names them.
-//! Invariant: a request without a project is refused before it is sent, with the words to fix it.
+//! The address contains project and region, and the key is an access token. Everything else is
+//! [`super::gemini`]. Project and region come from `compat` (`{"project": …, "region": …}`) or from a base
+//! URL that contains them.
+//! Invariant: a request without a project fails before it is sent, with an error that says how to set one.
 
 mod address;
 
@@ -12,7 +13,7 @@ use super::gemini;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing, counting};
 
-/// What the service counts of a request.
+/// Fields of a request that the counting endpoint accepts.
 const COUNTED: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
 
 /// Google Gemini on Vertex AI.

@@ -1,4 +1,4 @@
-//! Vertex: another address, another key, the same conversation.
+//! Tests Vertex's address, key and listing; the conversation is Gemini's.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn url(model: ModelConfig) -> String {
 }
 
 #[test]
-fn the_address_is_made_of_region_and_project() {
+fn address_contains_region_and_project() {
     let here = json!({"project": "p", "region": "europe-west4"});
     let end = "publishers/google/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
     let rows = [
@@ -57,7 +57,7 @@ fn the_address_is_made_of_region_and_project() {
 }
 
 #[test]
-fn a_request_without_a_project_says_what_to_do() {
+fn missing_project_error_says_what_to_set() {
     for base in ["", "http://proxy"] {
         let asked = samples::request(model(EARLY, base, json!({"project": " "})), vec![Message::user("Hi")]);
         let error = Vertex.request(&asked).unwrap_err().to_string();
@@ -66,7 +66,7 @@ fn a_request_without_a_project_says_what_to_do() {
 }
 
 #[test]
-fn the_key_is_a_bearer_and_the_body_is_geminis() {
+fn sends_bearer_key_and_the_body_of_gemini() {
     let mut asked = samples::request(
         model(MODERN, "", json!({"project": "p"})),
         vec![
@@ -78,7 +78,7 @@ fn the_key_is_a_bearer_and_the_body_is_geminis() {
     let outgoing = Vertex.request(&asked).unwrap();
     assert_eq!(outgoing.auth, Auth::Bearer);
     let body: Value = serde_json::from_slice(&outgoing.body).unwrap();
-    // Since Gemini 3, Vertex pairs calls and responses by id; before, it rejects the field.
+    // Since Gemini 3, Vertex pairs tool calls and responses by id; earlier versions reject the field.
     assert_eq!(body["contents"][1]["parts"][0]["functionCall"]["id"], "a");
     asked.model_config = Arc::new(model(EARLY, "", json!({"project": "p"})));
     let body: Value = serde_json::from_slice(&Vertex.request(&asked).unwrap().body).unwrap();
@@ -86,7 +86,7 @@ fn the_key_is_a_bearer_and_the_body_is_geminis() {
 }
 
 #[test]
-fn the_publishers_models_are_listed() {
+fn lists_the_models_of_the_publisher() {
     let request = Vertex.list_request(&model("", "", json!({"region": "global"}))).unwrap();
     assert_eq!(
         request.url,
