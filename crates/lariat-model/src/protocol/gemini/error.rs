@@ -1,9 +1,8 @@
-//! What Google's errors mean, at the beginning of an answer or in the middle of a stream.
+//! Classifies Google's errors, as a response or in the middle of a stream.
 //!
-//! Both have the form of `google.rpc.Status` as JSON, sometimes in a list of one. Owns the meaning of its status words
-//! and details.
-//! Invariant: a limit that resets tomorrow is not retried today; a key that is refused is an error of the key, though
-//! Gemini calls it an invalid argument.
+//! Both have the form of `google.rpc.Status` as JSON, sometimes in a list of one. Invariant: a quota that
+//! resets tomorrow is not retried today. A rejected key is an authentication error, although Gemini reports
+//! it as an invalid argument.
 
 use std::time::Duration;
 
@@ -12,25 +11,25 @@ use serde_json::Value;
 
 use crate::wire::{Failure, is_overflow};
 
-/// A wait longer than this is not believed, as for `Retry-After`.
+/// Longest wait that is accepted, as for `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// What an answer that is not a stream means.
+/// Classifies a response that is not a stream.
 pub(in crate::protocol) fn classify(failure: &Failure<'_>) -> ProviderError {
     let json = failure.json();
     let trouble = json.as_ref().and_then(|json| json.get("error").or_else(|| json.pointer("/0/error")));
     match trouble {
-        // Whatever the words: the status says that the same request may succeed.
+        // Whatever the message, the status says that the same request may succeed later.
         _ if matches!(failure.status, 408 | 409) => failure.general(),
         Some(trouble) if trouble.is_object() => meaning(trouble, failure.detail(), || failure.general()),
         _ => failure.general(),
     }
 }
 
-/// What an error in the middle of a stream means.
+/// Classifies an error in the middle of a stream.
 pub(super) fn of_stream(trouble: &Value) -> ProviderError {
     let words = trouble.get("message").and_then(Value::as_str).or(trouble.as_str());
-    let detail = ErrorDetail::new(words.unwrap_or("the service reports an error without words"));
+    let detail = ErrorDetail::new(words.unwrap_or("the provider reported an error without a message"));
     let code = trouble.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let by_code = || match code {
         Some(401 | 403) => ProviderError::Auth(detail.clone()),
@@ -65,7 +64,7 @@ fn meaning(trouble: &Value, detail: ErrorDetail, otherwise: impl FnOnce() -> Pro
         "UNAVAILABLE" if words.contains("overloaded") || words.contains("high demand") => {
             ProviderError::RateLimited(detail.with_retry_after(wait))
         }
-        // The last is 499: something between here and the model gave up.
+        // The last is status 499: something between here and the model gave up.
         "UNAVAILABLE" | "INTERNAL" | "DEADLINE_EXCEEDED" | "ABORTED" | "UNKNOWN" | "DATA_LOSS"
         | "CANCELLED" => ProviderError::Network(detail.with_retry_after(wait)),
         _ => otherwise(),
@@ -77,7 +76,7 @@ fn is_too_long(words: &str) -> bool {
     is_overflow(words) || (words.contains("input token count") && words.contains("only supports up to"))
 }
 
-/// The details of a type, by the end of its name.
+/// The details of a type, which is matched by the end of its name.
 fn details<'a>(trouble: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let all = trouble.get("details").and_then(Value::as_array).into_iter().flatten();
     all.filter(move |one| one.get("@type").and_then(Value::as_str).is_some_and(|name| name.ends_with(kind)))
@@ -88,7 +87,7 @@ fn is_reason(trouble: &Value, reason: &str) -> bool {
         .any(|info| info.get("reason").and_then(Value::as_str) == Some(reason))
 }
 
-/// A quota per day: waiting a minute does not help. The service suggests to, all the same.
+/// Whether a quota per day is exhausted. Waiting a minute does not help, although the provider suggests it.
 fn is_spent_for_today(trouble: &Value) -> bool {
     let violations = details(trouble, "google.rpc.QuotaFailure")
         .filter_map(|failure| failure.get("violations").and_then(Value::as_array))
@@ -97,7 +96,7 @@ fn is_spent_for_today(trouble: &Value) -> bool {
     quotas.any(|quota| quota.contains("PerDay"))
 }
 
-/// The time to wait, such as `"37s"` or `"1.5s"`.
+/// Parses the time to wait, such as `"37s"` or `"1.5s"`.
 fn retry_delay(trouble: &Value) -> Option<Duration> {
     let delay = details(trouble, "google.rpc.RetryInfo").find_map(|info| info.get("retryDelay")?.as_str())?;
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What each generation is told.
+//! Tests the thinking parameters of each generation.
 
 use lariat_core::model::ThinkingLevel::{self, High, Low, Max, Medium, Minimal, Off};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn told(id: &str, field: &str) -> Vec<Value> {
 }
 
 #[test]
-fn gemini_2_5_gets_a_budget_within_the_range_of_the_model() {
+fn gemini_2_5_gets_a_budget_within_its_range() {
     assert_eq!(told("gemini-2.5-flash", "thinkingBudget"), [0, 512, 2048, 8192, 24_576, 24_576]);
     assert_eq!(
         told("gemini-2.5-flash-lite-preview-09-2025", "thinkingBudget"),
@@ -23,7 +23,7 @@ fn gemini_2_5_gets_a_budget_within_the_range_of_the_model() {
 }
 
 #[test]
-fn models_since_gemini_3_get_the_nearest_level_they_have() {
+fn models_since_gemini_3_get_the_nearest_supported_level() {
     let rows = [
         ("gemini-3-pro-preview", ["LOW", "LOW", "LOW", "HIGH", "HIGH", "HIGH"]),
         ("gemini-3.1-pro-preview", ["LOW", "LOW", "LOW", "MEDIUM", "HIGH", "HIGH"]),
@@ -39,7 +39,7 @@ fn models_since_gemini_3_get_the_nearest_level_they_have() {
 }
 
 #[test]
-fn thoughts_are_asked_for_unless_thinking_is_off() {
+fn requests_thoughts_unless_thinking_is_off() {
     for id in ["gemini-2.5-pro", "gemini-3-pro-preview"] {
         assert_eq!(of(id).thinking(Off).unwrap().get("includeThoughts"), None, "{id}");
         assert_eq!(of(id).thinking(Minimal).unwrap()["includeThoughts"], json!(true), "{id}");
@@ -47,7 +47,7 @@ fn thoughts_are_asked_for_unless_thinking_is_off() {
 }
 
 #[test]
-fn a_budget_and_a_level_never_go_together() {
+fn never_sends_both_budget_and_level() {
     for id in ["gemini-2.5-pro", "gemini-2.5-flash", "gemini-3-pro-preview", "gemma-4-31b-it", "x"] {
         for level in LEVELS {
             let config = of(id).thinking(level).unwrap();
@@ -57,14 +57,14 @@ fn a_budget_and_a_level_never_go_together() {
 }
 
 #[test]
-fn models_that_do_not_think_are_not_told_to() {
+fn models_that_cannot_think_get_no_thinking_config() {
     for id in ["gemini-2.0-flash", "gemini-1.5-pro", "gemma-3-27b-it"] {
         assert!(LEVELS.into_iter().all(|level| of(id).thinking(level).is_none()), "{id}");
     }
 }
 
 #[test]
-fn eras_and_sampling_follow_the_id() {
+fn era_and_sampling_follow_the_model_id() {
     assert_eq!((of("gemini-2.5-pro").era, of("GEMINI-3-PRO").era), (Era::Early, Era::Modern));
     assert_eq!(of("gemini-3.8-flash").sampling, Sampling::Fixed);
     assert_eq!(of("gemini-3.5-flash").sampling, Sampling::Free);

@@ -1,9 +1,9 @@
-//! Google Gemini, and the parts of it that Vertex shares.
+//! Implements Google Gemini, including the parts that Vertex shares.
 //!
-//! `request` builds the body from a conversation, checked by `validate`; `head` adds what stands beside the
-//! conversation; `stream` reads replies; `error` reads failures; `generation` holds what differs between models.
-//! Vertex is the same protocol at another address, with another key.
-//! Invariant: signatures travel back on the part they came on; the key is never in the address.
+//! `request` translates a conversation, which `validate` checks; `head` adds the other fields; `stream`
+//! decodes replies; `error` classifies failures; `generation` describes how the models differ. Vertex is the
+//! same protocol with another address and another kind of key.
+//! Invariant: a signature goes back on the part it came on, and the key is never part of the address.
 
 mod address;
 mod error;
@@ -27,16 +27,16 @@ pub(super) use request::body;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// Google Gemini by the public API of AI Studio.
+/// Google Gemini through the public API of AI Studio.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
 
-/// What the service counts of a request.
+/// Fields of a request that the counting endpoint accepts.
 const COUNTED: [&str; 5] = ["contents", "generationConfig", "systemInstruction", "toolConfig", "tools"];
-/// The field of a count that both services answer with.
+/// The field with the count in the response, for Gemini and Vertex.
 pub(super) const COUNT: &str = "totalTokens";
 
-/// The header that holds the key.
+/// The header that carries the key.
 const KEY_HEADER: &str = "x-goog-api-key";
 
 impl Protocol for Gemini {
@@ -80,15 +80,15 @@ impl Protocol for Gemini {
     }
 }
 
-/// Makes events of a stream of responses.
+/// Creates the decoder for a stream of responses.
 pub(super) fn decoder() -> Decoder {
     Decoder::new(Framing::sse(), stream::Responses::default())
 }
 
-/// The models that can chat, of a list by either service.
+/// Parses a model list of Gemini or Vertex and keeps the models that can chat.
 pub(super) fn listed(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
     let list: List = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("the list of models: {error}").into()))?;
+        .map_err(|error| ProviderError::InvalidReply(format!("cannot read the model list: {error}").into()))?;
     let models = list.models.into_iter().chain(list.publisher_models).flatten();
     Ok(models.filter(Listed::chats).map(Listed::into_model).collect())
 }
@@ -107,7 +107,7 @@ struct Listed {
     display_name: Option<String>,
     input_token_limit: Option<u64>,
     output_token_limit: Option<u32>,
-    /// Vertex does not tell.
+    /// Not sent by Vertex.
     supported_generation_methods: Option<Vec<String>>,
 }
 
@@ -118,7 +118,7 @@ impl Listed {
     }
 
     fn into_model(self) -> ListedModel {
-        // `models/gemini-…` of Gemini, `publishers/google/models/gemini-…` of Vertex.
+        // Gemini writes `models/gemini-…`, Vertex `publishers/google/models/gemini-…`.
         let mut model = ListedModel::new(address::bare(&self.name));
         model.name = self.display_name;
         model.context_window = self.input_token_limit;

@@ -1,9 +1,8 @@
-//! A conversation as Gemini takes it: contents of the user and of the model, each a list of parts.
+//! Translates conversations to Gemini's format: contents of the user and of the model, each a list of parts.
 //!
-//! Owns the translation of messages to parts. Neighbours of one role become one content. The responses to the calls
-//! of a reply come first in the content after it, in the order of the calls, then what belongs to them and does not
-//! fit into them.
-//! Invariant: a message always becomes the same parts, whatever comes after it.
+//! Adjacent messages of one role become one content. The content after a reply starts with the responses to
+//! its tool calls, in the order of the tool calls, followed by what belongs to them but does not fit into
+//! them. Invariant: a message always becomes the same parts, whatever follows it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,14 +20,14 @@ use super::validate::{Guard, IMAGES, MODEL, USER, is_function_name, is_opaque_pa
 use crate::protocol::ApiProtocol;
 use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, own_reply};
 
-/// Stands for a signature where there is none: calls that another model made. Documented by Google for this case.
+/// Replaces the missing signature of tool calls that another model made. Google documents it for this case.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
-/// Types of images that may be part of a function's response, since Gemini 3.
+/// Types of images that may be part of a function response, since Gemini 3.
 const RESPONSE_IMAGES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
-/// Longest name that is made from one that is not valid.
+/// Maximum length of a name derived from an invalid one.
 const MADE_NAME_LIMIT: usize = 64;
 
-/// The body of a request.
+/// Builds the body of a request.
 pub(in crate::protocol) fn body(request: &StreamConfig, api: ApiProtocol) -> Result<Bytes, ProviderError> {
     let model = &request.model_config;
     let traits = generation::of(&model.id);
@@ -39,7 +38,7 @@ pub(in crate::protocol) fn body(request: &StreamConfig, api: ApiProtocol) -> Res
     let head = match checked {
         Ok(head) => head,
         Err(error) => {
-            // What is kept is right as far as it goes.
+            // The stored part is valid as far as it goes.
             request.memo.put(body);
             return Err(error);
         }
@@ -48,12 +47,12 @@ pub(in crate::protocol) fn body(request: &StreamConfig, api: ApiProtocol) -> Res
     Ok(body.finish(request, &head, Some("tools"), "contents", ("", &[])))
 }
 
-/// Whether calls and responses are paired by an id or by their order.
+/// Whether tool calls and responses are paired by an id or by their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ids {
-    /// Since Gemini 3. Without them a reply to several results can come back empty.
+    /// Since Gemini 3. Without ids, the reply to several results can be empty.
     Sent,
-    /// Before Gemini 3 the field is unknown to Vertex (400).
+    /// Before Gemini 3, Vertex rejects the field (400).
     Left,
 }
 
@@ -66,16 +65,16 @@ impl Ids {
     }
 }
 
-/// The translator, with what it must remember between messages.
+/// Translates messages and remembers what later messages depend on.
 struct History {
     model: Arc<ModelConfig>,
     era: Era,
     ids: Ids,
     call_ids: CallIds,
     guard: Guard,
-    /// Calls of the last reply that wait for results, with the names they were sent under.
+    /// Tool calls of the last reply that wait for results, with the names they were sent under.
     awaited: VecDeque<(ToolCallId, String)>,
-    /// Parts that follow the responses to all calls.
+    /// Parts to send after the responses to all tool calls.
     held: Vec<Value>,
 }
 
@@ -105,7 +104,7 @@ impl History {
             self.add(USER, &part, items)?;
         }
         if empty {
-            self.add(USER, &text("(a message that cannot be shown)"), items)?;
+            self.add(USER, &text("(no content)"), items)?;
         }
         Ok(())
     }
@@ -113,7 +112,7 @@ impl History {
     fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
         let mut said = false;
-        // A signature that came on a text or an image, kept before it.
+        // A signature that belongs to the following text or image.
         let mut signature: Option<&str> = None;
         let mut first_call = true;
         for block in &reply.content {
@@ -154,7 +153,8 @@ impl History {
         if let Some(kept) = signature.filter(|_| said) {
             self.add(MODEL, &signed(text(""), kept), items)?;
         }
-        // Another service's pause: it is asked to go on, as the last word must be the user's.
+        // Another provider's paused reply: asks the model to continue, because the last content must be the
+        // user's.
         if reply.stop_reason == StopReason::Pause && self.awaited.is_empty() && self.guard.ends_with_model() {
             self.add(USER, &text("Continue."), items)?;
         }
@@ -229,7 +229,7 @@ impl Conversation for History {
     }
 }
 
-/// The part for a text or an image; `None` for what cannot be said.
+/// The part for a text or an image; `None` for other content.
 fn spoken(block: &Content) -> Option<Value> {
     match block {
         _ if block.is_empty() => None,
@@ -238,7 +238,7 @@ fn spoken(block: &Content) -> Option<Value> {
             Some(json!({"inlineData": {"mimeType": mime_type, "data": data}}))
         }
         Content::Image { mime_type, .. } => {
-            Some(text(&format!("(an image of the type {mime_type}, which this model cannot see)")))
+            Some(text(&format!("(image of type {mime_type} omitted: this model cannot read it)")))
         }
         _ => None,
     }
@@ -255,7 +255,7 @@ fn signed(mut part: Value, signature: &str) -> Value {
     part
 }
 
-/// A name that Gemini takes: models of other services call tools by names that it does not.
+/// Makes a function name valid: models of other providers use names that Gemini rejects.
 fn function_name(name: &str) -> String {
     if is_function_name(name) {
         return name.to_owned();

@@ -1,8 +1,8 @@
-//! Requests of OpenAI Responses: messages in, input items out.
+//! Builds requests of OpenAI Responses, for OpenAI and Azure alike.
 //!
-//! Owns the form of every item, for OpenAI and Azure alike. The service keeps nothing (`store: false`), so reasoning
-//! travels in the conversation: encrypted, as complete items, exactly as they came.
-//! Invariant: a reasoning item is followed by what the model said or called after it.
+//! The provider stores nothing (`store: false`), so reasoning is part of the conversation: encrypted, as
+//! complete items, unchanged. Invariant: a reasoning item is followed by what the model wrote or called after
+//! it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::protocol::chat::request::{CONTINUE, NO_CONTENT, NO_OUTPUT};
 use crate::protocol::chat::{schema, validate};
 use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, own_reply};
 
-/// The smallest output limit that the service accepts ("integer below minimum value").
+/// The smallest output limit that the provider accepts ("integer below minimum value").
 const SMALLEST_LIMIT: u32 = 16;
 
-/// The body of a request. `api` tells the protocols that share this apart.
+/// Builds the body of a request. `api` distinguishes the protocols that share this code.
 pub(super) fn body(request: &StreamConfig, api: &str) -> Result<bytes::Bytes, ProviderError> {
     validate::head(request)?;
     let model = &request.model_config;
@@ -54,7 +54,8 @@ fn head(request: &StreamConfig) -> Result<Map<String, Value>, ProviderError> {
         set("max_output_tokens", json!(limit.max(SMALLEST_LIMIT)));
     }
     if generation.reasons {
-        // Without reasoning both are rejected: "Encrypted content is not supported with this model".
+        // For models that do not reason, the provider rejects both: "Encrypted content is not supported with
+        // this model".
         set("include", json!(["reasoning.encrypted_content"]));
         let efforts = efforts(model)?.unwrap_or(generation.efforts);
         let mut reasoning = Map::new();
@@ -90,11 +91,11 @@ fn head(request: &StreamConfig) -> Result<Map<String, Value>, ProviderError> {
     Ok(head)
 }
 
-/// What a model's `compat` says its levels are called.
+/// Returns the level names in a model's `compat`.
 fn efforts(model: &ModelConfig) -> Result<Option<Efforts>, ProviderError> {
     let Some(efforts) = model.compat.get("efforts") else { return Ok(None) };
     serde_json::from_value(efforts.clone()).map_err(|error| {
-        ProviderError::Other(format!("the `compat` of model `{}`: {error}", model.id).into())
+        ProviderError::Other(format!("invalid `compat` of model `{}`: {error}", model.id).into())
     })
 }
 
@@ -111,13 +112,13 @@ fn tools_of(tools: &[ToolDefinition]) -> Value {
     tools.iter().map(tool).collect()
 }
 
-/// The translator.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
 pub(super) struct Items {
     model: Arc<ModelConfig>,
     ids: CallIds,
     guard: Guard,
-    /// Ids of items that went out: the service refuses the same twice.
+    /// Ids of the items sent so far, because the provider rejects duplicates.
     items: HashSet<String>,
 }
 
@@ -143,7 +144,8 @@ impl Items {
     fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
         let mut phase = None;
-        // Reasoning waits for what follows it: alone it is rejected ("without its required following item").
+        // Reasoning waits for the following item, because on its own it is rejected ("without its required
+        // following item").
         let mut reasoning: Vec<Value> = Vec::new();
         for block in reply.content.iter().filter(|block| !block.is_empty()) {
             let item = match block {
@@ -177,15 +179,15 @@ impl Items {
             self.item(&item, items)?;
         }
         let paused = reply.stop_reason == StopReason::Pause && reply.tool_calls().next().is_none();
-        // The reply itself may have been left out, after one that was not.
+        // This reply may have been omitted after one that was not.
         if paused && self.guard.ends_in_reply() {
             self.user(&[text_part(CONTINUE)], items)?;
         }
         Ok(())
     }
 
-    /// A reasoning item as it came, if it can go back: what is neither encrypted nor open is only known to a service
-    /// that stored it ("Item 'rs_…' not found").
+    /// Returns a reasoning item unchanged, if it can go back. Reasoning that is neither encrypted nor
+    /// readable is only known to a provider that stored it ("Item 'rs_…' not found").
     fn reasoning(&mut self, signature: &str) -> Option<Value> {
         let item: Value = serde_json::from_str(signature).ok()?;
         let encrypted =
@@ -229,9 +231,9 @@ impl Conversation for Items {
     }
 }
 
-/// What becomes of a block that only this protocol knows.
+/// How to send a block that only this protocol uses.
 enum Kept<'a> {
-    /// It tells the phase of the text that follows.
+    /// It is the phase of the following text.
     Phase(&'a str),
     /// It goes back as an item.
     Item,

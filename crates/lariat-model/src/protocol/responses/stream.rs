@@ -1,8 +1,8 @@
-//! The stream of OpenAI Responses: events in, pieces of a reply out.
+//! Decodes the stream of OpenAI Responses.
 //!
-//! Owns what each event means. An output item is a block of the reply, in the order of the items; the item at its end
-//! is the truth, the pieces before it are for the eye.
-//! Invariant: only `response.completed` and `response.incomplete` end a reply.
+//! Each output item becomes a block of the reply, in the order of the items. The complete item at its end is
+//! authoritative; the deltas before it are for display. Invariant: only `response.completed` and
+//! `response.incomplete` end a reply successfully.
 
 use std::borrow::Cow;
 
@@ -75,16 +75,16 @@ struct OutputDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// An output item that has begun. Its place in the list gives its blocks' indexes.
+/// An output item that has started. Its position in the list determines its blocks' indexes.
 #[derive(Debug, Default)]
 struct Item {
     id: String,
     number: Option<u64>,
-    /// Bytes of text or reasoning that were given on.
+    /// Bytes of text or reasoning emitted so far.
     given: usize,
-    /// Which kind of reasoning is shown: a service that sends both would show it twice.
+    /// Which kind of reasoning is emitted. A provider that sends both kinds would otherwise show it twice.
     shown: Option<Shown>,
-    /// A call of which no arguments came yet.
+    /// Whether this is a tool call that has received no arguments yet.
     unsent: bool,
     done: bool,
 }
@@ -95,7 +95,7 @@ enum Shown {
     Text,
 }
 
-/// Understands events.
+/// Decodes the events of one reply.
 #[derive(Default)]
 pub(super) struct Events {
     items: Vec<Item>,
@@ -103,16 +103,18 @@ pub(super) struct Events {
     cut: bool,
 }
 
-/// Arguments of a call that neither sent any nor ended: half an object, which is none. An empty text would be one.
+/// Arguments of a tool call that neither received any nor ended: an incomplete object, which does not parse.
+/// An empty text would parse as no arguments.
 const UNSENT: &str = "{";
 
-/// The index of an item's block; the one before it is free for what goes before the text.
+/// The index of an item's block. The index before it is reserved for the block that precedes the text.
 const fn block(position: usize) -> usize {
     position * 2 + 1
 }
 
 impl Events {
-    /// The item that an event is about. Services that number nothing name the item, or send one at a time.
+    /// Returns the item that an event belongs to. Providers without item numbers name the item or send one at
+    /// a time.
     fn position(&mut self, event: &Event<'_>) -> usize {
         let number = event.output_index.and_then(|index| index.0);
         let id = Text::of(&event.item_id);
@@ -163,7 +165,7 @@ impl Events {
     fn added(&mut self, event: &Event<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let Some(item) = &event.item else { return Ok(()) };
         let (id, number) = (text(item, "id"), event.output_index.and_then(|index| index.0));
-        // Told twice, it is still one item.
+        // An item that is announced twice is still one item.
         let same = |known: &Item| !known.done && !id.is_empty() && known.id == id && known.number == number;
         let known = self.items.iter().rposition(same);
         let position = known.unwrap_or_else(|| self.begin(id, number));
@@ -249,7 +251,7 @@ impl Events {
         if let Some(usage) = &response.usage {
             count(usage, reply);
         }
-        // A service that tells of nothing on the way tells it all at the end.
+        // A provider that sends no item events sends all items at the end.
         if self.items.is_empty() {
             for item in response.output.into_iter().flatten() {
                 let position = self.begin(text(&item, "id"), None);
@@ -266,13 +268,13 @@ impl Events {
                 let error = response.error.unwrap_or(Value::Null);
                 return Err(match error {
                     Value::Null => {
-                        ProviderError::Network("the service failed while the model replied".into())
+                        ProviderError::Network("the provider failed during the reply".into())
                     }
                     error => error::in_stream(&json!({ "error": error })),
                 });
             }
             ("response.cancelled", _) | (_, "cancelled") => {
-                return Err(ProviderError::Network("the service gave up the reply".into()));
+                return Err(ProviderError::Network("the provider aborted the reply".into()));
             }
             ("response.incomplete", _) | (_, "incomplete") => reply.stop(match reason.as_deref() {
                 Some("content_filter") => StopReason::Refusal,
@@ -289,16 +291,16 @@ impl Events {
 impl Interpret for Events {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let data = frame.data.trim();
-        // Proxies of another protocol's habits.
+        // Sent by proxies that follow another protocol's conventions.
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        // A list would be taken for the fields in their order.
+        // A list would be parsed as the fields in their order.
         if !data.starts_with('{') {
-            return Err(ProviderError::InvalidReply("an event is not an object".into()));
+            return Err(ProviderError::InvalidReply("an event of the stream is not a JSON object".into()));
         }
         let mut event: Event<'_> = serde_json::from_str(data).map_err(|error| {
-            ProviderError::InvalidReply(format!("an event does not parse: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read an event of the stream: {error}").into())
         })?;
         let kind = event.kind.take();
         let kind = match Text::of(&kind) {
@@ -350,7 +352,7 @@ impl Interpret for Events {
             | "response.cancelled"
             | "response.done" => self.ended(kind, *event.response.unwrap_or_default(), reply),
             "error" => Err(error::in_stream(&serde_json::from_str(data).unwrap_or(Value::Null))),
-            // An error of a proxy, in the form of Chat Completions.
+            // A proxy's error in the form of Chat Completions.
             "" => match serde_json::from_str::<Value>(data) {
                 Ok(json) if json.get("error").is_some_and(|error| !error.is_null()) => {
                     Err(error::in_stream(&json))
@@ -370,7 +372,7 @@ fn parts<'a>(item: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     item.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The text of all parts.
+/// Joins the text of all parts.
 fn joined(item: &Value, field: &str, separator: &str) -> String {
     let said = |part: &'_ Value| match (text(part, "text"), text(part, "refusal")) {
         ("", refusal) => refusal.to_owned(),
@@ -379,7 +381,7 @@ fn joined(item: &Value, field: &str, separator: &str) -> String {
     parts(item, field).map(said).collect::<Vec<_>>().join(separator)
 }
 
-/// What of the whole text was not given on in pieces.
+/// The part of the text that no delta contained.
 fn rest(whole: &str, given: usize) -> &str {
     whole.get(given..).unwrap_or_default()
 }

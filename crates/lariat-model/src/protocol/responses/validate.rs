@@ -1,7 +1,7 @@
-//! The last guard: what Responses would reject, found before it is sent.
+//! Rejects requests that the Responses API would reject, before they are sent.
 //!
-//! Owns the rules for input items; repairs nothing. What a request says besides them is checked as for Chat
-//! Completions. Invariant: every call has exactly one output after it, every output its call before it.
+//! Checks each input item and repairs nothing; the other fields are checked as for Chat Completions.
+//! Invariant: every tool call has exactly one output after it, and every output has its tool call before it.
 
 use std::collections::HashSet;
 
@@ -12,21 +12,21 @@ use crate::protocol::chat::schema::is_name;
 use crate::protocol::chat::validate::refused;
 use crate::wire::IdRule;
 
-/// What is known of the items so far.
+/// Checks items as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// Calls that have no output yet.
+    /// Tool calls that have no output yet.
     open: HashSet<String>,
-    /// All calls.
+    /// All tool calls.
     calls: HashSet<String>,
-    /// The last item is reasoning, which cannot stand alone.
+    /// Whether the last item is reasoning, which must be followed by another item.
     reasoned: bool,
     ends_in_reply: bool,
     any: bool,
 }
 
 impl Guard {
-    /// A complete item.
+    /// Checks a complete item.
     pub(super) fn item(&mut self, item: &Value) -> Result<(), ProviderError> {
         match text(item, "type") {
             "message" => {
@@ -36,7 +36,7 @@ impl Guard {
                 if !parts.is_some_and(|parts| !parts.is_empty() && parts.iter().all(full)) {
                     return Err(refused("a reply is empty"));
                 }
-                // A model may call and then speak: the outputs come after both.
+                // A model may call a tool and then write text: the outputs follow both.
                 self.said()
             }
             "reasoning" => {
@@ -51,7 +51,7 @@ impl Guard {
             "function_call_output" => {
                 let id = text(item, "call_id");
                 if !self.open.remove(id) {
-                    return Err(refused(format_args!("the output `{id}` answers no call")));
+                    return Err(refused(format_args!("the output `{id}` has no tool call")));
                 }
                 self.heard()?;
                 match item.get("output") {
@@ -65,7 +65,7 @@ impl Guard {
         }
     }
 
-    /// A part of a user message.
+    /// Checks a part of a user message.
     pub(super) fn user_part(&mut self, part: &Value) -> Result<(), ProviderError> {
         self.answered()?;
         self.heard()?;
@@ -75,22 +75,22 @@ impl Guard {
     fn call(&mut self, item: &Value) -> Result<(), ProviderError> {
         let id = text(item, "call_id");
         if !IdRule::COMMON.accepts(id) {
-            return Err(refused(format_args!("the call id `{id}` has a form that is not accepted")));
+            return Err(refused(format_args!("invalid tool call id `{id}`")));
         }
         if !self.calls.insert(id.to_owned()) {
-            return Err(refused(format_args!("the call id `{id}` is used twice")));
+            return Err(refused(format_args!("tool call id `{id}` is used twice")));
         }
         self.open.insert(id.to_owned());
         if !is_name(text(item, "name")) {
-            return Err(refused(format_args!("`{}` is no tool name", text(item, "name"))));
+            return Err(refused(format_args!("invalid tool name `{}`", text(item, "name"))));
         }
         if serde_json::from_str::<Map<String, Value>>(text(item, "arguments")).is_err() {
-            return Err(refused(format_args!("the arguments of call `{id}` are not an object")));
+            return Err(refused(format_args!("the arguments of tool call `{id}` are not a JSON object")));
         }
         self.said()
     }
 
-    /// The model said something.
+    /// Records an item of the model.
     fn said(&mut self) -> Result<(), ProviderError> {
         if !self.any {
             return Err(refused("the conversation starts with a reply"));
@@ -99,10 +99,10 @@ impl Guard {
         Ok(())
     }
 
-    /// The model was told something.
+    /// Records an item of the user or of a tool.
     fn heard(&mut self) -> Result<(), ProviderError> {
         if self.reasoned {
-            return Err(refused("reasoning is not followed by what it led to"));
+            return Err(refused("reasoning is not followed by another item of the reply"));
         }
         (self.any, self.ends_in_reply) = (true, false);
         Ok(())
@@ -110,21 +110,21 @@ impl Guard {
 
     fn answered(&self) -> Result<(), ProviderError> {
         match self.open.iter().next() {
-            Some(id) => Err(refused(format_args!("the call `{id}` has no output"))),
+            Some(id) => Err(refused(format_args!("tool call `{id}` has no output"))),
             None => Ok(()),
         }
     }
 
-    /// Whether the last word is the model's.
+    /// Whether the conversation ends in a reply.
     pub(super) const fn ends_in_reply(&self) -> bool {
         self.ends_in_reply
     }
 
-    /// The conversation is complete.
+    /// Checks the conversation as a whole.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
         self.answered()?;
         match (self.any, self.ends_in_reply) {
-            (false, _) => Err(refused("there are no messages")),
+            (false, _) => Err(refused("the request has no messages")),
             (_, true) => Err(refused("the conversation ends in a reply")),
             _ => Ok(()),
         }

@@ -33,7 +33,7 @@ fn message(text: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_with_reasoning_and_answered_calls_passes() {
+fn accepts_conversation_with_reasoning_tool_calls_and_outputs() {
     let items = [
         user(),
         reasoning(),
@@ -61,17 +61,17 @@ fn rejects_everything_that_the_provider_rejects() {
         (vec![user(), call("a")], "`a` has no output"),
         (vec![user(), call("a"), user()], "`a` has no output"),
         (vec![user(), call("a"), message("x")], "`a` has no output"),
-        (vec![user(), output("a")], "answers no call"),
-        (vec![user(), call("a"), output("a"), output("a")], "answers no call"),
+        (vec![user(), output("a")], "has no tool call"),
+        (vec![user(), call("a"), output("a"), output("a")], "has no tool call"),
         (vec![user(), call("a"), output("a"), call("a")], "used twice"),
-        (vec![user(), call("a b")], "form"),
+        (vec![user(), call("a b")], "invalid tool call id"),
         (
             vec![user(), json!({"type": "function_call", "call_id": "a", "name": "t t", "arguments": "{}"})],
             "tool name",
         ),
         (
             vec![user(), json!({"type": "function_call", "call_id": "a", "name": "t", "arguments": "{"})],
-            "not an object",
+            "not a JSON object",
         ),
         (
             vec![user(), call("a"), json!({"type": "function_call_output", "call_id": "a", "output": []})],
@@ -82,6 +82,6 @@ fn rejects_everything_that_the_provider_rejects() {
         (vec![user(), json!({"role": "user"})], "no type"),
     ] {
         let error = check(&items).expect_err(why);
-        assert!(error.contains(why) && error.contains("would be rejected"), "{error}");
+        assert!(error.contains(why) && error.contains("would reject this request"), "{error}");
     }
 }
