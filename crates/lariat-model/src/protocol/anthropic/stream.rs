@@ -23,7 +23,7 @@ const HELD_LIMIT: usize = 32 * 1024 * 1024;
 /// Arguments of a tool call that neither received any nor ended: an incomplete object, which does not parse.
 /// An empty text would parse as no arguments.
 const UNSENT: &str = "{";
-/// Upper bound for token counts, so that a broken provider's numbers cannot overflow sums. No request has
+/// Upper bound for reported token numbers, so that a broken provider's numbers cannot overflow sums. No request has
 /// used more.
 const TOKEN_LIMIT: u64 = 1 << 40;
 

@@ -19,7 +19,7 @@ use crate::wire::{Frame, FrameKind, Interpret, Reply};
 const BLOCK_LIMIT: usize = 16 * 1024;
 /// Maximum total size of signatures and blocks of unknown types in one reply, in bytes.
 const HELD_LIMIT: usize = 32 * 1024 * 1024;
-/// Upper bound for token counts, so that a broken provider's numbers cannot overflow sums. No request has
+/// Upper bound for reported token numbers, so that a broken provider's numbers cannot overflow sums. No request has
 /// used more.
 const TOKEN_LIMIT: u64 = 1 << 40;
 
