@@ -46,32 +46,32 @@ impl ProviderEntry {
 impl ModelEntry {
     fn of(value: &Value) -> Option<Self> {
         let fields = value.as_object()?;
-        let truth = |name: &str| fields.get(name).and_then(Value::as_bool);
-        let number = |place: &str| value.pointer(place).and_then(whole);
-        let words = |place: &str| {
-            let list = value.pointer(place)?.as_array()?;
+        let boolean = |name: &str| fields.get(name).and_then(Value::as_bool);
+        let number = |path: &str| value.pointer(path).and_then(whole_number);
+        let strings = |path: &str| {
+            let list = value.pointer(path)?.as_array()?;
             Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         };
         Some(Self {
             name: text(fields, "name"),
-            reasoning: truth("reasoning"),
-            tool_call: truth("tool_call"),
+            reasoning: boolean("reasoning"),
+            tool_call: boolean("tool_call"),
             context: number("/limit/context").filter(|tokens| *tokens > 0),
             output: number("/limit/output")
                 .and_then(|tokens| u32::try_from(tokens).ok())
                 .filter(|tokens| *tokens > 0),
-            input_modalities: words("/modalities/input"),
-            output_modalities: words("/modalities/output"),
+            input_modalities: strings("/modalities/input"),
+            output_modalities: strings("/modalities/output"),
             release_date: text(fields, "release_date"),
             cost: fields.get("cost").and_then(Value::as_object).cloned(),
         })
     }
 
     /// Overwrites the prices in `cost` with those that this entry states.
-    pub(super) fn price(&self, cost: &mut Option<ModelCost>) {
+    pub(super) fn apply_prices(&self, cost: &mut Option<ModelCost>) {
         let Some(given) = &self.cost else { return };
         let cost = cost.get_or_insert_default();
-        put(given, cost);
+        set_prices(given, cost);
         for (field, tier) in given {
             let (Some(above), Some(prices)) = (threshold(field), tier.as_object()) else { continue };
             let known = cost.tier.take().filter(|tier| tier.above == above);
@@ -79,13 +79,13 @@ impl ModelEntry {
                 let base = ModelCost { tier: None, ..cost.clone() };
                 Box::new(PriceTier { above, cost: base })
             });
-            put(prices, &mut tier.cost);
+            set_prices(prices, &mut tier.cost);
             cost.tier = Some(tier);
         }
     }
 }
 
-fn put(given: &Map<String, Value>, cost: &mut ModelCost) {
+fn set_prices(given: &Map<String, Value>, cost: &mut ModelCost) {
     let price = |name: &str| given.get(name).and_then(Value::as_f64).map(UsdPerMillion::from_usd);
     if let Some(price) = price("input") {
         cost.input = price;
@@ -108,7 +108,7 @@ fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// Parses a whole number, also in the form `1e6`.
-fn whole(value: &Value) -> Option<u64> {
+fn whole_number(value: &Value) -> Option<u64> {
     value
         .as_u64()
         .or_else(|| value.as_f64().filter(|number| (0.0..1e15).contains(number)).map(|number| number as u64))

@@ -75,8 +75,8 @@ impl ModelInfo {
     }
 
     /// Overwrites the fields that `entry` states.
-    pub(super) fn take(&mut self, entry: ModelEntry) {
-        entry.price(&mut self.cost);
+    pub(super) fn apply(&mut self, entry: ModelEntry) {
+        entry.apply_prices(&mut self.cost);
         self.name = entry.name.unwrap_or_else(|| std::mem::take(&mut self.name));
         self.reasoning = entry.reasoning.unwrap_or(self.reasoning);
         self.tool_call = entry.tool_call.unwrap_or(self.tool_call);

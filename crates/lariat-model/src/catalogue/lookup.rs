@@ -19,7 +19,7 @@ impl Catalogue {
     pub fn find(&self, name: &str) -> Option<&ModelInfo> {
         let name = name.trim();
         let qualified = name.split_once('/').and_then(|(provider, id)| self.get(provider, id));
-        qualified.or_else(|| self.bare(name))
+        qualified.or_else(|| self.find_by_id(name))
     }
 
     /// Finds a model of one provider, with the same tolerance as [`find`](Self::find).
@@ -28,12 +28,12 @@ impl Catalogue {
         if let Some(exact) = provider.model(id) {
             return Some(exact);
         }
-        let wanted = normal(id);
+        let wanted = normalized(id);
         // Ids end in their date, so the greatest is the newest.
-        provider.models().filter(|model| normal(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
+        provider.models().filter(|model| normalized(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
     }
 
-    fn bare(&self, id: &str) -> Option<&ModelInfo> {
+    fn find_by_id(&self, id: &str) -> Option<&ModelInfo> {
         let others = || self.providers().filter(|provider| !MAKERS.contains(provider));
         let order = || MAKERS.into_iter().chain(others());
         let exact = order().find_map(|provider| self.providers.get(provider)?.model(id));
@@ -47,12 +47,12 @@ impl Catalogue {
         let mut near: Vec<(usize, String)> = Vec::new();
         for model in self.models() {
             let full = format!("{}/{}", model.provider, model.id);
-            let far =
+            let edits =
                 distance(&wanted, &model.id.to_lowercase()).min(distance(&wanted, &full.to_lowercase()));
             // A name that contains the text ranks before one that only resembles it.
-            let part = wanted.len() >= 3 && full.to_lowercase().contains(&wanted);
-            if part || far <= bound {
-                near.push((if part { 0 } else { far }, full));
+            let contained = wanted.len() >= 3 && full.to_lowercase().contains(&wanted);
+            if contained || edits <= bound {
+                near.push((if contained { 0 } else { edits }, full));
             }
         }
         near.sort_by(|a, b| {
@@ -63,7 +63,7 @@ impl Catalogue {
 }
 
 /// Removes the parts of a name that users and providers write differently.
-fn normal(id: &str) -> String {
+fn normalized(id: &str) -> String {
     let mut id = id.to_lowercase();
     for prefix in ["models/", "publishers/google/models/"] {
         id = id.strip_prefix(prefix).map(str::to_owned).unwrap_or(id);

@@ -69,7 +69,7 @@ impl Catalogue {
         for (id, entry) in entries {
             // The header, and whatever a newer format adds, is not a provider.
             let Some(entry) = ProviderEntry::of(entry) else { continue };
-            self.providers.entry(id.clone()).or_insert_with(|| Provider::new(&id)).take(entry);
+            self.providers.entry(id.clone()).or_insert_with(|| Provider::new(&id)).apply(entry);
         }
         Ok(self)
     }

@@ -59,7 +59,7 @@ impl Provider {
     }
 
     /// Overwrites what `entry` states about the provider and its models.
-    pub(super) fn take(&mut self, entry: ProviderEntry) {
+    pub(super) fn apply(&mut self, entry: ProviderEntry) {
         let api = entry.protocol.and_then(|name| name.parse().ok());
         if entry.base_url.is_some() || api.is_some() {
             self.api = api.unwrap_or(self.api);
@@ -71,7 +71,7 @@ impl Provider {
         }
         for (id, entry) in entry.models {
             let fresh = || ModelInfo::new(&self.id, &id, self.api, &self.base_url);
-            self.models.entry(id.clone()).or_insert_with(fresh).take(entry);
+            self.models.entry(id.clone()).or_insert_with(fresh).apply(entry);
         }
     }
 }

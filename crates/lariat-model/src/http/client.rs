@@ -69,7 +69,7 @@ enum Roots {
     /// The system's and the configured ones.
     System,
     /// None, for requests without TLS.
-    Nobody,
+    None,
 }
 
 impl HttpClient {
@@ -81,10 +81,10 @@ impl HttpClient {
     fn client(&self, request: &Request<Bytes>) -> Result<reqwest::Client, TransportError> {
         // A proxy may require TLS even for plain requests, and configured certificates must be validated.
         let no_proxy = self.config.proxy.is_none() && self.config.http_proxy.is_none();
-        let plain_world = no_proxy && self.config.extra_certificates.is_empty();
-        let is_plain = plain_world && request.uri().scheme_str() == Some("http");
+        let no_tls_settings = no_proxy && self.config.extra_certificates.is_empty();
+        let is_plain = no_tls_settings && request.uri().scheme_str() == Some("http");
         let (client, roots) =
-            if is_plain { (&self.plain, Roots::Nobody) } else { (&self.secure, Roots::System) };
+            if is_plain { (&self.plain, Roots::None) } else { (&self.secure, Roots::System) };
         client.get_or_init(|| build(&self.config, roots)).clone()
     }
 }
@@ -94,17 +94,18 @@ impl Transport for HttpClient {
         let client = self.client(&request);
         Box::pin(async move {
             let request =
-                reqwest::Request::try_from(request).map_err(|error| describe(error, Stage::Sending))?;
-            let response = client?.execute(request).await.map_err(|error| describe(error, Stage::Sending))?;
+                reqwest::Request::try_from(request).map_err(|error| convert_error(error, Stage::Sending))?;
+            let response =
+                client?.execute(request).await.map_err(|error| convert_error(error, Stage::Sending))?;
             let (status, headers) = (response.status().as_u16(), response.headers().clone());
-            let body = response.bytes_stream().map_err(|error| describe(error, Stage::Reading)).boxed();
+            let body = response.bytes_stream().map_err(|error| convert_error(error, Stage::Reading)).boxed();
             Ok(Incoming { status, headers, body })
         })
     }
 }
 
 fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, TransportError> {
-    let impossible = |what: &str, error: reqwest::Error| {
+    let setup_error = |what: &str, error: reqwest::Error| {
         TransportError::Impossible(format!("{what}: {}", cause(&error.without_url())))
     };
     let mut builder = reqwest::Client::builder()
@@ -124,22 +125,22 @@ fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, Transpo
         config.proxy.as_ref().map(reqwest::Proxy::all),
     ];
     for proxy in proxies.into_iter().flatten() {
-        let mut proxy = proxy.map_err(|error| impossible("invalid proxy address", error))?;
+        let mut proxy = proxy.map_err(|error| setup_error("invalid proxy address", error))?;
         if let Some(hosts) = &config.no_proxy {
             proxy = proxy.no_proxy(reqwest::NoProxy::from_string(hosts));
         }
         builder = builder.proxy(proxy);
     }
-    if roots == Roots::Nobody {
+    if roots == Roots::None {
         builder = builder.tls_certs_only([]);
-        return builder.build().map_err(|error| impossible("cannot set up the HTTP client", error));
+        return builder.build().map_err(|error| setup_error("cannot set up the HTTP client", error));
     }
     for pem in &config.extra_certificates {
         let certificates = reqwest::Certificate::from_pem_bundle(pem);
-        let certificates = certificates.map_err(|error| impossible("invalid extra certificate", error))?;
+        let certificates = certificates.map_err(|error| setup_error("invalid extra certificate", error))?;
         builder = builder.tls_certs_merge(certificates);
     }
-    builder.build().map_err(|error| impossible("cannot set up the HTTP client", error))
+    builder.build().map_err(|error| setup_error("cannot set up the HTTP client", error))
 }
 
 enum Stage {
@@ -147,19 +148,19 @@ enum Stage {
     Reading,
 }
 
-fn describe(error: reqwest::Error, stage: Stage) -> TransportError {
+fn convert_error(error: reqwest::Error, stage: Stage) -> TransportError {
     let (connect, builder, decode) = (error.is_connect(), error.is_builder(), error.is_decode());
-    let words = cause(&error.without_url());
+    let message = cause(&error.without_url());
     match stage {
-        _ if builder => TransportError::Impossible(format!("cannot send the request: {words}")),
-        _ if decode => TransportError::Damaged(format!("the body is damaged: {words}")),
+        _ if builder => TransportError::Impossible(format!("cannot send the request: {message}")),
+        _ if decode => TransportError::Damaged(format!("the body is damaged: {message}")),
         // A retry does not make a certificate trusted. The prefix is rustls's wording.
-        Stage::Sending if words.starts_with("invalid peer certificate") => {
-            TransportError::Impossible(format!("no connection: {words}"))
+        Stage::Sending if message.starts_with("invalid peer certificate") => {
+            TransportError::Impossible(format!("no connection: {message}"))
         }
-        Stage::Sending if connect => TransportError::Broken(format!("no connection: {words}")),
-        Stage::Sending => TransportError::Broken(format!("the request failed: {words}")),
-        Stage::Reading => TransportError::Broken(format!("the connection broke: {words}")),
+        Stage::Sending if connect => TransportError::Broken(format!("no connection: {message}")),
+        Stage::Sending => TransportError::Broken(format!("the request failed: {message}")),
+        Stage::Reading => TransportError::Broken(format!("the connection broke: {message}")),
     }
 }
 

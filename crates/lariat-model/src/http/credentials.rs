@@ -105,8 +105,8 @@ pub(crate) fn attach(
             let key = key.expose().ok_or_else(missing)?;
             redactor.add(key);
             match auth {
-                Auth::Header(name) => put(&mut request, HeaderName::from_static(name), key)?,
-                _ => put(&mut request, AUTHORIZATION, &format!("Bearer {key}"))?,
+                Auth::Header(name) => set_header(&mut request, HeaderName::from_static(name), key)?,
+                _ => set_header(&mut request, AUTHORIZATION, &format!("Bearer {key}"))?,
             }
         }
         (Auth::Aws { region, service }, Secret::Aws(keys)) => {
@@ -121,9 +121,10 @@ pub(crate) fn attach(
     Ok(request)
 }
 
-fn put(request: &mut Request<Bytes>, name: HeaderName, value: &str) -> Result<(), ProviderError> {
-    let mut value = HeaderValue::from_str(value)
-        .map_err(|_| ProviderError::Auth("the API key contains characters that are not allowed in an HTTP header".into()))?;
+fn set_header(request: &mut Request<Bytes>, name: HeaderName, value: &str) -> Result<(), ProviderError> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        ProviderError::Auth("the API key contains characters that are not allowed in an HTTP header".into())
+    })?;
     value.set_sensitive(true);
     request.headers_mut().insert(name, value);
     Ok(())

@@ -6,7 +6,7 @@ use super::*;
 
 const KEY: &str = "sk-secret-123";
 
-fn attached(auth: Auth, secret: &Secret, model: &ModelConfig) -> Result<Request<Bytes>, ProviderError> {
+fn attach_to_get(auth: Auth, secret: &Secret, model: &ModelConfig) -> Result<Request<Bytes>, ProviderError> {
     let outgoing = Outgoing::get("https://host/v1?a=b".into(), auth).with_headers_of(model)?;
     attach(outgoing, secret, model, Timestamp::default(), &mut Redactor::default())
 }
@@ -19,12 +19,12 @@ fn header<'a>(request: &'a Request<Bytes>, name: &str) -> &'a str {
 fn sends_key_only_in_the_header_that_the_provider_reads() {
     let key = Secret::Key(ApiKey::new(KEY));
     let model = ModelConfig::default();
-    let bearer = attached(Auth::Bearer, &key, &model).unwrap();
+    let bearer = attach_to_get(Auth::Bearer, &key, &model).unwrap();
     assert_eq!(header(&bearer, "authorization"), format!("Bearer {KEY}"));
-    let named = attached(Auth::Header("x-api-key"), &key, &model).unwrap();
+    let named = attach_to_get(Auth::Header("x-api-key"), &key, &model).unwrap();
     assert_eq!(header(&named, "x-api-key"), KEY);
     let aws = Auth::Aws { region: "us-east-1".into(), service: "bedrock" };
-    assert_eq!(header(&attached(aws, &key, &model).unwrap(), "authorization"), format!("Bearer {KEY}"));
+    assert_eq!(header(&attach_to_get(aws, &key, &model).unwrap(), "authorization"), format!("Bearer {KEY}"));
     for request in [bearer, named] {
         assert!(!request.uri().to_string().contains(KEY));
         assert!(!format!("{request:?}").contains(KEY), "{request:?}");
@@ -35,11 +35,11 @@ fn sends_key_only_in_the_header_that_the_provider_reads() {
 fn missing_key_error_names_the_provider() {
     let mut model = ModelConfig::new("openai-chat", "m");
     model.provider = "groq".into();
-    let error = attached(Auth::Bearer, &Secret::None, &model).unwrap_err();
+    let error = attach_to_get(Auth::Bearer, &Secret::None, &model).unwrap_err();
     assert_eq!(error.to_string(), "authentication: no API key is configured for `groq`");
-    assert!(attached(Auth::None, &Secret::None, &model).is_ok(), "local servers need no key");
+    assert!(attach_to_get(Auth::None, &Secret::None, &model).is_ok(), "local servers need no key");
     model.headers.insert("authorization".into(), "Bearer other".into());
-    let request = attached(Auth::Bearer, &Secret::None, &model).unwrap();
+    let request = attach_to_get(Auth::Bearer, &Secret::None, &model).unwrap();
     assert_eq!(header(&request, "authorization"), "Bearer other");
     assert!(!format!("{request:?}").contains("other"));
 }
@@ -47,7 +47,7 @@ fn missing_key_error_names_the_provider() {
 #[test]
 fn rejects_key_with_line_break_without_showing_it() {
     let key = Secret::Key(ApiKey::new("sk-secret\n"));
-    let error = attached(Auth::Bearer, &key, &ModelConfig::default()).unwrap_err();
+    let error = attach_to_get(Auth::Bearer, &key, &ModelConfig::default()).unwrap_err();
     assert!(matches!(&error, ProviderError::Auth(_)) && !error.to_string().contains("sk-secret"));
 }
 
@@ -80,7 +80,7 @@ fn temporary_keys_send_their_session_token() {
         session_token: Some("token-token".into()),
     };
     let auth = Auth::Aws { region: "eu-west-1".into(), service: "bedrock" };
-    let request = attached(auth, &Secret::Aws(keys), &ModelConfig::default()).unwrap();
+    let request = attach_to_get(auth, &Secret::Aws(keys), &ModelConfig::default()).unwrap();
     assert_eq!(header(&request, "x-amz-security-token"), "token-token");
     assert!(header(&request, "authorization").contains("/eu-west-1/bedrock/aws4_request"));
 }

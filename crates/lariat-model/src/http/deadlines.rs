@@ -41,19 +41,26 @@ const MOST_BYTES_WITHOUT_PROGRESS: u64 = 2 * EVENT_LIMIT as u64;
 
 /// Tracks the times of an exchange in progress.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct DeadlineTracker {
     deadlines: Deadlines,
     started: Timestamp,
     last_byte: Option<Timestamp>,
     last_progress: Timestamp,
     progress: u64,
     /// Bytes since the last progress.
-    barren: u64,
+    bytes_without_progress: u64,
 }
 
-impl Watch {
+impl DeadlineTracker {
     pub(crate) const fn new(deadlines: Deadlines, now: Timestamp) -> Self {
-        Self { deadlines, started: now, last_byte: None, last_progress: now, progress: 0, barren: 0 }
+        Self {
+            deadlines,
+            started: now,
+            last_byte: None,
+            last_progress: now,
+            progress: 0,
+            bytes_without_progress: 0,
+        }
     }
 
     /// Records that `count` bytes arrived, after which the decoder's progress counter was `progress`.
@@ -62,9 +69,9 @@ impl Watch {
         if progress > self.progress {
             self.progress = progress;
             self.last_progress = now;
-            self.barren = 0;
+            self.bytes_without_progress = 0;
         } else {
-            self.barren = self.barren.saturating_add(count as u64);
+            self.bytes_without_progress = self.bytes_without_progress.saturating_add(count as u64);
         }
     }
 
@@ -76,11 +83,7 @@ impl Watch {
                 None => (self.started.after(first_byte), "no response", first_byte),
                 Some(last) => (last.after(idle), "no data received", idle),
             },
-            (
-                self.last_progress.after(no_progress),
-                "the stream sent only keep-alives",
-                no_progress,
-            ),
+            (self.last_progress.after(no_progress), "the stream sent only keep-alives", no_progress),
             (self.started.after(total), "the reply did not complete", total),
         ];
         all.into_iter().min_by_key(|(at, ..)| *at).unwrap_or((self.started, "", Duration::ZERO))
@@ -88,7 +91,7 @@ impl Watch {
 
     /// Returns an error if a limit has been reached.
     pub(crate) fn expired(&self, now: Timestamp) -> Option<ProviderError> {
-        if self.barren > MOST_BYTES_WITHOUT_PROGRESS {
+        if self.bytes_without_progress > MOST_BYTES_WITHOUT_PROGRESS {
             let limit = MOST_BYTES_WITHOUT_PROGRESS >> 20;
             return Some(ProviderError::Network(
                 format!("the stream sent {limit} MiB without progress").into(),
@@ -108,50 +111,50 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    fn words(watch: &Watch, now: u64) -> Option<String> {
-        watch.expired(at(now)).map(|error| error.to_string())
+    fn words(deadlines: &DeadlineTracker, now: u64) -> Option<String> {
+        deadlines.expired(at(now)).map(|error| error.to_string())
     }
 
     #[test]
     fn first_byte_has_its_own_limit() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
-        assert_eq!(words(&watch, 299), None);
-        assert_eq!(words(&watch, 300).unwrap(), "network: no response within 300 seconds");
-        watch.on_bytes(at(299), 1, 1);
-        assert_eq!(words(&watch, 598), None);
-        assert_eq!(words(&watch, 599).unwrap(), "network: no data received within 300 seconds");
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
+        assert_eq!(words(&deadlines, 299), None);
+        assert_eq!(words(&deadlines, 300).unwrap(), "network: no response within 300 seconds");
+        deadlines.on_bytes(at(299), 1, 1);
+        assert_eq!(words(&deadlines, 598), None);
+        assert_eq!(words(&deadlines, 599).unwrap(), "network: no data received within 300 seconds");
     }
 
     #[test]
     fn keep_alives_do_not_extend_the_progress_limit() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
-        watch.on_bytes(at(1), 1, 1);
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
+        deadlines.on_bytes(at(1), 1, 1);
         for second in 2..601 {
-            watch.on_bytes(at(second), 16, 1);
-            assert_eq!(words(&watch, second), None);
+            deadlines.on_bytes(at(second), 16, 1);
+            assert_eq!(words(&deadlines, second), None);
         }
-        assert!(words(&watch, 601).unwrap().contains("only keep-alives"));
+        assert!(words(&deadlines, 601).unwrap().contains("only keep-alives"));
     }
 
     #[test]
     fn too_many_bytes_without_progress_end_the_stream() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
         for _ in 0..64 {
-            watch.on_bytes(at(1), 1 << 20, 0);
+            deadlines.on_bytes(at(1), 1 << 20, 0);
         }
-        assert_eq!(words(&watch, 1), None);
-        watch.on_bytes(at(1), 1 << 20, 1);
-        watch.on_bytes(at(1), 64 << 20, 1);
-        assert_eq!(words(&watch, 1), None, "progress resets the count");
-        watch.on_bytes(at(1), 1, 1);
-        assert_eq!(words(&watch, 1).unwrap(), "network: the stream sent 64 MiB without progress");
+        assert_eq!(words(&deadlines, 1), None);
+        deadlines.on_bytes(at(1), 1 << 20, 1);
+        deadlines.on_bytes(at(1), 64 << 20, 1);
+        assert_eq!(words(&deadlines, 1), None, "progress resets the count");
+        deadlines.on_bytes(at(1), 1, 1);
+        assert_eq!(words(&deadlines, 1).unwrap(), "network: the stream sent 64 MiB without progress");
     }
 
     #[test]
     fn progress_does_not_extend_the_total() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
-        (1..3600).for_each(|second| watch.on_bytes(at(second), 16, second));
-        assert_eq!(words(&watch, 3599), None);
-        assert!(words(&watch, 3600).unwrap().contains("not complete within 3600 seconds"));
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
+        (1..3600).for_each(|second| deadlines.on_bytes(at(second), 16, second));
+        assert_eq!(words(&deadlines, 3599), None);
+        assert!(words(&deadlines, 3600).unwrap().contains("not complete within 3600 seconds"));
     }
 }

@@ -15,9 +15,9 @@ use crate::ApiProtocol;
 use crate::http::{Deadlines, Transport, TransportError};
 
 /// Responds to one request.
-struct Once(Mutex<Option<Incoming>>);
+struct SingleResponse(Mutex<Option<Incoming>>);
 
-impl Transport for Once {
+impl Transport for SingleResponse {
     fn send(&self, _request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
         let answer = self.0.lock().unwrap().take().expect("one request is sent");
         Box::pin(std::future::ready(Ok(answer)))
@@ -27,13 +27,13 @@ impl Transport for Once {
 type Chunk = Result<Bytes, TransportError>;
 
 /// Runs an exchange and returns all its events.
-fn exchanged(
+fn run_exchange(
     status: u16,
     body: impl Stream<Item = Chunk> + Send + 'static,
     clock: &VirtualClock,
 ) -> Vec<Result<StreamEvent, ProviderError>> {
     let incoming = Incoming { status, headers: HeaderMap::new(), body: Box::pin(body) };
-    let transport = Arc::new(Once(Mutex::new(Some(incoming))));
+    let transport = Arc::new(SingleResponse(Mutex::new(Some(incoming))));
     let provider =
         HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), transport).with_clock(clock.shared());
     let mut model = ModelConfig::new("openai-chat", "gpt-5");
@@ -56,7 +56,7 @@ fn chunk(bytes: &'static [u8]) -> Chunk {
 #[test]
 fn yields_events_before_an_error_and_nothing_after_it() {
     let broken = Err(TransportError::Broken("connection reset".to_owned()));
-    let given = exchanged(200, stream::iter([chunk(TEXT), broken, chunk(FINISH)]), &VirtualClock::new());
+    let given = run_exchange(200, stream::iter([chunk(TEXT), broken, chunk(FINISH)]), &VirtualClock::new());
     let (last, before) = given.split_last().unwrap();
     assert!(matches!(last, Err(ProviderError::Network(_))), "{last:?}");
     assert!(before.iter().all(Result::is_ok));
@@ -65,7 +65,7 @@ fn yields_events_before_an_error_and_nothing_after_it() {
 
 #[test]
 fn done_event_carries_the_cost_of_the_model() {
-    let given = exchanged(200, stream::iter([chunk(TEXT), chunk(FINISH)]), &VirtualClock::new());
+    let given = run_exchange(200, stream::iter([chunk(TEXT), chunk(FINISH)]), &VirtualClock::new());
     let Some(Ok(StreamEvent::Done { usage, .. })) = given.last() else { panic!("{given:?}") };
     assert_ne!(usage.cost, Cost::ZERO);
 }
@@ -74,12 +74,12 @@ fn done_event_carries_the_cost_of_the_model() {
 fn classifies_error_response_whose_body_never_ends() {
     let clock = VirtualClock::new();
     let body = stream::iter([chunk(b"{\"error\":{\"message\":\"no\"")]).chain(stream::pending());
-    let given = exchanged(401, body, &clock);
+    let given = run_exchange(401, body, &clock);
     assert!(
         matches!(&given[..], [Err(ProviderError::Auth(detail))] if detail.status == Some(401)),
         "{given:?}"
     );
-    assert_eq!(clock.now().since(lariat_testkit::EPOCH), FAILURE_PATIENCE);
+    assert_eq!(clock.now().since(lariat_testkit::EPOCH), ERROR_BODY_TIMEOUT);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn deadline_applies_to_a_body_that_never_pauses() {
         time.advance(Duration::from_secs(1));
         chunk(b": keep-alive\n\n")
     });
-    let given = exchanged(200, flood, &clock);
+    let given = run_exchange(200, flood, &clock);
     assert!(matches!(given.last(), Some(Err(ProviderError::Network(_)))), "{given:?}");
     assert_eq!(clock.now().since(lariat_testkit::EPOCH), deadlines.no_progress);
 }

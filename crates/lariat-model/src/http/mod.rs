@@ -14,7 +14,7 @@ mod deadlines;
 mod exchange;
 #[cfg(feature = "google")]
 pub mod google;
-mod post;
+mod json_post;
 mod provider;
 mod redact;
 mod sign;
@@ -23,6 +23,6 @@ mod transport;
 pub use client::{ClientConfig, HttpClient};
 pub use credentials::{AwsKeys, ConfiguredKey, CredentialSource, Secret};
 pub use deadlines::Deadlines;
-pub use post::{Post, PostError, post};
+pub use json_post::{Post, PostError, post};
 pub use provider::HttpProvider;
 pub use transport::{BodyStream, Incoming, Transport, TransportError};

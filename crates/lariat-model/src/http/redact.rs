@@ -8,7 +8,7 @@ use lariat_core::model::{ErrorDetail, ProviderError};
 /// Replaces a secret.
 const MASK: &str = "****";
 /// Minimum length of a secret. Shorter ones (an empty key, `x`) would mask ordinary words.
-const SHORTEST: usize = 6;
+const MIN_SECRET_LENGTH: usize = 6;
 
 /// Collects the secrets of one exchange and masks them in errors.
 #[derive(Clone, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Redactor {
 
 impl Redactor {
     pub(crate) fn add(&mut self, secret: &str) {
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_SECRET_LENGTH {
             self.secrets.push(secret.to_owned());
         }
     }

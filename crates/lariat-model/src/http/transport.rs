@@ -57,8 +57,10 @@ pub enum TransportError {
 impl From<TransportError> for ProviderError {
     fn from(error: TransportError) -> Self {
         match error {
-            TransportError::Broken(words) | TransportError::Damaged(words) => Self::Network(words.into()),
-            TransportError::Impossible(words) => Self::Other(words.into()),
+            TransportError::Broken(message) | TransportError::Damaged(message) => {
+                Self::Network(message.into())
+            }
+            TransportError::Impossible(message) => Self::Other(message.into()),
         }
     }
 }

@@ -43,7 +43,7 @@ pub trait Protocol: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the body violates the protocol.
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError>;
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError>;
 
     /// Builds the HTTP request that counts the tokens of a model request; `None` if the provider cannot
     /// count.
@@ -59,7 +59,7 @@ pub trait Protocol: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the body violates the protocol.
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
         let _ = body;
         Err(ProviderError::Other(format!("protocol {} cannot count tokens", self.api()).into()))
     }

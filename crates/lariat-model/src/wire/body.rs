@@ -22,7 +22,7 @@ pub trait Conversation: Send + 'static {
     ///
     /// # Errors
     /// Returns an error if the provider would reject the message.
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError>;
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError>;
 }
 
 /// A request body under construction.
@@ -33,7 +33,7 @@ pub struct Body<C> {
     window: Window,
     /// The protocol's translator, with its state after the messages so far.
     pub conversation: C,
-    items: Opened,
+    items: ItemWriter,
     tools: Option<(Arc<[ToolDefinition]>, Vec<u8>)>,
 }
 
@@ -53,7 +53,7 @@ impl<C: Conversation> Body<C> {
             body.key == key && request.messages.shared_prefix(&body.window) == body.window.len()
         };
         let mut body = request.memo.take::<Self>().filter(|body| grows(body)).unwrap_or_else(|| {
-            let (window, items) = (Window::default(), Opened::default());
+            let (window, items) = (Window::default(), ItemWriter::default());
             Box::new(Self { key, window, conversation: fresh(), items, tools: None })
         });
         for message in request.messages.iter_from(body.window.len()) {
@@ -134,14 +134,14 @@ const CLOSE: &[u8] = b"]}";
 
 /// The wire items so far. Blocks can still be added to the last item while it is open.
 #[derive(Debug, Default)]
-pub struct Opened {
+pub struct ItemWriter {
     bytes: Vec<u8>,
     open: Option<&'static str>,
     /// Positions for marks, each with the role of its item.
     marks: Vec<(Option<&'static str>, usize)>,
 }
 
-impl Opened {
+impl ItemWriter {
     /// Appends a complete item.
     pub fn item(&mut self, item: &Value) {
         self.close();

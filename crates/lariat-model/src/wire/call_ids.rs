@@ -41,13 +41,13 @@ impl IdRule {
 pub struct CallIds {
     rule: IdRule,
     wire: HashMap<ToolCallId, String>,
-    taken: HashSet<String>,
+    used: HashSet<String>,
 }
 
 impl CallIds {
     /// Creates an empty map.
     pub fn new(rule: IdRule) -> Self {
-        Self { rule, wire: HashMap::new(), taken: HashSet::new() }
+        Self { rule, wire: HashMap::new(), used: HashSet::new() }
     }
 
     /// Returns the wire form of `id`, and creates it at the first use.
@@ -57,18 +57,18 @@ impl CallIds {
         }
         let mut form = id.as_str().to_owned();
         let mut salt = 0u64;
-        while !self.rule.accepts(&form) || self.taken.contains(&form) {
-            form = self.made(id, salt);
+        while !self.rule.accepts(&form) || self.used.contains(&form) {
+            form = self.derived_id(id, salt);
             salt += 1;
         }
-        self.taken.insert(form.clone());
+        self.used.insert(form.clone());
         self.wire.insert(id.clone(), form.clone());
         form
     }
 
     /// Derives an id from a hash, so that the same conversation always produces the same request, byte for
     /// byte.
-    fn made(&self, id: &ToolCallId, salt: u64) -> String {
+    fn derived_id(&self, id: &ToolCallId, salt: u64) -> String {
         const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
         // FNV-1a, because the standard library's hash may change between releases and requests must not.
         let bytes = id.as_str().bytes().chain(salt.to_le_bytes());
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn two_ids_never_share_a_wire_form() {
         let mut ids = CallIds::new(IdRule::NINE);
-        let made = ids.wire(&"x".into());
-        let other = ids.wire(&made.as_str().into());
-        assert_ne!(made, other);
+        let derived_id = ids.wire(&"x".into());
+        let other = ids.wire(&derived_id.as_str().into());
+        assert_ne!(derived_id, other);
         let forms: HashSet<String> = (0..10_000).map(|n| ids.wire(&format!("call_{n}").into())).collect();
         assert_eq!(forms.len(), 10_000);
     }

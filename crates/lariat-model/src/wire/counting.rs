@@ -12,14 +12,15 @@ use serde_json::{Map, Value};
 use super::Outgoing;
 
 /// Returns the fields of the request body that the counting endpoint accepts.
-pub(crate) fn picked(outgoing: &Outgoing, fields: &[&str]) -> Result<Map<String, Value>, ProviderError> {
-    let body: Map<String, Value> = serde_json::from_slice(&outgoing.body)
-        .map_err(|error| ProviderError::Other(format!("cannot build the token count request: {error}").into()))?;
+pub(crate) fn pick_fields(outgoing: &Outgoing, fields: &[&str]) -> Result<Map<String, Value>, ProviderError> {
+    let body: Map<String, Value> = serde_json::from_slice(&outgoing.body).map_err(|error| {
+        ProviderError::Other(format!("cannot build the token count request: {error}").into())
+    })?;
     Ok(body.into_iter().filter(|(name, _)| fields.contains(&name.as_str())).collect())
 }
 
 /// Replaces address and body of the request. The response is JSON instead of a stream.
-pub(crate) fn redirected(mut outgoing: Outgoing, url: String, body: impl Into<Value>) -> Outgoing {
+pub(crate) fn redirect(mut outgoing: Outgoing, url: String, body: impl Into<Value>) -> Outgoing {
     outgoing.url = url;
     outgoing.body = Bytes::from(body.into().to_string());
     outgoing.headers.remove(ACCEPT);
@@ -27,8 +28,10 @@ pub(crate) fn redirected(mut outgoing: Outgoing, url: String, body: impl Into<Va
 }
 
 /// Returns the number in `field` of the response.
-pub(crate) fn counted(body: &[u8], field: &str) -> Result<u64, ProviderError> {
+pub(crate) fn parse_count(body: &[u8], field: &str) -> Result<u64, ProviderError> {
     let answer: Option<Value> = serde_json::from_slice(body).ok();
     let number = answer.as_ref().and_then(|answer| answer.get(field)?.as_u64());
-    number.ok_or_else(|| ProviderError::InvalidReply(format!("the token count response has no `{field}`").into()))
+    number.ok_or_else(|| {
+        ProviderError::InvalidReply(format!("the token count response has no `{field}`").into())
+    })
 }

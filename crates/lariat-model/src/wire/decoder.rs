@@ -32,10 +32,10 @@ impl Framing {
     }
 
     #[inline]
-    fn hold(&mut self, byte: u8) -> bool {
+    fn try_push(&mut self, byte: u8) -> bool {
         match self {
-            Self::Sse(parser) => parser.hold(byte),
-            Self::Aws(parser) => parser.hold(byte),
+            Self::Sse(parser) => parser.try_push(byte),
+            Self::Aws(parser) => parser.try_push(byte),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Decoder {
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         match bytes {
-            [byte] if self.framing.hold(*byte) => Ok(()),
+            [byte] if self.framing.try_push(*byte) => Ok(()),
             _ => self.feed_frames(bytes),
         }
     }
@@ -114,7 +114,7 @@ impl Decoder {
                 if reply.is_done() {
                     return Ok(());
                 }
-                Ok::<(), Broken>(interpret.frame(Frame { kind: FrameKind::Event, name, data }, reply)?)
+                Ok::<(), FeedError>(interpret.frame(Frame { kind: FrameKind::Event, name, data }, reply)?)
             }),
             Framing::Aws(parser) => parser.feed(bytes, |message| {
                 if reply.is_done() {
@@ -123,7 +123,7 @@ impl Decoder {
                 aws_frame(&message, |frame| interpret.frame(frame, reply))
             }),
         };
-        fed.map_err(|Broken(error)| error)
+        fed.map_err(|FeedError(error)| error)
     }
 
     /// Tells the decoder that the body has ended.
@@ -155,21 +155,21 @@ impl Decoder {
 }
 
 /// Why feeding stopped. An oversized or damaged frame becomes an invalid reply.
-struct Broken(ProviderError);
+struct FeedError(ProviderError);
 
-impl From<ProviderError> for Broken {
+impl From<ProviderError> for FeedError {
     fn from(error: ProviderError) -> Self {
         Self(error)
     }
 }
 
-impl From<TooLarge> for Broken {
+impl From<TooLarge> for FeedError {
     fn from(error: TooLarge) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
 }
 
-impl From<BadFrame> for Broken {
+impl From<BadFrame> for FeedError {
     fn from(error: BadFrame) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
@@ -178,23 +178,23 @@ impl From<BadFrame> for Broken {
 fn aws_frame(
     message: &Message,
     interpret: impl FnOnce(Frame<'_>) -> Result<(), ProviderError>,
-) -> Result<(), Broken> {
+) -> Result<(), FeedError> {
     let header = |name: &str| {
         let found = message.headers().iter().find(|header| header.name().as_str() == name);
         found.and_then(|header| header.value().as_string().ok()).map(|value| value.as_str())
     };
-    let invalid = |what: &str| Broken(ProviderError::InvalidReply(what.into()));
-    let data =
-        std::str::from_utf8(message.payload()).map_err(|_| invalid("the payload of a frame is not valid UTF-8"))?;
+    let invalid = |what: &str| FeedError(ProviderError::InvalidReply(what.into()));
+    let data = std::str::from_utf8(message.payload())
+        .map_err(|_| invalid("the payload of a frame is not valid UTF-8"))?;
     let (kind, name) = match header(":message-type") {
         Some("event") | None => (FrameKind::Event, header(":event-type")),
         Some("exception") => (FrameKind::Exception, header(":exception-type")),
         Some("error") => {
-            let (code, words) = (header(":error-code"), header(":error-message"));
+            let (code, error_message) = (header(":error-code"), header(":error-message"));
             let frame = Frame {
                 kind: FrameKind::Exception,
                 name: code.unwrap_or_default(),
-                data: words.unwrap_or_default(),
+                data: error_message.unwrap_or_default(),
             };
             return Ok(interpret(frame)?);
         }

@@ -37,14 +37,14 @@ impl Failure<'_> {
     pub fn detail(&self) -> ErrorDetail {
         let header = |name: &&str| self.headers.get(*name).and_then(|value| value.to_str().ok());
         let id = REQUEST_ID_HEADERS.iter().find_map(header).map(str::to_owned);
-        ErrorDetail::new(words(self.body))
+        ErrorDetail::new(error_message(self.body))
             .with_status(self.status)
             .with_request_id(id)
             .with_retry_after(retry_after(self.headers, self.now))
     }
 
     /// Classifies the failure by its status alone, for providers and codes without a more specific rule.
-    pub fn general(&self) -> ProviderError {
+    pub fn classify_by_status(&self) -> ProviderError {
         let detail = self.detail();
         match self.status {
             401 | 403 => ProviderError::Auth(detail),
@@ -82,9 +82,9 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 
 /// Returns the server's error message: the message of a JSON error wherever providers put it, else the title
 /// of a web page, else the text itself.
-pub fn words(body: &[u8]) -> String {
+pub fn error_message(body: &[u8]) -> String {
     if let Ok(json) = serde_json::from_slice::<Value>(body)
-        && let Some(message) = json_words(&json)
+        && let Some(message) = json_error_message(&json)
     {
         return message;
     }
@@ -99,7 +99,7 @@ pub fn words(body: &[u8]) -> String {
     text.chars().take(500).collect()
 }
 
-fn json_words(json: &Value) -> Option<String> {
+fn json_error_message(json: &Value) -> Option<String> {
     const PLACES: [&str; 7] = [
         "/error/message",
         "/message",

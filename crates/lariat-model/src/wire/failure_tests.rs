@@ -26,12 +26,12 @@ fn status_alone_decides_the_error_kind() {
         (503, true),
         (529, true),
     ] {
-        let error = failure(status, &headers, "x").general();
+        let error = failure(status, &headers, "x").classify_by_status();
         assert_eq!(error.is_retryable(), retryable, "{status}");
         assert_eq!(error.status(), Some(status));
     }
-    assert!(matches!(failure(413, &headers, "").general(), ProviderError::ContextOverflow(_)));
-    assert!(matches!(failure(200, &headers, "{}").general(), ProviderError::InvalidReply(_)));
+    assert!(matches!(failure(413, &headers, "").classify_by_status(), ProviderError::ContextOverflow(_)));
+    assert!(matches!(failure(200, &headers, "{}").classify_by_status(), ProviderError::InvalidReply(_)));
 }
 
 #[test]
@@ -79,11 +79,14 @@ fn finds_error_message_in_any_body() {
         (r#"[{"error":{"message":"f"}}]"#, "f"),
         ("plain", "plain"),
         ("  ", "the response has no error message"),
-        ("<html><head><title> 502 Bad Gateway </title></head></html>", "the server returned a web page: 502 Bad Gateway"),
+        (
+            "<html><head><title> 502 Bad Gateway </title></head></html>",
+            "the server returned a web page: 502 Bad Gateway",
+        ),
         (r#"{"odd":1}"#, r#"{"odd":1}"#),
     ] {
-        assert_eq!(words(body.as_bytes()), expected);
+        assert_eq!(error_message(body.as_bytes()), expected);
     }
-    assert_eq!(words(b"\xff\xfe"), "\u{fffd}\u{fffd}");
-    assert!(words("é".repeat(10_000).as_bytes()).chars().count() <= 500);
+    assert_eq!(error_message(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+    assert!(error_message("é".repeat(10_000).as_bytes()).chars().count() <= 500);
 }

@@ -47,12 +47,12 @@ impl Parser {
     /// Appends a byte if it completes nothing and fits the buffer; otherwise returns false and the byte must
     /// go to [`feed`](Self::feed).
     #[inline]
-    pub fn hold(&mut self, byte: u8) -> bool {
-        let holds = self.buffer.len() < self.room;
-        if holds {
+    pub fn try_push(&mut self, byte: u8) -> bool {
+        let fits = self.buffer.len() < self.room;
+        if fits {
             self.buffer.push(byte);
         }
-        holds
+        fits
     }
 
     /// Parses `bytes` and passes every completed frame to `sink`.

@@ -21,10 +21,10 @@ fn stream() -> Vec<u8> {
 }
 
 /// Number of headers, and the payload.
-type Seen = (usize, Vec<u8>);
+type ParsedFrame = (usize, Vec<u8>);
 
 /// Parses all chunks; returns every frame and the final result.
-fn parsed<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), BadFrame>) {
+fn parse_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<ParsedFrame>, Result<(), BadFrame>) {
     let mut parser = Parser::new();
     let mut frames = Vec::new();
     for chunk in chunks {
@@ -57,14 +57,14 @@ fn reads_frames_with_headers_and_payload() {
 #[test]
 fn frames_do_not_depend_on_chunk_boundaries() {
     let bytes = stream();
-    let whole = parsed([bytes.as_slice()]);
+    let whole = parse_chunks([bytes.as_slice()]);
     assert_eq!((whole.0.len(), &whole.1), (3, &Ok(())));
     for cut in 0..=bytes.len() {
         let (before, after) = bytes.split_at(cut);
-        assert_eq!(parsed([before, after]), whole, "cut at {cut}");
+        assert_eq!(parse_chunks([before, after]), whole, "cut at {cut}");
     }
     for size in 1..20 {
-        assert_eq!(parsed(bytes.chunks(size)), whole, "chunks of {size}");
+        assert_eq!(parse_chunks(bytes.chunks(size)), whole, "chunks of {size}");
     }
 }
 
@@ -83,7 +83,7 @@ fn detects_every_flipped_bit() {
     for bit in 0..bytes.len() * 8 {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        let (frames, ended) = parsed([damaged.as_slice()]);
+        let (frames, ended) = parse_chunks([damaged.as_slice()]);
         // A larger stated length makes the parser wait for more. The end of the body then makes the reply
         // incomplete.
         assert!(frames.is_empty(), "bit {bit}");
@@ -96,7 +96,7 @@ fn yields_frames_before_a_damaged_one() {
     let mut bytes = stream();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
-    let (frames, ended) = parsed([bytes.as_slice()]);
+    let (frames, ended) = parse_chunks([bytes.as_slice()]);
     assert_eq!(frames.len(), 2);
     assert!(matches!(ended, Err(BadFrame::Damaged(_))));
 }
@@ -111,7 +111,7 @@ fn rejects_absurd_length_immediately() {
         u32::from_be_bytes(*b"HTTP"),
         u32::from_be_bytes(*b"<htm"),
     ] {
-        let (_, ended) = parsed([&length.to_be_bytes()[..]]);
+        let (_, ended) = parse_chunks([&length.to_be_bytes()[..]]);
         assert_eq!(ended, Err(BadFrame::Length(length as usize)));
     }
 }

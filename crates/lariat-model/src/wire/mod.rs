@@ -17,10 +17,10 @@ mod overflow;
 mod reply;
 pub mod sse;
 
-pub use body::{Body, Conversation, Opened, own_reply};
+pub use body::{Body, Conversation, ItemWriter, own_reply};
 pub use call_ids::{CallIds, IdRule};
 pub use decoder::{Decoder, Frame, FrameKind, Framing, Interpret};
-pub use failure::{Failure, retry_after, words};
+pub use failure::{Failure, error_message, retry_after};
 pub use outgoing::{Auth, ListedModel, Outgoing};
 pub use overflow::is_overflow;
 pub use reply::Reply;

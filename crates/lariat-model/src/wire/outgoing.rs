@@ -68,7 +68,9 @@ impl Outgoing {
     /// Returns an error if a header is invalid.
     pub fn with_headers_of(mut self, model: &ModelConfig) -> Result<Self, ProviderError> {
         for (name, value) in &model.headers {
-            let invalid = || ProviderError::Other(format!("invalid header `{name}` in the model's configuration").into());
+            let invalid = || {
+                ProviderError::Other(format!("invalid header `{name}` in the model's configuration").into())
+            };
             let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
             let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
             value.set_sensitive(true);

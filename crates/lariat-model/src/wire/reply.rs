@@ -29,7 +29,7 @@ pub struct Reply {
     bytes: usize,
     progress: u64,
     started: bool,
-    spoke: bool,
+    has_content: bool,
     done: bool,
 }
 
@@ -66,8 +66,8 @@ impl Reply {
         if delta.is_empty() {
             return Ok(());
         }
-        self.weigh(delta.len())?;
-        self.spoke = true;
+        self.add_bytes(delta.len())?;
+        self.has_content = true;
         self.emit(StreamEvent::TextDelta { index, delta: delta.into_owned() });
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Reply {
         if delta.is_empty() {
             return Ok(());
         }
-        self.weigh(delta.len())?;
+        self.add_bytes(delta.len())?;
         self.emit(StreamEvent::ThinkingDelta { index, delta: delta.into_owned() });
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Reply {
         if signature.is_empty() {
             return Ok(());
         }
-        self.weigh(signature.len())?;
+        self.add_bytes(signature.len())?;
         self.emit(StreamEvent::ThinkingSignature { index, signature: signature.into_owned() });
         Ok(())
     }
@@ -105,8 +105,8 @@ impl Reply {
     pub fn block(&mut self, index: usize, content: Content) -> Result<(), ProviderError> {
         // Blocks are rare and the provider limits their size, so a fixed amount for each is enough to bound
         // them.
-        self.weigh(64)?;
-        self.spoke |= !matches!(content, Content::RedactedThinking { .. } | Content::Thinking { .. });
+        self.add_bytes(64)?;
+        self.has_content |= !matches!(content, Content::RedactedThinking { .. } | Content::Thinking { .. });
         self.emit(StreamEvent::Block { index, content });
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Reply {
         if delta.is_empty() {
             return Ok(());
         }
-        self.weigh(delta.len())?;
+        self.add_bytes(delta.len())?;
         // Newest first, because arguments usually belong to the tool call that started last.
         let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) else { return Ok(()) };
         if let Arguments::Text(text) = &mut call.arguments {
@@ -149,7 +149,7 @@ impl Reply {
     }
 
     /// Replaces all arguments of a tool call received so far with the complete JSON text.
-    pub fn arguments_whole(&mut self, index: usize, text: &str) {
+    pub fn replace_arguments(&mut self, index: usize, text: &str) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
             call.arguments = Arguments::Text(text.to_owned());
         }
@@ -159,7 +159,7 @@ impl Reply {
     ///
     /// # Errors
     /// Returns an error if the reply is too large or there are too many tool calls.
-    pub fn whole_call(
+    pub fn complete_call(
         &mut self,
         index: usize,
         id: &str,
@@ -168,7 +168,7 @@ impl Reply {
         signature: Option<String>,
     ) -> Result<(), ProviderError> {
         let delta = arguments.to_string();
-        self.weigh(delta.len())?;
+        self.add_bytes(delta.len())?;
         self.emit(StreamEvent::ToolCallDelta { index, delta });
         self.push_call(index, id, name, Arguments::Whole(arguments), signature)
     }
@@ -220,9 +220,7 @@ impl Reply {
             return Ok(());
         }
         let Some(stop) = self.stop else {
-            return Err(ProviderError::Network(
-                "the stream ended without a stop reason".into(),
-            ));
+            return Err(ProviderError::Network("the stream ended without a stop reason".into()));
         };
         // A reply that was cut off, refused or too long did not end cleanly: its last tool call may be
         // incomplete and parse anyway.
@@ -235,10 +233,8 @@ impl Reply {
             StopReason::ToolUse if calls.is_empty() => StopReason::Stop,
             other => other,
         };
-        if stop == StopReason::Stop && !self.spoke {
-            return Err(ProviderError::EmptyReply(
-                "the model sent an empty reply".into(),
-            ));
+        if stop == StopReason::Stop && !self.has_content {
+            return Err(ProviderError::EmptyReply("the model sent an empty reply".into()));
         }
         for (index, call) in calls {
             self.emit(StreamEvent::ToolCallEnd { index, call });
@@ -268,7 +264,11 @@ impl Reply {
             let arguments = match arguments {
                 Value::Object(_) => arguments,
                 Value::Null => Value::Object(Map::new()),
-                _ => return Err(invalid(format!("the arguments of the tool call `{name}` are not a JSON object"))),
+                _ => {
+                    return Err(invalid(format!(
+                        "the arguments of the tool call `{name}` are not a JSON object"
+                    )));
+                }
             };
             let mut id = call.id;
             let mut number = call.index;
@@ -296,7 +296,7 @@ impl Reply {
         self.ready.pop_front()
     }
 
-    fn weigh(&mut self, bytes: usize) -> Result<(), ProviderError> {
+    fn add_bytes(&mut self, bytes: usize) -> Result<(), ProviderError> {
         self.bytes += bytes;
         if self.bytes > REPLY_LIMIT {
             let megabytes = REPLY_LIMIT / (1024 * 1024);

@@ -91,7 +91,7 @@ fn empty_id_and_name_deltas_overwrite_nothing() {
 fn missing_and_repeated_ids_are_made_unique() {
     let mut reply = Reply::default();
     for (index, id) in ["", "x", "x", "", "call_0"].into_iter().enumerate() {
-        reply.whole_call(index, id, "read", json!({}), None).unwrap();
+        reply.complete_call(index, id, "read", json!({}), None).unwrap();
     }
     reply.stop(StopReason::Stop);
     reply.finish().unwrap();
@@ -156,7 +156,7 @@ fn reply_size_is_limited() {
     let piece = "x".repeat(1024 * 1024);
     let fits = (0..64).all(|_| reply.text(0, piece.as_str().into()).is_ok());
     assert!(fits && reply.text(0, "x".into()).is_err());
-    assert!(reply.whole_call(1, "a", "write", Value::Null, None).is_err());
+    assert!(reply.complete_call(1, "a", "write", Value::Null, None).is_err());
     let mut reply = Reply::default();
     assert!((0..CALL_LIMIT).all(|n| reply.call(n, "", "read").is_ok()));
     assert!(reply.call(CALL_LIMIT, "", "read").is_err());

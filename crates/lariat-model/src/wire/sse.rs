@@ -31,7 +31,7 @@ pub struct Parser {
     /// The last byte was `\r`, so an immediately following `\n` belongs to the same line end.
     after_cr: bool,
     /// Whether the first line, which may begin with a byte order mark, has been read.
-    begun: bool,
+    started: bool,
     /// Length up to which a single byte can be appended without ending the line or growing the buffer.
     room: usize,
 }
@@ -46,12 +46,12 @@ impl Parser {
     /// go to [`feed`](Self::feed). A body that arrives byte by byte then costs one push per byte, without a
     /// search.
     #[inline]
-    pub fn hold(&mut self, byte: u8) -> bool {
-        let holds = self.line.len() < self.room && !matches!(byte, b'\n' | b'\r');
-        if holds {
+    pub fn try_push(&mut self, byte: u8) -> bool {
+        let fits = self.line.len() < self.room && !matches!(byte, b'\n' | b'\r');
+        if fits {
             self.line.push(byte);
         }
-        holds
+        fits
     }
 
     /// Parses `bytes` and passes the name and data of every completed event to `sink`. The name is empty if
@@ -116,7 +116,7 @@ impl Parser {
         line: &[u8],
         sink: &mut impl FnMut(&str, &str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let line = if std::mem::replace(&mut self.begun, true) {
+        let line = if std::mem::replace(&mut self.started, true) {
             line
         } else {
             line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)

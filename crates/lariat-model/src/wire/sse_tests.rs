@@ -8,7 +8,7 @@ use super::*;
 type Events = Vec<(String, String)>;
 
 /// Parses the chunks into events.
-fn fed(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
+fn feed_chunks(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
     let mut parser = Parser::new();
     let mut events = Vec::new();
     for chunk in chunks {
@@ -23,13 +23,13 @@ fn fed(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
 /// Parses a stream. Its events must be the same in one chunk, byte by byte, and split in two anywhere.
 fn events(stream: impl AsRef<[u8]>) -> Events {
     let stream = stream.as_ref();
-    let whole = fed(&[stream]).unwrap();
+    let whole = feed_chunks(&[stream]).unwrap();
     let bytes: Vec<&[u8]> = stream.chunks(1).collect();
-    assert_eq!(fed(&bytes).unwrap(), whole, "byte by byte");
+    assert_eq!(feed_chunks(&bytes).unwrap(), whole, "byte by byte");
     for cut in 0..=stream.len() {
         let (front, back) = stream.split_at(cut);
-        assert_eq!(fed(&[front, back]).unwrap(), whole, "cut at {cut}");
-        assert_eq!(fed(&[front, b"", back]).unwrap(), whole, "cut at {cut} with nothing in between");
+        assert_eq!(feed_chunks(&[front, back]).unwrap(), whole, "cut at {cut}");
+        assert_eq!(feed_chunks(&[front, b"", back]).unwrap(), whole, "cut at {cut} with nothing in between");
     }
     whole
 }
@@ -192,7 +192,7 @@ fn sink_error_is_returned_and_earlier_events_remain() {
 }
 
 /// A reference parser in the simplest form: all bytes first, then lines, then fields.
-fn plainly(stream: &[u8]) -> Events {
+fn reference_events(stream: &[u8]) -> Events {
     let text = String::from_utf8_lossy(stream);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n").replace('\r', "\n");
     let (mut events, mut name, mut data) = (Vec::new(), String::new(), None::<String>);
@@ -223,11 +223,11 @@ proptest! {
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
         let stream = pieces.concat().into_bytes();
-        let expected = plainly(&stream);
+        let expected = reference_events(&stream);
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
         places.extend([0, stream.len()]);
         places.sort_unstable();
         let chunks: Vec<&[u8]> = places.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
-        prop_assert_eq!(fed(&chunks).unwrap(), expected);
+        prop_assert_eq!(feed_chunks(&chunks).unwrap(), expected);
     }
 }

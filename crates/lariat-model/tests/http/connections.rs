@@ -12,7 +12,7 @@ use lariat_model::ApiProtocol;
 use lariat_model::http::{ClientConfig, HttpClient, HttpProvider, TransportError};
 use tokio::net::TcpListener;
 
-use super::raw_server::{RawServer, Then, answer, chunk, chunked, client, drain, post};
+use super::raw_server::{RawServer, ServerAction, answer, chunk, chunked, client, drain, post};
 
 fn request(base_url: &str) -> StreamConfig {
     let model = ModelConfig::new(ApiProtocol::OpenAiChat.as_str(), "gpt-5");
@@ -28,7 +28,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn sequential_requests_share_a_connection() {
-    let server = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"done"))).await;
+    let server = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"done"))).await;
     let client = client();
     for _ in 0..5 {
         let (read, error) = drain(post(&client, &server.url("/")).await.unwrap()).await;
@@ -41,8 +41,8 @@ async fn sequential_requests_share_a_connection() {
 #[tokio::test]
 async fn closed_idle_connection_causes_at_most_one_retryable_error() {
     let server = RawServer::start(|number| match number {
-        0 => Then::Close(answer("200 OK", "", b"first")),
-        _ => Then::Keep(answer("200 OK", "", b"second")),
+        0 => ServerAction::Close(answer("200 OK", "", b"first")),
+        _ => ServerAction::Keep(answer("200 OK", "", b"second")),
     })
     .await;
     let client = client();
@@ -60,7 +60,7 @@ async fn closed_idle_connection_causes_at_most_one_retryable_error() {
 
 #[tokio::test]
 async fn connection_closed_before_the_response_is_a_broken_error() {
-    let server = RawServer::start(|_| Then::Close(Vec::new())).await;
+    let server = RawServer::start(|_| ServerAction::Close(Vec::new())).await;
     let error = post(&client(), &server.url("/")).await.unwrap_err();
     assert!(matches!(error, TransportError::Broken(_)), "{error}");
     assert_eq!(server.requests().len(), 1, "the client itself does not retry");
@@ -100,7 +100,7 @@ async fn cancelled_exchange_closes_its_connection() {
     let event = br#"data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}"#;
     let bytes =
         [chunked("content-type: text/event-stream\r\n"), chunk(&[event, &b"\n\n"[..]].concat())].concat();
-    let server = RawServer::start(move |_| Then::WatchFor(bytes.clone())).await;
+    let server = RawServer::start(move |_| ServerAction::WatchFor(bytes.clone())).await;
     let provider = HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), Arc::new(client()));
     let cancel = CancellationToken::new();
     let mut stream = provider.stream(request(&server.url("/v1")), cancel.clone());
@@ -117,6 +117,6 @@ async fn cancelled_exchange_closes_its_connection() {
     }
     assert_eq!(last, Some(Err(ProviderError::Cancelled)));
     drop(stream);
-    let mut gone = server.gone.clone();
-    soon(gone.wait_for(|gone| *gone)).await.unwrap();
+    let mut disconnected = server.disconnected.clone();
+    soon(disconnected.wait_for(|disconnected| *disconnected)).await.unwrap();
 }

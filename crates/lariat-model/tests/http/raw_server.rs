@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 /// What the server does after reading a request.
 #[derive(Clone)]
-pub(crate) enum Then {
+pub(crate) enum ServerAction {
     /// Writes this and keeps the connection open.
     Keep(Vec<u8>),
     /// Writes this and closes the connection.
@@ -31,28 +31,29 @@ pub(crate) struct RawServer {
     pub(crate) connections: Arc<AtomicUsize>,
     /// The head of every request so far.
     pub(crate) heads: Arc<Mutex<Vec<String>>>,
-    pub(crate) go_on: watch::Sender<bool>,
-    pub(crate) gone: watch::Receiver<bool>,
+    pub(crate) resume: watch::Sender<bool>,
+    pub(crate) disconnected: watch::Receiver<bool>,
 }
 
 impl RawServer {
     /// Starts a server that answers the n-th request (from 0) with `action(n)`.
-    pub(crate) async fn start(then: impl Fn(usize) -> Then + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(then: impl Fn(usize) -> ServerAction + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (connections, heads): (Arc<AtomicUsize>, Arc<Mutex<Vec<String>>>) = Default::default();
-        let ((go_on, told), (left, gone)) = (watch::channel(false), watch::channel(false));
-        let (then, left) = (Arc::new(then), Arc::new(left));
+        let ((resume, resumed), (disconnect_sender, disconnected)) =
+            (watch::channel(false), watch::channel(false));
+        let (then, disconnect_sender) = (Arc::new(then), Arc::new(disconnect_sender));
         let (counter, seen) = (Arc::clone(&connections), Arc::clone(&heads));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);
-                let (then, seen, told, left) =
-                    (Arc::clone(&then), Arc::clone(&seen), told.clone(), Arc::clone(&left));
-                tokio::spawn(async move { serve(stream, &*then, &seen, told, &left).await });
+                let (then, seen, resumed, disconnect_sender) =
+                    (Arc::clone(&then), Arc::clone(&seen), resumed.clone(), Arc::clone(&disconnect_sender));
+                tokio::spawn(async move { serve(stream, &*then, &seen, resumed, &disconnect_sender).await });
             }
         });
-        Self { address, connections, heads, go_on, gone }
+        Self { address, connections, heads, resume, disconnected }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -66,10 +67,10 @@ impl RawServer {
 
 async fn serve(
     mut stream: TcpStream,
-    then: &(dyn Fn(usize) -> Then + Send + Sync),
+    then: &(dyn Fn(usize) -> ServerAction + Send + Sync),
     heads: &Mutex<Vec<String>>,
-    mut told: watch::Receiver<bool>,
-    left: &watch::Sender<bool>,
+    mut resumed: watch::Receiver<bool>,
+    disconnect_sender: &watch::Sender<bool>,
 ) {
     while let Some(head) = read_request(&mut stream).await {
         let number = {
@@ -78,21 +79,21 @@ async fn serve(
             heads.len() - 1
         };
         match then(number) {
-            Then::Keep(bytes) => stream.write_all(&bytes).await.unwrap(),
-            Then::Close(bytes) => {
+            ServerAction::Keep(bytes) => stream.write_all(&bytes).await.unwrap(),
+            ServerAction::Close(bytes) => {
                 stream.write_all(&bytes).await.unwrap();
                 return;
             }
-            Then::InTwo(first, second) => {
+            ServerAction::InTwo(first, second) => {
                 stream.write_all(&first).await.unwrap();
-                told.wait_for(|go_on| *go_on).await.unwrap();
+                resumed.wait_for(|resume| *resume).await.unwrap();
                 stream.write_all(&second).await.unwrap();
             }
-            Then::WatchFor(bytes) => {
+            ServerAction::WatchFor(bytes) => {
                 stream.write_all(&bytes).await.unwrap();
                 let mut rest = [0; 64];
                 while stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
-                left.send_replace(true);
+                disconnect_sender.send_replace(true);
                 return;
             }
         }

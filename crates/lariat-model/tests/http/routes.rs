@@ -14,7 +14,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::raw_server::{RawServer, Then, answer, client, drain, post};
+use super::raw_server::{RawServer, ServerAction, answer, client, drain, post};
 
 const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("tls/server.pem");
@@ -22,10 +22,10 @@ const KEY: &[u8] = include_bytes!("tls/server.key");
 
 #[tokio::test]
 async fn returns_redirect_without_following_it() {
-    let elsewhere = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"caught"))).await;
+    let elsewhere = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"caught"))).await;
     let location = format!("location: {}\r\n", elsewhere.url("/"));
     let server =
-        RawServer::start(move |_| Then::Keep(answer("307 Temporary Redirect", &location, b""))).await;
+        RawServer::start(move |_| ServerAction::Keep(answer("307 Temporary Redirect", &location, b""))).await;
     let incoming = post(&client(), &server.url("/")).await.unwrap();
     assert_eq!(incoming.status, 307);
     assert!(elsewhere.requests().is_empty());
@@ -34,8 +34,8 @@ async fn returns_redirect_without_following_it() {
 #[tokio::test]
 async fn proxy_gets_the_full_address_and_tunnels_https() {
     let proxy = RawServer::start(|number| match number {
-        0 => Then::Keep(answer("200 OK", "", b"by the proxy")),
-        _ => Then::Close(answer("403 Forbidden", "", b"")),
+        0 => ServerAction::Keep(answer("200 OK", "", b"by the proxy")),
+        _ => ServerAction::Close(answer("403 Forbidden", "", b"")),
     })
     .await;
     let mut config = ClientConfig::default();
@@ -52,8 +52,8 @@ async fn proxy_gets_the_full_address_and_tunnels_https() {
 
 #[tokio::test]
 async fn no_proxy_hosts_bypass_the_proxy() {
-    let proxy = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"by the proxy"))).await;
-    let server = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"directly"))).await;
+    let proxy = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"by the proxy"))).await;
+    let server = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"directly"))).await;
     for (no_proxy, expected) in [(Some("127.0.0.1"), "directly"), (None, "by the proxy")] {
         let mut config = ClientConfig::default();
         config.proxy = Some(proxy.url(""));

@@ -9,7 +9,7 @@ use lariat_core::transcript::Transcript;
 use lariat_model::ApiProtocol;
 use lariat_model::http::HttpProvider;
 
-use super::raw_server::{RawServer, Then, answer, client};
+use super::raw_server::{RawServer, ServerAction, answer, client};
 
 const KEY: &str = "sk-a-key-that-must-stay-secret-0123456789";
 
@@ -24,7 +24,7 @@ async fn key_appears_in_a_header_but_not_in_address_error_or_debug_output() {
             &format!("content-type: application/json\r\nx-request-id: {KEY}\r\n"),
             body.as_bytes(),
         );
-        let server = RawServer::start(move |_| Then::Keep(answer.clone())).await;
+        let server = RawServer::start(move |_| ServerAction::Keep(answer.clone())).await;
         let mut model =
             ModelConfig::new(api.as_str(), "m-1").with_base_url(server.url("/base")).with_api_key(KEY);
         model.compat = serde_json::json!({"project": "p", "region": "us-east-1"});

@@ -98,7 +98,7 @@ fn part(cassette: &Path, suffix: &str) -> PathBuf {
 }
 
 /// The HTTP request in a readable form.
-fn shown(outgoing: &Outgoing) -> Value {
+fn readable(outgoing: &Outgoing) -> Value {
     let headers: BTreeMap<&str, &str> = outgoing
         .headers
         .iter()
@@ -194,7 +194,7 @@ fn every_cassette_replays_as_recorded() {
         let api: ApiProtocol = request.model_config.api.parse().unwrap();
         let protocol = api.implementation();
         let outgoing = protocol.request(&request).unwrap_or_else(|e| panic!("{}: {e}", cassette.display()));
-        compare(&part(&cassette, ".request.json"), &shown(&outgoing), &mut wrong);
+        compare(&part(&cassette, ".request.json"), &readable(&outgoing), &mut wrong);
 
         let body = response(&cassette);
         let whole = events(protocol, &request, &body, body.len().max(1));

@@ -57,5 +57,5 @@ async fn rejected_count_request_is_an_error() {
     asked.model_config = Arc::new(model);
     let counted = ProviderRegistry::default().count_tokens(asked).await;
     assert!(counted.is_err(), "{counted:?}");
-    assert!(protocol(Wire::AnthropicMessages).counted(b"{}").is_err());
+    assert!(protocol(Wire::AnthropicMessages).parse_count(b"{}").is_err());
 }

@@ -28,8 +28,9 @@ pub(super) fn request(model: &ModelConfig) -> Option<Outgoing> {
 }
 
 pub(super) fn models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let page: Page = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("cannot read the model list: {error}").into()))?;
+    let page: Page = serde_json::from_slice(body).map_err(|error| {
+        ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
+    })?;
     let listed = page.data.into_iter().map(|entry| {
         let mut model = ListedModel::new(entry.id);
         model.name = entry.display_name;

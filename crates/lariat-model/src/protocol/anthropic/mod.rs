@@ -24,7 +24,7 @@ use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
 /// Fields of a request that the counting endpoint accepts.
-const COUNTED: [&str; 7] =
+const COUNT_FIELDS: [&str; 7] =
     ["messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"];
 
 /// The Anthropic Messages protocol.
@@ -41,7 +41,7 @@ impl Protocol for Anthropic {
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
-        Decoder::new(Framing::sse(), stream::Messages::default())
+        Decoder::new(Framing::sse(), stream::MessagesInterpreter::default())
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
@@ -52,18 +52,18 @@ impl Protocol for Anthropic {
         listing::request(model)
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = counting::picked(&outgoing, &COUNTED)?;
+        let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         let url = request::address(&request.model_config, "/v1/messages/count_tokens");
-        Ok(Some(counting::redirected(outgoing, url, body)))
+        Ok(Some(counting::redirect(outgoing, url, body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, "input_tokens")
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, "input_tokens")
     }
 }

@@ -219,7 +219,7 @@ fn thinking_without_signature_is_not_sent() {
 fn unreadable_content_is_replaced_by_a_note() {
     let odd = || vec![unknown(json!({"type": "audio"}))];
     let sent = messages(vec![user(odd()), reply(vec![call("a", "read")]), result("a", odd())]);
-    assert_eq!(sent[0]["content"][0]["text"], NOTHING);
+    assert_eq!(sent[0]["content"][0]["text"], UNREADABLE_CONTENT);
     assert_eq!(sent[2]["content"][0]["content"][0]["text"], NO_OUTPUT);
 }
 
@@ -315,7 +315,11 @@ fn both_system_prompt_parts_are_marked_with_at_most_four_marks() {
             {"type": "text", "text": "Use tabs.", "cache_control": mark},
         ])
     );
-    assert_eq!(sent["tools"][0].get("cache_control"), None, "the mark after the static part covers the tools");
+    assert_eq!(
+        sent["tools"][0].get("cache_control"),
+        None,
+        "the mark after the static part covers the tools"
+    );
     assert_eq!(sent.to_string().matches("cache_control").count(), 4);
     request.cache_config.strategy =
         CacheStrategy::Manual { cache_system: false, cache_tools: true, cache_messages: true };

@@ -8,7 +8,7 @@ use super::*;
 use crate::wire::{Decoder, Framing};
 
 fn decoded(stream: &str) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
-    let mut decoder = Decoder::new(Framing::sse(), Messages::default());
+    let mut decoder = Decoder::new(Framing::sse(), MessagesInterpreter::default());
     let fed = decoder.feed(stream.as_bytes()).and_then(|()| decoder.end());
     (std::iter::from_fn(|| decoder.next_event()).collect(), fed)
 }

@@ -9,13 +9,13 @@ use lariat_core::model::{ModelConfig, StreamConfig, ThinkingLevel, ToolChoice};
 use serde_json::{Value, json};
 
 /// Minimum thinking budget in tokens.
-const LEAST_BUDGET: u32 = 1024;
+const MIN_BUDGET: u32 = 1024;
 /// Tokens of the output limit that a budget leaves for the answer.
-const ANSWER: u32 = 1024;
+const ANSWER_TOKENS: u32 = 1024;
 
 /// How a generation's requests control thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ThinkingForm {
     /// The model cannot think.
     None,
     /// `{type: enabled, budget_tokens}`.
@@ -26,7 +26,7 @@ pub(crate) enum Form {
 
 /// What a generation does if the request has no thinking parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Silence {
+enum DefaultThinking {
     /// It does not think.
     Off,
     /// It thinks, unless the request says `{type: disabled}`.
@@ -37,7 +37,7 @@ enum Silence {
 
 /// Whether a tool call can be forced (`tool_choice` of `any` or `tool`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forced {
+enum ForcedChoice {
     /// Only without thinking: "Thinking may not be enabled when tool_choice forces tool use."
     WithoutThinking,
     /// Always.
@@ -53,52 +53,72 @@ struct Generation {
     families: &'static [&'static str],
     /// First version that the row applies to.
     since: (u32, u32),
-    form: Form,
-    silence: Silence,
-    forced: Forced,
+    form: ThinkingForm,
+    default_thinking: DefaultThinking,
+    forced_choice: ForcedChoice,
     /// Whether the model accepts a temperature at all.
-    sampling: bool,
+    accepts_temperature: bool,
     /// Highest effort, at Anthropic and on Bedrock.
-    most: (&'static str, &'static str),
+    max_effort: (&'static str, &'static str),
 }
 
 /// The generations; the first matching row wins. A version that is not known yet matches the first row:
 /// adaptive, and nothing that any model rejects.
 const GENERATIONS: &[Generation] = &[
-    Generation { since: (5, 6), silence: Silence::Always, forced: Forced::No, ..ADAPTIVE },
-    Generation { families: &["haiku"], since: (5, 0), silence: Silence::On, ..ADAPTIVE },
-    Generation { since: (5, 1), silence: Silence::Always, forced: Forced::No, ..ADAPTIVE },
+    Generation {
+        since: (5, 6),
+        default_thinking: DefaultThinking::Always,
+        forced_choice: ForcedChoice::No,
+        ..ADAPTIVE
+    },
+    Generation { families: &["haiku"], since: (5, 0), default_thinking: DefaultThinking::On, ..ADAPTIVE },
+    Generation {
+        since: (5, 1),
+        default_thinking: DefaultThinking::Always,
+        forced_choice: ForcedChoice::No,
+        ..ADAPTIVE
+    },
     Generation {
         families: &["fable", "mythos"],
         since: (0, 0),
-        silence: Silence::Always,
-        forced: Forced::Yes,
+        default_thinking: DefaultThinking::Always,
+        forced_choice: ForcedChoice::Yes,
         ..ADAPTIVE
     },
-    Generation { families: &["opus"], since: (5, 0), silence: Silence::On, most: ("max", "max"), ..ADAPTIVE },
-    Generation { since: (5, 0), silence: Silence::On, ..ADAPTIVE },
+    Generation {
+        families: &["opus"],
+        since: (5, 0),
+        default_thinking: DefaultThinking::On,
+        max_effort: ("max", "max"),
+        ..ADAPTIVE
+    },
+    Generation { since: (5, 0), default_thinking: DefaultThinking::On, ..ADAPTIVE },
     Generation { since: (4, 7), ..ADAPTIVE },
-    Generation { since: (4, 6), sampling: true, most: ("max", "max"), ..ADAPTIVE },
-    Generation { since: (3, 7), form: Form::Budget, ..PLAIN },
+    Generation { since: (4, 6), accepts_temperature: true, max_effort: ("max", "max"), ..ADAPTIVE },
+    Generation { since: (3, 7), form: ThinkingForm::Budget, ..PLAIN },
     PLAIN,
 ];
 
 const ADAPTIVE: Generation = Generation {
     families: &[],
     since: (0, 0),
-    form: Form::Adaptive,
-    silence: Silence::Off,
-    forced: Forced::WithoutThinking,
-    sampling: false,
-    most: ("max", "xhigh"),
+    form: ThinkingForm::Adaptive,
+    default_thinking: DefaultThinking::Off,
+    forced_choice: ForcedChoice::WithoutThinking,
+    accepts_temperature: false,
+    max_effort: ("max", "xhigh"),
 };
 
-const PLAIN: Generation =
-    Generation { form: Form::None, sampling: true, forced: Forced::WithoutThinking, ..ADAPTIVE };
+const PLAIN: Generation = Generation {
+    form: ThinkingForm::None,
+    accepts_temperature: true,
+    forced_choice: ForcedChoice::WithoutThinking,
+    ..ADAPTIVE
+};
 
 /// The provider that serves the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum ClaudeProvider {
     /// Anthropic, or a provider that speaks its protocol.
     Anthropic,
     /// Amazon Bedrock.
@@ -107,18 +127,18 @@ pub(crate) enum Carrier {
 
 /// Whether the end of the conversation allows a thinking budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tail {
+pub(crate) enum ConversationEnd {
     /// A budget is allowed.
     Free,
     /// The conversation ends in results of tool calls made without thinking, by another model or with
     /// thinking off. With a budget the provider responds: "Expected `thinking` or `redacted_thinking`, but
     /// found `tool_use`".
-    Unthought,
+    WithoutThinking,
 }
 
 /// The parameters for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct ThinkingPlan {
     /// The field `thinking`.
     pub(crate) thinking: Option<Value>,
     /// The field `effort`, for adaptive thinking.
@@ -132,35 +152,41 @@ pub(crate) struct Plan {
 /// Chooses the parameters for a request. A forced tool call takes precedence over thinking: if the model does
 /// not allow both, thinking is off for this request. If thinking cannot be turned off, the tool choice
 /// becomes automatic.
-pub(crate) fn plan(request: &StreamConfig, max_tokens: u32, carrier: Carrier, tail: Tail) -> Plan {
-    let generation = generation(&request.model_config, carrier);
+pub(crate) fn plan(
+    request: &StreamConfig,
+    max_tokens: u32,
+    provider: ClaudeProvider,
+    conversation_end: ConversationEnd,
+) -> ThinkingPlan {
+    let generation = generation(&request.model_config, provider);
     let level = request.thinking_level;
     let mut tool_choice = request.tool_choice.clone();
     let mut wanted = level != ThinkingLevel::Off;
     if matches!(tool_choice, ToolChoice::Required | ToolChoice::Tool(_)) {
-        match generation.forced {
-            Forced::WithoutThinking => wanted = false,
-            Forced::Yes => {}
-            Forced::No => tool_choice = ToolChoice::Auto,
+        match generation.forced_choice {
+            ForcedChoice::WithoutThinking => wanted = false,
+            ForcedChoice::Yes => {}
+            ForcedChoice::No => tool_choice = ToolChoice::Auto,
         }
     }
     let thinking = match (generation.form, wanted) {
-        (Form::None, _) | (Form::Budget, false) => None,
-        (Form::Budget, true) if tail == Tail::Unthought => None,
-        (Form::Budget, true) => budget(level, max_tokens)
+        (ThinkingForm::None, _) | (ThinkingForm::Budget, false) => None,
+        (ThinkingForm::Budget, true) if conversation_end == ConversationEnd::WithoutThinking => None,
+        (ThinkingForm::Budget, true) => budget(level, max_tokens)
             .map(|budget_tokens| json!({"type": "enabled", "budget_tokens": budget_tokens})),
         // The newer generations omit the thinking text unless the request asks for it.
-        (Form::Adaptive, true) => Some(json!({"type": "adaptive", "display": "summarized"})),
-        (Form::Adaptive, false) => match generation.silence {
-            Silence::On => Some(json!({"type": "disabled"})),
-            Silence::Off | Silence::Always => None,
+        (ThinkingForm::Adaptive, true) => Some(json!({"type": "adaptive", "display": "summarized"})),
+        (ThinkingForm::Adaptive, false) => match generation.default_thinking {
+            DefaultThinking::On => Some(json!({"type": "disabled"})),
+            DefaultThinking::Off | DefaultThinking::Always => None,
         },
     };
-    let adaptive = generation.form == Form::Adaptive && wanted;
-    let thinks = adaptive || (generation.form == Form::Budget && thinking.is_some());
-    let temperature = request.temperature.filter(|_| generation.sampling && !thinks).and_then(decimal);
-    let effort = adaptive.then(|| effort(level, generation, carrier));
-    Plan { thinking, effort, temperature, tool_choice }
+    let adaptive = generation.form == ThinkingForm::Adaptive && wanted;
+    let thinks = adaptive || (generation.form == ThinkingForm::Budget && thinking.is_some());
+    let temperature =
+        request.temperature.filter(|_| generation.accepts_temperature && !thinks).and_then(decimal);
+    let effort = adaptive.then(|| effort(level, generation, provider));
+    ThinkingPlan { thinking, effort, temperature, tool_choice }
 }
 
 /// Whether a model id names a Claude model, at any provider.
@@ -177,11 +203,11 @@ pub(crate) fn caches_on_bedrock(id: &str) -> bool {
     }
 }
 
-fn generation(model: &ModelConfig, carrier: Carrier) -> Generation {
+fn generation(model: &ModelConfig, provider: ClaudeProvider) -> Generation {
     let form = match model.compat.get("thinking").and_then(Value::as_str) {
-        Some("adaptive") => Some(Form::Adaptive),
-        Some("budget") => Some(Form::Budget),
-        Some("none") => Some(Form::None),
+        Some("adaptive") => Some(ThinkingForm::Adaptive),
+        Some("budget") => Some(ThinkingForm::Budget),
+        Some("none") => Some(ThinkingForm::None),
         _ => None,
     };
     let found = match claude(&model.id) {
@@ -190,8 +216,8 @@ fn generation(model: &ModelConfig, carrier: Carrier) -> Generation {
                 && (generation.families.is_empty() || generation.families.contains(&family))
         }),
         // Other makers' models behind Anthropic's protocol use the older form; on Bedrock each has its own.
-        None if model.reasoning && carrier == Carrier::Anthropic => {
-            Some(Generation { form: Form::Budget, ..PLAIN })
+        None if model.reasoning && provider == ClaudeProvider::Anthropic => {
+            Some(Generation { form: ThinkingForm::Budget, ..PLAIN })
         }
         None => None,
     };
@@ -231,14 +257,14 @@ fn claude(id: &str) -> Option<(&str, (u32, u32))> {
     Some((family, version))
 }
 
-const fn effort(level: ThinkingLevel, generation: Generation, carrier: Carrier) -> &'static str {
+const fn effort(level: ThinkingLevel, generation: Generation, provider: ClaudeProvider) -> &'static str {
     match level {
         ThinkingLevel::Off | ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
         ThinkingLevel::Medium => "medium",
         ThinkingLevel::High => "high",
-        ThinkingLevel::Max => match carrier {
-            Carrier::Anthropic => generation.most.0,
-            Carrier::Bedrock => generation.most.1,
+        ThinkingLevel::Max => match provider {
+            ClaudeProvider::Anthropic => generation.max_effort.0,
+            ClaudeProvider::Bedrock => generation.max_effort.1,
         },
     }
 }
@@ -247,14 +273,14 @@ const fn effort(level: ThinkingLevel, generation: Generation, carrier: Carrier) 
 fn budget(level: ThinkingLevel, max_tokens: u32) -> Option<u32> {
     let wanted = match level {
         ThinkingLevel::Off => return None,
-        ThinkingLevel::Minimal => LEAST_BUDGET,
+        ThinkingLevel::Minimal => MIN_BUDGET,
         ThinkingLevel::Low => 4 * 1024,
         ThinkingLevel::Medium => 8 * 1024,
         ThinkingLevel::High => 16 * 1024,
         ThinkingLevel::Max => 32 * 1024,
     };
-    let budget = wanted.min(max_tokens.saturating_sub(ANSWER));
-    (budget >= LEAST_BUDGET).then_some(budget)
+    let budget = wanted.min(max_tokens.saturating_sub(ANSWER_TOKENS));
+    (budget >= MIN_BUDGET).then_some(budget)
 }
 
 /// Limits a temperature to the accepted range, and keeps the digits as written (0.7, not 0.699999988).

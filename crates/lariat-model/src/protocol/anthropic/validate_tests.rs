@@ -17,10 +17,10 @@ fn result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": [text("x")]})
 }
 
-fn judged(blocks: &[(&'static str, Value)]) -> Result<(), String> {
-    let mut guard = Guard::default();
-    let looked = blocks.iter().try_for_each(|(role, block)| guard.block(role, block));
-    looked.and_then(|()| guard.end(false)).map_err(|error| {
+fn validate(blocks: &[(&'static str, Value)]) -> Result<(), String> {
+    let mut validator = RequestValidator::default();
+    let looked = blocks.iter().try_for_each(|(role, block)| validator.block(role, block));
+    looked.and_then(|()| validator.end(false)).map_err(|error| {
         assert!(matches!(error, ProviderError::Api(_)) && !error.is_retryable());
         error.to_string()
     })
@@ -38,7 +38,7 @@ fn accepts_conversation_with_tool_calls_and_results() {
         ("user", result("a")),
         ("user", text("and")),
     ];
-    assert_eq!(judged(&blocks), Ok(()));
+    assert_eq!(validate(&blocks), Ok(()));
 }
 
 #[test]
@@ -64,7 +64,10 @@ fn reports_every_violated_rule() {
         (vec![user(), ("assistant", call("a b"))], "is invalid"),
         (vec![user(), ("assistant", call("a")), ("assistant", call("a"))], "twice"),
         (vec![("user", result("a"))], "no tool call"),
-        (vec![user(), ("assistant", call("a")), ("user", result("a")), ("user", result("a"))], "no tool call"),
+        (
+            vec![user(), ("assistant", call("a")), ("user", result("a")), ("user", result("a"))],
+            "no tool call",
+        ),
         (vec![user(), ("assistant", call("a")), ("user", empty)], "empty"),
         (vec![user(), ("assistant", call("a")), ("user", strange)], "audio"),
         (
@@ -77,37 +80,40 @@ fn reports_every_violated_rule() {
         ),
     ];
     for (blocks, why) in cases {
-        let judged = judged(&blocks).unwrap_err();
-        assert!(judged.contains("would reject this request") && judged.contains(why), "{why}: {judged}");
+        let error = validate(&blocks).unwrap_err();
+        assert!(error.contains("would reject this request") && error.contains(why), "{why}: {error}");
     }
 }
 
 #[test]
 fn rejects_result_after_other_content() {
-    let mut guard = Guard::default();
-    guard.block("user", &text("hi")).unwrap();
-    guard.block("assistant", &call("a")).unwrap();
-    guard.block("user", &result("a")).unwrap();
-    guard.block("user", &text("words")).unwrap();
-    assert!(guard.block("user", &result("a")).unwrap_err().to_string().contains("follows other content"));
+    let mut validator = RequestValidator::default();
+    validator.block("user", &text("hi")).unwrap();
+    validator.block("assistant", &call("a")).unwrap();
+    validator.block("user", &result("a")).unwrap();
+    validator.block("user", &text("words")).unwrap();
+    assert!(validator.block("user", &result("a")).unwrap_err().to_string().contains("follows other content"));
 }
 
 #[test]
 fn accepts_paused_reply_as_the_last_message() {
-    let mut guard = Guard::default();
-    guard.block("user", &text("hi")).unwrap();
-    guard.block("assistant", &text("searching")).unwrap();
-    assert_eq!((guard.end(true).is_ok(), guard.end(false).is_ok()), (true, false));
+    let mut validator = RequestValidator::default();
+    validator.block("user", &text("hi")).unwrap();
+    validator.block("assistant", &text("searching")).unwrap();
+    assert_eq!((validator.end(true).is_ok(), validator.end(false).is_ok()), (true, false));
 }
 
 #[test]
 fn checks_the_request_head() {
-    let judged = |fields: Value, tools: &[ToolDefinition]| {
+    let validate = |fields: Value, tools: &[ToolDefinition]| {
         let mut whole = json!({"model": "m", "max_tokens": 2000});
         fields.as_object().unwrap().iter().for_each(|(name, value)| whole[name] = value.clone());
         head(whole.as_object().unwrap(), tools, None).map_err(|error| error.to_string())
     };
-    assert_eq!(judged(json!({"thinking": {"type": "enabled", "budget_tokens": 1024}}), &[tool("a")]), Ok(()));
+    assert_eq!(
+        validate(json!({"thinking": {"type": "enabled", "budget_tokens": 1024}}), &[tool("a")]),
+        Ok(())
+    );
     let mut combined = tool("a");
     combined.parameters = json!({"anyOf": []});
     let cases = [
@@ -121,8 +127,8 @@ fn checks_the_request_head() {
         (json!({"tool_choice": {"type": "tool", "name": "b"}}), vec![tool("a")], "`b`"),
     ];
     for (fields, tools, why) in cases {
-        let judged = judged(fields, &tools).unwrap_err();
-        assert!(judged.contains(why), "{why}: {judged}");
+        let error = validate(fields, &tools).unwrap_err();
+        assert!(error.contains(why), "{why}: {error}");
     }
     let schema = OutputSchema { name: "x".into(), schema: json!("no") };
     let whole = json!({"model": "m", "max_tokens": 1});

@@ -1,7 +1,7 @@
 use lariat_core::message::Message;
 use serde_json::Value;
 
-use super::super::chat::testing::{model, request};
+use super::super::chat::fixtures::{model, request};
 use super::*;
 
 #[test]

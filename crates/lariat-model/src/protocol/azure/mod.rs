@@ -6,7 +6,7 @@
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
-use super::chat::{error, list};
+use super::chat::{error, listing};
 use super::responses;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing};
@@ -58,8 +58,8 @@ impl Protocol for Azure {
         Outgoing::get(address(model, "models").ok()?, KEY).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        list::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        listing::parse_models(body)
     }
 }
 

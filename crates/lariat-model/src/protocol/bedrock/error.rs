@@ -6,7 +6,7 @@
 use lariat_core::model::{ErrorDetail, ProviderError};
 use serde_json::Value;
 
-use crate::wire::{Failure, is_overflow, words};
+use crate::wire::{Failure, error_message, is_overflow};
 
 /// Classifies a response that is not a stream.
 pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
@@ -16,30 +16,32 @@ pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
     let name = header.or(in_body).unwrap_or_default();
     match failure.status {
         // Whatever the name, the status says that the same request may succeed later.
-        408 | 409 => failure.general(),
-        _ => meaning(name, &json, failure.detail()).unwrap_or_else(|_| failure.general()),
+        408 | 409 => failure.classify_by_status(),
+        _ => {
+            classify_exception(name, &json, failure.detail()).unwrap_or_else(|_| failure.classify_by_status())
+        }
     }
 }
 
 /// Classifies an exception frame.
 pub(super) fn in_stream(name: &str, data: &str) -> ProviderError {
     let json = serde_json::from_str(data).unwrap_or_default();
-    let detail = ErrorDetail::new(words(data.as_bytes()));
-    meaning(name, &json, detail).unwrap_or_else(ProviderError::Network)
+    let detail = ErrorDetail::new(error_message(data.as_bytes()));
+    classify_exception(name, &json, detail).unwrap_or_else(ProviderError::Network)
 }
 
 /// Removes the decoration: `com.amazon.coral.service#ThrottlingException:http://…` and `throttlingException`
 /// are the same.
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     let name = name.rsplit_once('#').map_or(name, |(_, name)| name);
     let name = name.split(':').next().unwrap_or_default().trim();
     name.trim_end_matches("Exception").to_ascii_lowercase()
 }
 
-fn meaning(name: &str, json: &Value, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
+fn classify_exception(name: &str, json: &Value, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
     // The model's own status, if the model failed behind Bedrock.
     let original = json.get("originalStatusCode").and_then(Value::as_u64);
-    Ok(match plain(name).as_str() {
+    Ok(match plain_name(name).as_str() {
         "throttling" | "toomanyrequests" | "servicequotaexceeded" | "modelnotready" => {
             ProviderError::RateLimited(detail)
         }

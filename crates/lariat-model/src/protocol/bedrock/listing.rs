@@ -3,7 +3,7 @@
 use lariat_core::model::{ModelConfig, ProviderError};
 use serde::Deserialize;
 
-use super::place;
+use super::address;
 use crate::wire::{ListedModel, Outgoing};
 
 #[derive(Deserialize)]
@@ -30,12 +30,13 @@ impl Entry {
 }
 
 pub(super) fn request(model: &ModelConfig) -> Option<Outgoing> {
-    Outgoing::get(place::list(model), place::auth(model)).with_headers_of(model).ok()
+    Outgoing::get(address::list(model), address::auth(model)).with_headers_of(model).ok()
 }
 
 pub(super) fn models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let page: Page = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("cannot read the model list: {error}").into()))?;
+    let page: Page = serde_json::from_slice(body).map_err(|error| {
+        ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
+    })?;
     let listed = page.model_summaries.into_iter().filter(Entry::converses).map(|entry| {
         let mut model = ListedModel::new(entry.model_id);
         model.name = entry.model_name;

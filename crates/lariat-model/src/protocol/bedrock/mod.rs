@@ -7,9 +7,9 @@
 //! specification. Invariant: a model's own output goes back to it unchanged, including signatures and
 //! encrypted reasoning.
 
+mod address;
 mod error;
 mod listing;
-mod place;
 mod request;
 mod stream;
 mod validate;
@@ -24,7 +24,7 @@ use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
 /// Fields of a request that the counting endpoint accepts.
-const COUNTED: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
+const COUNT_FIELDS: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
 
 /// The Bedrock ConverseStream protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +40,7 @@ impl Protocol for Bedrock {
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
-        Decoder::new(Framing::aws(), stream::Converse::default())
+        Decoder::new(Framing::aws(), stream::ConverseInterpreter::default())
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
@@ -51,17 +51,17 @@ impl Protocol for Bedrock {
         listing::request(model)
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = json!({"input": {"converse": counting::picked(&outgoing, &COUNTED)?}});
-        Ok(Some(counting::redirected(outgoing, place::count(&request.model_config), body)))
+        let body = json!({"input": {"converse": counting::pick_fields(&outgoing, &COUNT_FIELDS)?}});
+        Ok(Some(counting::redirect(outgoing, address::count(&request.model_config), body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, "inputTokens")
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, "inputTokens")
     }
 }

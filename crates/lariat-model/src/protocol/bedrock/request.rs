@@ -13,11 +13,11 @@ use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, Too
 use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::place;
-use super::validate::{self, Guard, IMAGES, OPAQUE};
-use crate::protocol::anthropic::request::{covers_tools, fitted_name, input_schema};
-use crate::protocol::anthropic::thinking::{self, Carrier, Plan, Tail};
-use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
+use super::address;
+use super::validate::{self, IMAGES, OPAQUE, RequestValidator};
+use crate::protocol::anthropic::request::{covers_tools, input_schema, valid_name};
+use crate::protocol::anthropic::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, Outgoing, own_reply};
 
 /// Output limit of Claude models if neither the request nor the model sets one.
 const MAX_TOKENS: u32 = 8192;
@@ -25,39 +25,42 @@ const MAX_TOKENS: u32 = 8192;
 const MARKED_ITEMS: usize = 2;
 
 /// Replaces the content of a message that has none this provider can read.
-const NOTHING: &str = "(content that this model cannot read)";
+const UNREADABLE_CONTENT: &str = "(content that this model cannot read)";
 /// Replaces the output of a tool that returned none.
 const NO_OUTPUT: &str = "(no output)";
 /// Asks for the rest of a paused reply, because this provider cannot resume one.
 const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
 /// Describes a tool that was called earlier and is no longer offered: tool calls in the history need a
 /// definition.
-const GONE: &str = "This tool is no longer available. Do not call it.";
+const REMOVED_TOOL: &str = "This tool is no longer available. Do not call it.";
 
 pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     let model = &request.model_config;
-    let cached = Cached::of(request);
+    let cached = CachePoints::of(request);
     let claude = thinking::is_claude(&model.id) || model.compat.get("thinking").is_some();
     let max_tokens = request.output_limit().or(claude.then_some(MAX_TOKENS));
-    let planned = |tail| thinking::plan(request, max_tokens.unwrap_or_default(), Carrier::Bedrock, tail);
-    let choice = tool_choice(&planned(Tail::Free).tool_choice);
+    let planned = |conversation_end| {
+        thinking::plan(request, max_tokens.unwrap_or_default(), ClaudeProvider::Bedrock, conversation_end)
+    };
+    let choice = tool_choice(&planned(ConversationEnd::Free).tool_choice);
 
     // Tools and tool choice are one object on this wire, so both decide whether the stored form can be
     // reused.
     let kept = json!([choice, cached.tools.then_some(&cached.point)]);
     let key = format!("{}\n{}\n{}\n{kept}", model.api, model.provider, model.id);
-    let mut body = Body::of(request, key, || Turns::new(Arc::clone(model)))?;
-    body.conversation.guard.end()?;
+    let mut body = Body::of(request, key, || MessageTranslator::new(Arc::clone(model)))?;
+    body.conversation.validator.end()?;
     body.tools(&request.tools, |tools| tool_config(tools, choice.as_ref(), &cached));
 
-    let called = body.conversation.guard.has_calls();
+    let called = body.conversation.validator.has_calls();
     // This wire has no tool choice `none`: the tools are omitted, unless earlier tool calls need them.
     let offered = request.tool_choice != ToolChoice::None || called;
-    let plan = planned(body.conversation.tail());
+    let plan = planned(body.conversation.conversation_end());
     let mut head = head(request, max_tokens, plan, &cached);
     if request.tools.is_empty() && called {
-        let gone: Vec<ToolDefinition> = body.conversation.names.iter().map(|name| gone(name)).collect();
-        head.insert("toolConfig".to_owned(), tool_config(&gone, None, &Cached::default()));
+        let removed: Vec<ToolDefinition> =
+            body.conversation.names.iter().map(|name| removed_tool(name)).collect();
+        head.insert("toolConfig".to_owned(), tool_config(&removed, None, &CachePoints::default()));
     }
     validate::head(&head, &model.id, &request.tools, request.output_schema.as_deref())?;
 
@@ -70,21 +73,21 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     let point = cached.point.to_string();
     let mark = format!("}},{}", point.strip_suffix('}').unwrap_or(&point));
     let bytes = body.finish(request, &head, offered.then_some("toolConfig"), "messages", (&mark, &places));
-    Outgoing::post(place::converse(model), place::auth(model), bytes)
+    Outgoing::post(address::converse(model), address::auth(model), bytes)
         .header("accept", "application/vnd.amazon.eventstream")
         .with_headers_of(model)
 }
 
 /// Where the request gets cache points.
 #[derive(Debug, Default)]
-struct Cached {
+struct CachePoints {
     system: bool,
     tools: bool,
     messages: bool,
     point: Value,
 }
 
-impl Cached {
+impl CachePoints {
     /// Claude accepts cache points everywhere, Nova not for tools, and other models reject them ("You invoked
     /// an unsupported model or your request did not allow prompt caching"). `compat` decides if the id does
     /// not reveal the model, as with application profiles.
@@ -102,7 +105,12 @@ impl Cached {
     }
 }
 
-fn head(request: &StreamConfig, max_tokens: Option<u32>, plan: Plan, cached: &Cached) -> Map<String, Value> {
+fn head(
+    request: &StreamConfig,
+    max_tokens: Option<u32>,
+    plan: ThinkingPlan,
+    cached: &CachePoints,
+) -> Map<String, Value> {
     let mut head = Map::new();
     let mut put = |name: &str, value: Map<String, Value>| {
         if !value.is_empty() {
@@ -147,7 +155,7 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &Cached) -> Value {
+fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &CachePoints) -> Value {
     let listed = tools.iter().map(|tool| {
         let mut spec = json!({"name": tool.name, "inputSchema": {"json": input_schema(&tool.parameters)}});
         if let (Value::Object(spec), false) = (&mut spec, tool.description.trim().is_empty()) {
@@ -162,32 +170,32 @@ fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &Cached
     }
 }
 
-fn gone(name: &str) -> ToolDefinition {
-    ToolDefinition { name: name.to_owned(), description: GONE.to_owned(), parameters: json!({}) }
+fn removed_tool(name: &str) -> ToolDefinition {
+    ToolDefinition { name: name.to_owned(), description: REMOVED_TOOL.to_owned(), parameters: json!({}) }
 }
 
 /// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct MessageTranslator {
     model: Arc<ModelConfig>,
     ids: CallIds,
-    guard: Guard,
+    validator: RequestValidator,
     /// Names of the tools that were called so far.
     names: BTreeSet<String>,
     /// Whether the model accepts the `status` of a result; others reject the field.
     statuses: bool,
     role: &'static str,
     /// The last assistant item starts with reasoning.
-    thought: bool,
+    starts_with_thinking: bool,
     /// The last user item contains tool results.
     results: bool,
 }
 
-impl Conversation for Turns {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for MessageTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         match message {
             Message::User(user) => {
-                let blocks = readable(&user.content, NOTHING);
+                let blocks = readable(&user.content, UNREADABLE_CONTENT);
                 blocks.iter().try_for_each(|block| self.add("user", block, items))
             }
             Message::ToolResult(result) => {
@@ -199,32 +207,41 @@ impl Conversation for Turns {
     }
 }
 
-impl Turns {
+impl MessageTranslator {
     fn new(model: Arc<ModelConfig>) -> Self {
         let statuses = thinking::is_claude(&model.id) || model.id.contains("amazon.nova");
         Self {
             model,
             ids: CallIds::new(IdRule::COMMON),
-            guard: Guard::default(),
+            validator: RequestValidator::default(),
             names: BTreeSet::new(),
             statuses,
             role: "",
-            thought: false,
+            starts_with_thinking: false,
             results: false,
         }
     }
 
-    fn tail(&self) -> Tail {
+    fn conversation_end(&self) -> ConversationEnd {
         let open = self.role == "user" && self.results;
-        if open && !self.thought { Tail::Unthought } else { Tail::Free }
+        if open && !self.starts_with_thinking {
+            ConversationEnd::WithoutThinking
+        } else {
+            ConversationEnd::Free
+        }
     }
 
-    fn add(&mut self, role: &'static str, block: &Value, items: &mut Opened) -> Result<(), ProviderError> {
-        self.guard.block(role, block)?;
+    fn add(
+        &mut self,
+        role: &'static str,
+        block: &Value,
+        items: &mut ItemWriter,
+    ) -> Result<(), ProviderError> {
+        self.validator.block(role, block)?;
         if self.role != role {
             self.role = role;
             match role {
-                "assistant" => self.thought = block.get("reasoningContent").is_some(),
+                "assistant" => self.starts_with_thinking = block.get("reasoningContent").is_some(),
                 _ => self.results = false,
             }
         }
@@ -233,10 +250,10 @@ impl Turns {
         Ok(())
     }
 
-    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
         let mut blocks: Vec<Value> =
-            reply.content.iter().filter_map(|block| self.replied(block, own)).collect();
+            reply.content.iter().filter_map(|block| self.reply_block(block, own)).collect();
         // Claude: "The final block in an assistant message cannot be `thinking`."
         while blocks.last().is_some_and(|block| block.get("reasoningContent").is_some()) {
             blocks.pop();
@@ -250,12 +267,12 @@ impl Turns {
     }
 
     /// Returns the wire form of a block of a reply, if it goes back at all.
-    fn replied(&mut self, block: &Content, own: bool) -> Option<Value> {
+    fn reply_block(&mut self, block: &Content, own: bool) -> Option<Value> {
         match block {
             _ if block.is_empty() => None,
             Content::Text { text } => Some(json!({"text": text})),
             Content::ToolCall(call) => {
-                let (id, name) = (self.ids.wire(&call.id), fitted_name(&call.name));
+                let (id, name) = (self.ids.wire(&call.id), valid_name(&call.name));
                 self.names.insert(name.clone());
                 Some(json!({"toolUse": {"toolUseId": id, "name": name, "input": call.arguments}}))
             }
@@ -293,23 +310,23 @@ fn is_opaque(fields: &Map<String, Value>) -> bool {
 
 /// The blocks of a user message or a tool result, at least one.
 fn readable(content: &[Content], nothing: &str) -> Vec<Value> {
-    let mut blocks: Vec<Value> = content.iter().filter_map(said).collect();
+    let mut blocks: Vec<Value> = content.iter().filter_map(content_block).collect();
     if blocks.is_empty() {
         blocks.push(json!({"text": nothing}));
     }
     blocks
 }
 
-fn said(block: &Content) -> Option<Value> {
+fn content_block(block: &Content) -> Option<Value> {
     match block {
         _ if block.is_empty() => None,
         Content::Text { text } => Some(json!({"text": text})),
-        Content::Image { data, mime_type } => Some(picture(data, mime_type)),
+        Content::Image { data, mime_type } => Some(image_block(data, mime_type)),
         _ => None,
     }
 }
 
-fn picture(data: &str, mime_type: &str) -> Value {
+fn image_block(data: &str, mime_type: &str) -> Value {
     let format = mime_type.strip_prefix("image/").unwrap_or_default();
     let format = if format == "jpg" { "jpeg" } else { format };
     if !IMAGES.contains(&format) {

@@ -82,9 +82,9 @@ struct Tokens {
 
 /// The blocks of a reply. A block's position is its index in the reply.
 #[derive(Debug, Default)]
-pub(super) struct Converse {
+pub(super) struct ConverseInterpreter {
     blocks: Vec<Block>,
-    held: usize,
+    held_bytes: usize,
     counted: bool,
 }
 
@@ -97,7 +97,7 @@ struct Block {
     other: Option<(&'static str, Map<String, Value>, String)>,
 }
 
-impl Interpret for Converse {
+impl Interpret for ConverseInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         if frame.kind == FrameKind::Exception {
             return Err(error::in_stream(frame.name, frame.data));
@@ -114,8 +114,8 @@ impl Interpret for Converse {
                 None => Ok(()),
             },
             "contentBlockStart" => self.start(wire, event.start, reply),
-            "contentBlockStop" => match self.place(wire) {
-                Some(place) => self.close(place, reply),
+            "contentBlockStop" => match self.index_of(wire) {
+                Some(index) => self.close(index, reply),
                 None => Ok(()),
             },
             "messageStop" => {
@@ -139,9 +139,9 @@ impl Interpret for Converse {
     }
 }
 
-impl Converse {
+impl ConverseInterpreter {
     /// The index of the newest block with this wire number.
-    fn place(&self, wire: u64) -> Option<usize> {
+    fn index_of(&self, wire: u64) -> Option<usize> {
         self.blocks.iter().rposition(|block| block.wire == wire)
     }
 
@@ -153,11 +153,13 @@ impl Converse {
         Ok(self.blocks.len() - 1)
     }
 
-    fn hold(&mut self, bytes: usize) -> Result<(), ProviderError> {
-        self.held += bytes;
-        if self.held > HELD_LIMIT {
+    fn add_held_bytes(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.held_bytes += bytes;
+        if self.held_bytes > HELD_LIMIT {
             let megabytes = HELD_LIMIT / (1024 * 1024);
-            return Err(ProviderError::InvalidReply(format!("signatures and unknown blocks exceed {megabytes} MB").into()));
+            return Err(ProviderError::InvalidReply(
+                format!("signatures and unknown blocks exceed {megabytes} MB").into(),
+            ));
         }
         Ok(())
     }
@@ -165,21 +167,21 @@ impl Converse {
     fn start(&mut self, wire: u64, start: Option<Value>, reply: &mut Reply) -> Result<(), ProviderError> {
         let Some(Value::Object(mut start)) = start else { return Ok(()) };
         if let Some(Value::Object(call)) = start.remove("toolUse") {
-            let place = self.open(wire)?;
+            let index = self.open(wire)?;
             if call.get("type").is_some_and(Value::is_string) {
-                return self.other(place, "toolUse", call);
+                return self.other(index, "toolUse", call);
             }
             let text = |field: &str| match call.get(field) {
                 Some(Value::String(text)) => text.clone(),
                 Some(Value::Number(number)) => number.to_string(),
                 _ => String::new(),
             };
-            return reply.call(place, &text("toolUseId"), &text("name"));
+            return reply.call(index, &text("toolUseId"), &text("name"));
         }
         for kind in ["toolResult", "image"] {
             if let Some(Value::Object(fields)) = start.remove(kind) {
-                let place = self.open(wire)?;
-                return self.other(place, kind, fields);
+                let index = self.open(wire)?;
+                return self.other(index, kind, fields);
             }
         }
         Ok(())
@@ -187,12 +189,12 @@ impl Converse {
 
     fn other(
         &mut self,
-        place: usize,
+        index: usize,
         kind: &'static str,
         fields: Map<String, Value>,
     ) -> Result<(), ProviderError> {
-        self.hold(Value::Object(fields.clone()).to_string().len())?;
-        if let Some(block) = self.blocks.get_mut(place) {
+        self.add_held_bytes(Value::Object(fields.clone()).to_string().len())?;
+        if let Some(block) = self.blocks.get_mut(index) {
             block.other = Some((kind, fields, String::new()));
         }
         Ok(())
@@ -200,58 +202,58 @@ impl Converse {
 
     #[inline]
     fn delta(&mut self, wire: u64, delta: Delta<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
-        let place = match self.place(wire) {
-            Some(place) => place,
+        let index = match self.index_of(wire) {
+            Some(index) => index,
             None => self.open(wire)?,
         };
         if let Some(Text(text)) = delta.text {
-            return reply.text(place, text);
+            return reply.text(index, text);
         }
         if let Some(Text(input)) = delta.tool_use.and_then(|call| call.input) {
-            if self.is_other(place) {
-                self.hold(input.len())?;
+            if self.is_other(index) {
+                self.add_held_bytes(input.len())?;
                 if let Some((_, _, pieces)) =
-                    self.blocks.get_mut(place).and_then(|block| block.other.as_mut())
+                    self.blocks.get_mut(index).and_then(|block| block.other.as_mut())
                 {
                     pieces.push_str(&input);
                 }
                 return Ok(());
             }
-            return reply.arguments(place, input);
+            return reply.arguments(index, input);
         }
         if let Some(reasoning) = delta.reasoning_content {
             if let Some(Text(text)) = reasoning.text {
-                reply.thinking(place, text)?;
+                reply.thinking(index, text)?;
             }
             if let Some(Text(piece)) = reasoning.signature {
-                self.hold(piece.len())?;
-                if let Some(block) = self.blocks.get_mut(place) {
+                self.add_held_bytes(piece.len())?;
+                if let Some(block) = self.blocks.get_mut(index) {
                     block.signature.push_str(&piece);
                 }
             }
             if let Some(data) = reasoning.redacted_content.filter(|data| !data.is_empty()) {
-                self.hold(data.len())?;
-                reply.block(place, Content::RedactedThinking { data })?;
+                self.add_held_bytes(data.len())?;
+                reply.block(index, Content::RedactedThinking { data })?;
             }
             return Ok(());
         }
-        self.grow(place, delta.tool_result, delta.image)
+        self.grow(index, delta.tool_result, delta.image)
     }
 
-    fn is_other(&self, place: usize) -> bool {
-        self.blocks.get(place).is_some_and(|block| block.other.is_some())
+    fn is_other(&self, index: usize) -> bool {
+        self.blocks.get(index).is_some_and(|block| block.other.is_some())
     }
 
     /// Adds parts of results and images that the provider's own tools made.
     fn grow(
         &mut self,
-        place: usize,
+        index: usize,
         parts: Option<Vec<Value>>,
         image: Option<Map<String, Value>>,
     ) -> Result<(), ProviderError> {
         let (parts, image) = (parts.unwrap_or_default(), image.unwrap_or_default());
-        self.hold(json!([parts, image]).to_string().len())?;
-        let Some((_, fields, _)) = self.blocks.get_mut(place).and_then(|block| block.other.as_mut()) else {
+        self.add_held_bytes(json!([parts, image]).to_string().len())?;
+        let Some((_, fields, _)) = self.blocks.get_mut(index).and_then(|block| block.other.as_mut()) else {
             return Ok(());
         };
         if !parts.is_empty() {
@@ -264,11 +266,11 @@ impl Converse {
         Ok(())
     }
 
-    fn close(&mut self, place: usize, reply: &mut Reply) -> Result<(), ProviderError> {
-        let Some(block) = self.blocks.get_mut(place) else { return Ok(()) };
+    fn close(&mut self, index: usize, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(block) = self.blocks.get_mut(index) else { return Ok(()) };
         let signature = std::mem::take(&mut block.signature);
         let other = block.other.take();
-        reply.signature(place, signature.into())?;
+        reply.signature(index, signature.into())?;
         let Some((kind, mut fields, input)) = other else { return Ok(()) };
         if kind == "toolUse" {
             let input = if input.trim().is_empty() { "{}" } else { &input };
@@ -276,12 +278,12 @@ impl Converse {
             let Ok(input) = serde_json::from_str::<Value>(input) else { return Ok(()) };
             fields.insert("input".to_owned(), input);
         }
-        reply.block(place, Content::Unknown(Map::from_iter([(kind.to_owned(), Value::Object(fields))])))
+        reply.block(index, Content::Unknown(Map::from_iter([(kind.to_owned(), Value::Object(fields))])))
     }
 
     fn finish(&mut self, reply: &mut Reply) -> Result<(), ProviderError> {
-        for place in 0..self.blocks.len() {
-            self.close(place, reply)?;
+        for index in 0..self.blocks.len() {
+            self.close(index, reply)?;
         }
         reply.finish()
     }

@@ -59,7 +59,7 @@ fn metadata() -> Vec<u8> {
 }
 
 fn decoded(frames: &[Vec<u8>]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
-    let mut decoder = Decoder::new(Framing::aws(), Converse::default());
+    let mut decoder = Decoder::new(Framing::aws(), ConverseInterpreter::default());
     let fed = decoder.feed(&frames.concat()).and_then(|()| decoder.end());
     (std::iter::from_fn(|| decoder.next_event()).collect(), fed)
 }

@@ -20,13 +20,13 @@ pub(super) const OPAQUE: [&str; 6] =
 
 /// Checks blocks as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Debug, Default)]
-pub(super) struct Guard {
+pub(super) struct RequestValidator {
     role: &'static str,
-    called: HashSet<String>,
-    waiting: HashSet<String>,
+    call_ids: HashSet<String>,
+    open_calls: HashSet<String>,
 }
 
-fn refused(why: impl std::fmt::Display) -> ProviderError {
+fn rejection(why: impl std::fmt::Display) -> ProviderError {
     ProviderError::Api(format!("the provider would reject this request: {why}").into())
 }
 
@@ -39,83 +39,83 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-impl Guard {
+impl RequestValidator {
     /// Checks a block before it is appended.
     pub(super) fn block(&mut self, role: &'static str, block: &Value) -> Result<(), ProviderError> {
         if self.role != role {
             if self.role.is_empty() && role != "user" {
-                return Err(refused("the first message is not a user message"));
+                return Err(rejection("the first message is not a user message"));
             }
             if role == "assistant" {
-                self.answered()?;
+                self.check_results()?;
             }
             self.role = role;
         }
         let Some((kind, inner)) = block.as_object().filter(|b| b.len() == 1).and_then(|b| b.iter().next())
         else {
-            return Err(refused("a block does not have exactly one type"));
+            return Err(rejection("a block does not have exactly one type"));
         };
         match (role, kind.as_str()) {
             ("user", "toolResult") => self.result(inner),
             ("user", "text" | "image") => {
-                self.answered()?;
+                self.check_results()?;
                 content(block)
             }
             ("assistant", "text") => content(block),
             ("assistant", "toolUse") if text(inner, "type").is_empty() => self.call(inner),
             ("assistant", "reasoningContent") => reasoning(inner),
             ("assistant", kind) if OPAQUE.contains(&kind) => Ok(()),
-            (_, kind) => Err(refused(format!("block type `{kind}` is not allowed in {role} messages"))),
+            (_, kind) => Err(rejection(format!("block type `{kind}` is not allowed in {role} messages"))),
         }
     }
 
     fn call(&mut self, call: &Value) -> Result<(), ProviderError> {
         let (id, name) = (text(call, "toolUseId"), text(call, "name"));
-        if !is_name(id) || !self.called.insert(id.to_owned()) {
-            return Err(refused(format!("tool call id `{id}` is invalid or used twice")));
+        if !is_name(id) || !self.call_ids.insert(id.to_owned()) {
+            return Err(rejection(format!("tool call id `{id}` is invalid or used twice")));
         }
         if !is_name(name) {
-            return Err(refused(format!("invalid tool name `{name}`")));
+            return Err(rejection(format!("invalid tool name `{name}`")));
         }
         if !call.get("input").is_some_and(Value::is_object) {
-            return Err(refused(format!("the input of tool call `{id}` is not an object")));
+            return Err(rejection(format!("the input of tool call `{id}` is not an object")));
         }
-        self.waiting.insert(id.to_owned());
+        self.open_calls.insert(id.to_owned());
         Ok(())
     }
 
     fn result(&mut self, result: &Value) -> Result<(), ProviderError> {
         let id = text(result, "toolUseId");
-        if !self.waiting.remove(id) {
-            return Err(refused(format!("tool result `{id}` has no tool call in the previous message")));
+        if !self.open_calls.remove(id) {
+            return Err(rejection(format!("tool result `{id}` has no tool call in the previous message")));
         }
         let parts = result.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if parts.is_empty() {
-            return Err(refused(format!("tool result `{id}` is empty")));
+            return Err(rejection(format!("tool result `{id}` is empty")));
         }
         parts.iter().try_for_each(content)
     }
 
     /// Returns an error if a tool call has no result.
-    fn answered(&self) -> Result<(), ProviderError> {
-        match self.waiting.iter().min() {
-            Some(id) => Err(refused(format!("tool call `{id}` has no result right after it"))),
+    fn check_results(&self) -> Result<(), ProviderError> {
+        match self.open_calls.iter().min() {
+            Some(id) => Err(rejection(format!("tool call `{id}` has no result right after it"))),
             None => Ok(()),
         }
     }
 
     /// Whether the conversation contains a tool call. If so, the request must define tools.
     pub(super) fn has_calls(&self) -> bool {
-        !self.called.is_empty()
+        !self.call_ids.is_empty()
     }
 
     /// Checks the conversation as a whole.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
-        self.answered()?;
+        self.check_results()?;
         match self.role {
             "user" => Ok(()),
-            "" => Err(refused("the request has no messages")),
-            _ => Err(refused("the last message is an assistant message")),
+            "" => Err(rejection("the request has no messages")),
+            _ => Err(rejection("the last message is an assistant message")),
         }
     }
 }
@@ -125,11 +125,11 @@ fn content(block: &Value) -> Result<(), ProviderError> {
         let bytes = image.pointer("/source/bytes").and_then(Value::as_str).unwrap_or_default();
         return match IMAGES.contains(&text(image, "format")) && !bytes.is_empty() {
             true => Ok(()),
-            false => Err(refused("an image has no data or an unsupported format")),
+            false => Err(rejection("an image has no data or an unsupported format")),
         };
     }
     match text(block, "text").trim().is_empty() {
-        true => Err(refused("a text block is blank")),
+        true => Err(rejection("a text block is blank")),
         false => Ok(()),
     }
 }
@@ -139,7 +139,7 @@ fn reasoning(inner: &Value) -> Result<(), ProviderError> {
     let proof = signed.or_else(|| inner.get("redactedContent")?.as_str());
     match proof.is_some_and(|proof| !proof.is_empty()) {
         true => Ok(()),
-        false => Err(refused("a reasoning block has no signature")),
+        false => Err(rejection("a reasoning block has no signature")),
     }
 }
 
@@ -151,26 +151,28 @@ pub(super) fn head(
     schema: Option<&OutputSchema>,
 ) -> Result<(), ProviderError> {
     if model.is_empty() {
-        return Err(refused("the request has no model"));
+        return Err(rejection("the request has no model"));
     }
     let number = |object: &str, field: &str| head.get(object)?.pointer(field)?.as_u64();
     let max_tokens = number("inferenceConfig", "/maxTokens");
     if max_tokens == Some(0) {
-        return Err(refused("maxTokens must be at least 1"));
+        return Err(rejection("maxTokens must be at least 1"));
     }
     if let Some(budget) = number("additionalModelRequestFields", "/thinking/budget_tokens")
         && !(1024..max_tokens.unwrap_or_default()).contains(&budget)
     {
-        return Err(refused(format!("thinking budget of {budget} is not between 1024 and maxTokens ({max_tokens:?})")));
+        return Err(rejection(format!(
+            "thinking budget of {budget} is not between 1024 and maxTokens ({max_tokens:?})"
+        )));
     }
     let mut names = HashSet::new();
     for tool in tools {
         if !is_name(&tool.name) || !names.insert(&tool.name) {
-            return Err(refused(format!("tool name `{}` is invalid or used twice", tool.name)));
+            return Err(rejection(format!("tool name `{}` is invalid or used twice", tool.name)));
         }
     }
     if schema.is_some_and(|schema| !schema.schema.is_object()) {
-        return Err(refused("the output schema is not a JSON object"));
+        return Err(rejection("the output schema is not a JSON object"));
     }
     Ok(())
 }

@@ -17,10 +17,10 @@ fn result(id: &str) -> Value {
     json!({"toolResult": {"toolUseId": id, "content": [words("x")]}})
 }
 
-fn judged(blocks: &[(&'static str, Value)]) -> Result<(), String> {
-    let mut guard = Guard::default();
-    let looked = blocks.iter().try_for_each(|(role, block)| guard.block(role, block));
-    looked.and_then(|()| guard.end()).map_err(|error| error.to_string())
+fn validate(blocks: &[(&'static str, Value)]) -> Result<(), String> {
+    let mut validator = RequestValidator::default();
+    let looked = blocks.iter().try_for_each(|(role, block)| validator.block(role, block));
+    looked.and_then(|()| validator.end()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn accepts_conversation_with_tool_calls_and_results() {
         ("user", result("a")),
         ("user", words("and")),
     ];
-    assert_eq!(judged(&blocks), Ok(()));
+    assert_eq!(validate(&blocks), Ok(()));
 }
 
 #[test]
@@ -72,28 +72,28 @@ fn reports_every_violated_rule() {
         (vec![user(), ("assistant", named("read", json!(3)))], "input"),
     ];
     for (blocks, why) in cases {
-        let judged = judged(&blocks).unwrap_err();
-        assert!(judged.contains("would reject this request") && judged.contains(why), "{why}: {judged}");
+        let error = validate(&blocks).unwrap_err();
+        assert!(error.contains("would reject this request") && error.contains(why), "{why}: {error}");
     }
 }
 
 #[test]
 fn checks_the_request_head() {
-    let judged = |fields: Value, model: &str, tools: &[ToolDefinition]| {
+    let validate = |fields: Value, model: &str, tools: &[ToolDefinition]| {
         head(fields.as_object().unwrap(), model, tools, None).map_err(|error| error.to_string())
     };
     let thinking = |budget: u32| {
         json!({"inferenceConfig": {"maxTokens": 2000},
             "additionalModelRequestFields": {"thinking": {"budget_tokens": budget}}})
     };
-    assert_eq!(judged(thinking(1024), "m", &[tool("a")]), Ok(()));
-    assert!(judged(thinking(1023), "m", &[]).unwrap_err().contains("budget"));
-    assert!(judged(thinking(2000), "m", &[]).unwrap_err().contains("budget"));
+    assert_eq!(validate(thinking(1024), "m", &[tool("a")]), Ok(()));
+    assert!(validate(thinking(1023), "m", &[]).unwrap_err().contains("budget"));
+    assert!(validate(thinking(2000), "m", &[]).unwrap_err().contains("budget"));
     assert!(
-        judged(json!({"inferenceConfig": {"maxTokens": 0}}), "m", &[]).unwrap_err().contains("maxTokens")
+        validate(json!({"inferenceConfig": {"maxTokens": 0}}), "m", &[]).unwrap_err().contains("maxTokens")
     );
-    assert!(judged(json!({}), "", &[]).unwrap_err().contains("model"));
-    assert!(judged(json!({}), "m", &[tool("a"), tool("a")]).unwrap_err().contains("twice"));
+    assert!(validate(json!({}), "", &[]).unwrap_err().contains("model"));
+    assert!(validate(json!({}), "m", &[tool("a"), tool("a")]).unwrap_err().contains("twice"));
     let schema = OutputSchema { name: "x".into(), schema: json!("no") };
     assert!(head(&Map::new(), "m", &[], Some(&schema)).is_err());
 }

@@ -370,7 +370,7 @@ const MOONSHOT: Dialect = Dialect {
 };
 
 /// A provider that is not in the table. The model must set its base URL.
-static NOBODY: Backend =
+static UNKNOWN_PROVIDER: Backend =
     Backend { names: &["generic"], models: &[], base_url: "", key_variable: "", dialect: GENERIC };
 
 /// Returns the row for a model, by the provider and model id in its configuration. A model with neither a
@@ -383,7 +383,7 @@ pub fn backend(model: &ModelConfig) -> &'static Backend {
     };
     let known = BACKENDS.iter().find(|backend| named(backend) && fits(backend));
     let unnamed = || BACKENDS.first().filter(|_| model.base_url.is_empty());
-    known.or_else(unnamed).unwrap_or(&NOBODY)
+    known.or_else(unnamed).unwrap_or(&UNKNOWN_PROVIDER)
 }
 
 /// Returns the dialect for a model, with the overrides in the model's `compat`.

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::super::testing::model;
+use super::super::fixtures::model;
 use super::*;
 
 #[test]

@@ -6,17 +6,17 @@
 //! and schemas. Invariant: differences between providers are data, not code.
 
 pub mod backend;
-mod calls;
+mod call_matcher;
 pub mod dialect;
 pub(crate) mod error;
-pub(crate) mod list;
-pub(crate) mod piece;
+pub(crate) mod fields;
+mod finish_reason;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod listing;
 pub(crate) mod request;
 pub(crate) mod schema;
-mod stop;
 mod stream;
-#[cfg(test)]
-pub(crate) mod testing;
 mod thinking;
 pub(crate) mod validate;
 
@@ -42,9 +42,7 @@ fn base_url(model: &ModelConfig) -> Result<&str, ProviderError> {
     let base = if model.base_url.is_empty() { backend::backend(model).base_url } else { &model.base_url };
     if base.is_empty() {
         let name = &model.provider;
-        return Err(ProviderError::Other(
-            format!("unknown provider `{name}`: set `base_url`").into(),
-        ));
+        return Err(ProviderError::Other(format!("unknown provider `{name}`: set `base_url`").into()));
     }
     Ok(base)
 }
@@ -73,7 +71,7 @@ impl Protocol for Chat {
 
     fn decoder(&self, request: &StreamConfig) -> Decoder {
         let dialect = backend::dialect(&request.model_config).unwrap_or(backend::GENERIC);
-        Decoder::new(Framing::sse(), stream::Chunks::new(&dialect))
+        Decoder::new(Framing::sse(), stream::ChunkInterpreter::new(&dialect))
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
@@ -86,7 +84,7 @@ impl Protocol for Chat {
         Outgoing::get(url, auth(model, dialect.key)).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        list::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        listing::parse_models(body)
     }
 }

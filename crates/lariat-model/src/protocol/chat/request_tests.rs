@@ -6,7 +6,7 @@ use super::*;
 use crate::protocol::Protocol;
 use crate::protocol::chat::Chat;
 use crate::protocol::chat::backend::BACKENDS;
-use crate::protocol::chat::testing::*;
+use crate::protocol::chat::fixtures::*;
 
 fn messages(request: &StreamConfig) -> Value {
     sent_field(&Chat, request, "messages")
@@ -348,7 +348,11 @@ fn maps_tool_choice_by_dialect() {
     }
     let mut request = plain("zai", "glm-5");
     (request.tools, request.tool_choice) = (read_tool(), ToolChoice::None);
-    assert_eq!(sent_field(&Chat, &request, "tools"), Value::Null, "no tools if the provider does not support `none`");
+    assert_eq!(
+        sent_field(&Chat, &request, "tools"),
+        Value::Null,
+        "no tools if the provider does not support `none`"
+    );
 }
 
 #[test]
@@ -419,7 +423,8 @@ fn cache_marks_are_on_the_prompt_and_the_last_two_turns() {
     assert_eq!(sent[5]["content"], json!([{"type": "text", "text": "more", "cache_control": mark}]));
     request.cache_config = CacheConfig { enabled: false, ..CacheConfig::default() };
     assert!(!messages(&request).to_string().contains("cache_control"));
-    let automatic = messages(&super::super::testing::request(model("openai", "gpt-5"), [Message::user("x")]));
+    let automatic =
+        messages(&super::super::fixtures::request(model("openai", "gpt-5"), [Message::user("x")]));
     assert!(!automatic.to_string().contains("cache_control"));
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn instruction(schema: &Value) -> String {
 
 /// Makes the name of a tool or schema acceptable: letters, digits, `_` and `-`, at most 64. A model can
 /// invent any tool name, and the tool call stays in the history.
-pub(crate) fn fitted_name(name: &str) -> String {
+pub(crate) fn valid_name(name: &str) -> String {
     let fit = |letter: char| if is_name_letter(letter) { letter } else { '_' };
     let fitted: String = name.chars().take(NAME_LIMIT).map(fit).collect();
     if fitted.is_empty() { "_".to_owned() } else { fitted }

@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::calls::{Calls, Piece};
+use super::call_matcher::{CallKey, CallMatcher};
 use super::dialect::{Dialect, ReasoningField};
-use super::piece::{ArgumentPiece, Count, Parts, Text};
-use super::{error, stop};
+use super::fields::{ArgumentsField, Count, Parts, Text};
+use super::{error, finish_reason};
 use crate::wire::{Frame, Interpret, Reply};
 
 const REASONING: usize = 0;
@@ -90,7 +90,7 @@ struct FunctionDelta<'a> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
     #[serde(borrow, default)]
-    arguments: Option<ArgumentPiece<'a>>,
+    arguments: Option<ArgumentsField<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -135,17 +135,17 @@ struct CompletionDetails {
 }
 
 /// Decodes chunks.
-pub(super) struct Chunks {
+pub(super) struct ChunkInterpreter {
     reasoning: [Option<ReasoningField>; 2],
-    calls: Calls,
+    calls: CallMatcher,
     details: Vec<Value>,
     refused: bool,
 }
 
-impl Chunks {
+impl ChunkInterpreter {
     pub(super) fn new(dialect: &Dialect) -> Self {
         let reasoning = dialect.reply_reasoning;
-        Self { reasoning, calls: Calls::default(), details: Vec::new(), refused: false }
+        Self { reasoning, calls: CallMatcher::default(), details: Vec::new(), refused: false }
     }
 
     fn choice(&mut self, choice: Choice<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
@@ -154,7 +154,7 @@ impl Chunks {
         }
         let reason = Text::of(&choice.finish_reason);
         if !reason.is_empty() {
-            let reason = stop::reason(reason)?;
+            let reason = finish_reason::stop_reason(reason)?;
             let refused = self.refused && reason == StopReason::Stop;
             reply.stop(if refused { StopReason::Refusal } else { reason });
         }
@@ -165,7 +165,7 @@ impl Chunks {
         let (mut content, mut plain) = (delta.reasoning_content, delta.reasoning);
         let mut details = delta.reasoning_details.unwrap_or_default();
         for field in self.reasoning.into_iter().flatten() {
-            let spoke = match field {
+            let has_text = match field {
                 ReasoningField::ReasoningContent => parts(content.take(), reply, REASONING)?,
                 ReasoningField::Reasoning => parts(plain.take(), reply, REASONING)?,
                 ReasoningField::ReasoningDetails => {
@@ -174,12 +174,12 @@ impl Chunks {
                     !text.is_empty()
                 }
             };
-            if spoke {
+            if has_text {
                 break;
             }
         }
         if self.reasoning.contains(&Some(ReasoningField::ReasoningDetails)) {
-            details.drain(..).for_each(|detail| keep_detail(&mut self.details, detail));
+            details.drain(..).for_each(|detail| merge_detail(&mut self.details, detail));
         }
         parts(delta.content, reply, TEXT)?;
         let refusal = Text::take(delta.refusal);
@@ -208,16 +208,16 @@ impl Chunks {
         let name = Text::of(&name);
         let whole = !name.is_empty()
             && match &arguments {
-                Some(ArgumentPiece::Text(text)) => serde_json::from_str::<IgnoredAny>(text).is_ok(),
-                Some(ArgumentPiece::Whole(_)) => true,
+                Some(ArgumentsField::Text(text)) => serde_json::from_str::<IgnoredAny>(text).is_ok(),
+                Some(ArgumentsField::Whole(_)) => true,
                 None => false,
             };
-        let index = FIRST_CALL + self.calls.position(Piece { id, number, name, whole });
+        let index = FIRST_CALL + self.calls.position(CallKey { id, number, name, whole });
         reply.call(index, id, name)?;
         match arguments {
-            Some(ArgumentPiece::Text(text)) => reply.arguments(index, text),
-            Some(ArgumentPiece::Whole(value)) => {
-                reply.arguments_whole(index, &value.to_string());
+            Some(ArgumentsField::Text(text)) => reply.arguments(index, text),
+            Some(ArgumentsField::Whole(value)) => {
+                reply.replace_arguments(index, &value.to_string());
                 Ok(())
             }
             None => Ok(()),
@@ -233,7 +233,7 @@ impl Chunks {
     }
 }
 
-impl Interpret for Chunks {
+impl Interpret for ChunkInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         if data == "[DONE]" {
@@ -294,17 +294,17 @@ fn parts(parts: Option<Parts<'_>>, reply: &mut Reply, index: usize) -> Result<bo
     };
     match parts {
         Some(Parts::Text(text)) => {
-            let spoke = !text.is_empty();
+            let has_text = !text.is_empty();
             give(index, text)?;
-            Ok(spoke)
+            Ok(has_text)
         }
         Some(Parts::List(list)) => {
-            let mut spoke = false;
+            let mut has_text = false;
             for part in list {
-                spoke |= !part.text.is_empty();
+                has_text |= !part.text.is_empty();
                 give(if part.reasoning { REASONING } else { index }, Cow::Owned(part.text))?;
             }
-            Ok(spoke)
+            Ok(has_text)
         }
         None => Ok(false),
     }
@@ -316,7 +316,7 @@ fn detail_text(detail: &Value) -> Option<&str> {
 
 /// Merges a detail into the list. Text and signature of one detail arrive as several objects of the same type
 /// and index.
-fn keep_detail(details: &mut Vec<Value>, piece: Value) {
+fn merge_detail(details: &mut Vec<Value>, piece: Value) {
     let grows = |last: &Value| {
         let same = |field: &str| last.get(field) == piece.get(field);
         let textual = |kind: &Value| kind == "reasoning.text" || kind == "reasoning.summary";

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::chat::Chat;
-use crate::protocol::chat::testing::{decode, model, request, sse};
+use crate::protocol::chat::fixtures::{decode, model, request, sse};
 
 /// Decodes a stream the way a provider sends it.
 fn events_of(provider: &str, lines: &[&str]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
@@ -272,7 +272,10 @@ fn refusal_is_emitted_as_text_with_stop_reason_refusal() {
 fn stream_end_requires_a_finish_reason() {
     assert_eq!(stop(&events(&[BEGIN, STOP])), StopReason::Stop, "[DONE] is not required");
     assert!(matches!(failure(&[BEGIN]), ProviderError::Network(_)));
-    assert!(matches!(failure(&[BEGIN, "[DONE]"]), ProviderError::Network(_)), "[DONE] is not a finish reason");
+    assert!(
+        matches!(failure(&[BEGIN, "[DONE]"]), ProviderError::Network(_)),
+        "[DONE] is not a finish reason"
+    );
     assert!(matches!(failure(&[]), ProviderError::Network(_)));
     assert!(matches!(failure(&[STOP, "[DONE]"]), ProviderError::EmptyReply(_)));
 }

@@ -15,9 +15,9 @@ fn answer(id: &str) -> Value {
 }
 
 fn check(items: &[Value]) -> Result<(), String> {
-    let mut guard = Guard::new(IdRule::FORTY);
-    let fed = items.iter().try_for_each(|item| guard.item(item));
-    fed.and_then(|()| guard.end()).map_err(|error| error.to_string())
+    let mut validator = RequestValidator::new(IdRule::FORTY);
+    let fed = items.iter().try_for_each(|item| validator.item(item));
+    fed.and_then(|()| validator.end()).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn classifies_every_status_in_responses_and_streams() {
         let at_start = meant(code, body.to_string().as_bytes());
         assert_eq!((name(&at_start), at_start.status()), (meaning, Some(code)), "{status} {message}");
         assert_eq!(at_start.detail().unwrap().message, message);
-        assert_eq!(name(&of_stream(&body["error"])), meaning, "{status} {message}");
+        assert_eq!(name(&in_stream(&body["error"])), meaning, "{status} {message}");
         let listed = json!([body]);
         assert_eq!(name(&meant(code, listed.to_string().as_bytes())), meaning, "in a list: {status}");
     }
@@ -85,7 +85,7 @@ fn retry_wait_comes_from_the_details() {
         let body = rpc(429, "RESOURCE_EXHAUSTED", "Quota exceeded", retry(delay));
         let wait = wait.map(Duration::from_millis);
         assert_eq!(meant(429, body.to_string().as_bytes()).retry_after(), wait, "{delay}");
-        assert_eq!(of_stream(&body["error"]).retry_after(), wait, "{delay}");
+        assert_eq!(in_stream(&body["error"]).retry_after(), wait, "{delay}");
     }
 }
 
@@ -120,6 +120,6 @@ fn other_bodies_are_classified_by_their_status() {
     ] {
         assert_eq!(name(&meant(status, body.as_bytes())), meaning, "{status} {body}");
     }
-    assert_eq!(name(&of_stream(&json!("broken"))), "network");
-    assert_eq!(name(&of_stream(&json!({"code": 429}))), "rate");
+    assert_eq!(name(&in_stream(&json!("broken"))), "network");
+    assert_eq!(name(&in_stream(&json!({"code": 429}))), "rate");
 }

@@ -7,19 +7,22 @@ use super::{Era, Sampling, of};
 
 const LEVELS: [ThinkingLevel; 6] = [Off, Minimal, Low, Medium, High, Max];
 
-fn told(id: &str, field: &str) -> Vec<Value> {
+fn thinking_fields(id: &str, field: &str) -> Vec<Value> {
     let thinking = |level| of(id).thinking(level).unwrap();
     LEVELS.into_iter().map(|level| thinking(level)[field].clone()).collect()
 }
 
 #[test]
 fn gemini_2_5_gets_a_budget_within_its_range() {
-    assert_eq!(told("gemini-2.5-flash", "thinkingBudget"), [0, 512, 2048, 8192, 24_576, 24_576]);
+    assert_eq!(thinking_fields("gemini-2.5-flash", "thinkingBudget"), [0, 512, 2048, 8192, 24_576, 24_576]);
     assert_eq!(
-        told("gemini-2.5-flash-lite-preview-09-2025", "thinkingBudget"),
+        thinking_fields("gemini-2.5-flash-lite-preview-09-2025", "thinkingBudget"),
         [0, 512, 2048, 8192, 24_576, 24_576]
     );
-    assert_eq!(told("models/gemini-2.5-pro", "thinkingBudget"), [128, 512, 2048, 8192, 24_576, 32_768]);
+    assert_eq!(
+        thinking_fields("models/gemini-2.5-pro", "thinkingBudget"),
+        [128, 512, 2048, 8192, 24_576, 32_768]
+    );
 }
 
 #[test]
@@ -34,7 +37,7 @@ fn models_since_gemini_3_get_the_nearest_supported_level() {
         ("gemma-4-31b-it", ["MINIMAL", "MINIMAL", "HIGH", "HIGH", "HIGH", "HIGH"]),
     ];
     for (id, levels) in rows {
-        assert_eq!(told(id, "thinkingLevel"), levels, "{id}");
+        assert_eq!(thinking_fields(id, "thinkingLevel"), levels, "{id}");
     }
 }
 

@@ -27,7 +27,7 @@ fn lists_models_that_can_chat_with_their_limits() {
     expected.name = Some("Gemini 3 Pro".to_owned());
     expected.context_window = Some(1_048_576);
     expected.max_tokens = Some(65_536);
-    assert_eq!(Gemini.listed(body.to_string().as_bytes()).unwrap(), [expected]);
-    assert_eq!(Gemini.listed(b"{}").unwrap(), []);
-    assert!(Gemini.listed(b"<html>").is_err());
+    assert_eq!(Gemini.parse_models(body.to_string().as_bytes()).unwrap(), [expected]);
+    assert_eq!(Gemini.parse_models(b"{}").unwrap(), []);
+    assert!(Gemini.parse_models(b"<html>").is_err());
 }

@@ -7,12 +7,12 @@
 
 mod address;
 mod error;
+#[cfg(test)]
+pub(super) mod fixtures;
 mod generation;
 mod head;
 mod partial;
 mod request;
-#[cfg(test)]
-pub(super) mod samples;
 mod stream;
 mod validate;
 
@@ -32,7 +32,7 @@ use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counti
 pub struct Gemini;
 
 /// Fields of a request that the counting endpoint accepts.
-const COUNTED: [&str; 5] = ["contents", "generationConfig", "systemInstruction", "toolConfig", "tools"];
+const COUNT_FIELDS: [&str; 5] = ["contents", "generationConfig", "systemInstruction", "toolConfig", "tools"];
 /// The field with the count in the response, for Gemini and Vertex.
 pub(super) const COUNT: &str = "totalTokens";
 
@@ -63,46 +63,47 @@ impl Protocol for Gemini {
         request.with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        parse_models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let (model, outgoing) = (&request.model_config, self.request(request)?);
-        let mut body = counting::picked(&outgoing, &COUNTED)?;
+        let mut body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         body.insert("model".to_owned(), address::named(model).into());
         let body = json!({"generateContentRequest": body});
-        Ok(Some(counting::redirected(outgoing, address::count(model), body)))
+        Ok(Some(counting::redirect(outgoing, address::count(model), body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, COUNT)
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, COUNT)
     }
 }
 
 /// Creates the decoder for a stream of responses.
 pub(super) fn decoder() -> Decoder {
-    Decoder::new(Framing::sse(), stream::Responses::default())
+    Decoder::new(Framing::sse(), stream::ResponseInterpreter::default())
 }
 
 /// Parses a model list of Gemini or Vertex and keeps the models that can chat.
-pub(super) fn listed(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let list: List = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("cannot read the model list: {error}").into()))?;
+pub(super) fn parse_models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    let list: ModelList = serde_json::from_slice(body).map_err(|error| {
+        ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
+    })?;
     let models = list.models.into_iter().chain(list.publisher_models).flatten();
-    Ok(models.filter(Listed::chats).map(Listed::into_model).collect())
+    Ok(models.filter(ListEntry::chats).map(ListEntry::into_model).collect())
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct List {
-    models: Option<Vec<Listed>>,
-    publisher_models: Option<Vec<Listed>>,
+struct ModelList {
+    models: Option<Vec<ListEntry>>,
+    publisher_models: Option<Vec<ListEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListEntry {
     name: String,
     display_name: Option<String>,
     input_token_limit: Option<u64>,
@@ -111,7 +112,7 @@ struct Listed {
     supported_generation_methods: Option<Vec<String>>,
 }
 
-impl Listed {
+impl ListEntry {
     fn chats(&self) -> bool {
         let methods = self.supported_generation_methods.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))

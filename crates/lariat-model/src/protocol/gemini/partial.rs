@@ -49,7 +49,7 @@ impl PartialCall {
     }
 
     /// Adds the next part, which came in an event of `bytes` bytes.
-    pub(super) fn take_in(
+    pub(super) fn add(
         &mut self,
         call: &FunctionCall<'_>,
         signature: Option<Cow<'_, str>>,
@@ -85,11 +85,12 @@ impl PartialCall {
 
     fn place(&mut self, piece: &PartialArg) -> Result<(), ProviderError> {
         let path = piece.json_path.as_deref().unwrap_or("$");
-        let steps =
-            steps(path).ok_or_else(|| invalid("a part of a tool call has an invalid path"))?;
+        let steps = steps(path).ok_or_else(|| invalid("a part of a tool call has an invalid path"))?;
         let mut place = &mut self.arguments;
         for step in steps {
-            place = step.into_place(place).ok_or_else(|| invalid("the parts of a tool call do not fit together"))?;
+            place = step
+                .value_in(place)
+                .ok_or_else(|| invalid("the parts of a tool call do not fit together"))?;
         }
         match (place, &piece.string_value) {
             (Value::String(text), Some(more)) => text.push_str(more),
@@ -110,7 +111,7 @@ impl PartialCall {
 
     /// Emits the complete tool call.
     pub(super) fn finish(self, reply: &mut Reply) -> Result<(), ProviderError> {
-        reply.whole_call(self.index, &self.id, &self.name, self.arguments, self.signature)
+        reply.complete_call(self.index, &self.id, &self.name, self.arguments, self.signature)
     }
 }
 
@@ -122,7 +123,7 @@ enum Step<'a> {
 
 impl Step<'_> {
     /// Returns the value at this step, and creates it if it does not exist.
-    fn into_place(self, place: &mut Value) -> Option<&mut Value> {
+    fn value_in(self, place: &mut Value) -> Option<&mut Value> {
         match self {
             Self::Member(name) => {
                 if place.is_null() {

@@ -6,7 +6,7 @@ use lariat_testkit::server::{Wire, validate};
 use proptest::prelude::*;
 
 use super::super::Gemini;
-use super::super::samples::*;
+use super::super::fixtures::*;
 use super::*;
 use crate::protocol::Protocol;
 use crate::protocol::vertex::Vertex;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::decoder;
-use super::samples::{MODERN, contents, reply, result};
+use super::fixtures::{MODERN, contents, reply, result};
 
 /// The blocks that events describe, in the order of their indexes.
 fn blocks(events: Vec<StreamEvent>) -> Vec<Content> {

@@ -21,17 +21,17 @@ use crate::wire::{Frame, Interpret, Reply};
 
 /// Decodes a stream of responses.
 #[derive(Debug, Default)]
-pub(super) struct Responses {
+pub(super) struct ResponseInterpreter {
     /// Index of the next block.
     next: usize,
-    open: Open,
+    open: OpenBlock,
     partial: Option<PartialCall>,
     counts: Counts,
 }
 
 /// The block that the next delta of the same kind belongs to.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
     Thinking(usize),
@@ -164,7 +164,7 @@ impl Counts {
     }
 }
 
-impl Interpret for Responses {
+impl Interpret for ResponseInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         // OpenAI-style proxies close every stream with this.
         if frame.data == "[DONE]" {
@@ -172,8 +172,8 @@ impl Interpret for Responses {
         }
         let response: Response<'_> = serde_json::from_str(frame.data)
             .map_err(|error| invalid(format!("cannot read an event of the stream: {error}")))?;
-        if let Some(trouble) = &response.error {
-            return Err(error::of_stream(trouble));
+        if let Some(rpc_error) = &response.error {
+            return Err(error::in_stream(rpc_error));
         }
         reply.start(response.model_version.as_ref().map_or("", |model| &model.0));
         if let Some(counts) = response.usage_metadata {
@@ -209,7 +209,7 @@ impl Interpret for Responses {
     }
 }
 
-impl Responses {
+impl ResponseInterpreter {
     fn part(
         &mut self,
         part: Part<'_>,
@@ -226,7 +226,7 @@ impl Responses {
         {
             let index = self.take_index() + 1;
             self.next = index + 1;
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             reply.signature(index - 1, signature.unwrap_or_default())?;
             return reply.block(index, Content::Image { data, mime_type });
         }
@@ -245,13 +245,13 @@ impl Responses {
         reply: &mut Reply,
     ) -> Result<(), ProviderError> {
         let index = match self.open {
-            Open::Thinking(index) => index,
+            OpenBlock::Thinking(index) => index,
             _ => self.take_index(),
         };
-        self.open = Open::Thinking(index);
+        self.open = OpenBlock::Thinking(index);
         reply.thinking(index, text)?;
         if let Some(signature) = signature {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             reply.signature(index, signature)?;
         }
         Ok(())
@@ -268,17 +268,17 @@ impl Responses {
             return Ok(());
         }
         let index = match self.open {
-            Open::Text(index) => index,
+            OpenBlock::Text(index) => index,
             _ => {
                 let before = self.take_index();
                 self.next = before + 2;
                 before + 1
             }
         };
-        self.open = Open::Text(index);
+        self.open = OpenBlock::Text(index);
         reply.text(index, text)?;
         if let Some(signature) = signature {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             reply.signature(index.saturating_sub(1), signature)?;
         }
         Ok(())
@@ -291,21 +291,21 @@ impl Responses {
         bytes: usize,
         reply: &mut Reply,
     ) -> Result<(), ProviderError> {
-        self.open = Open::Nothing;
-        let goes_on = call.will_continue == Some(true);
-        let in_pieces = goes_on || call.partial_args.is_some();
-        if self.partial.is_none() && !in_pieces {
+        self.open = OpenBlock::Nothing;
+        let continues = call.will_continue == Some(true);
+        let is_partial = continues || call.partial_args.is_some();
+        if self.partial.is_none() && !is_partial {
             let index = self.take_index();
             let arguments = call.args.clone().unwrap_or_else(|| Value::Object(Map::new()));
             let signature = signature.map(Cow::into_owned);
-            return reply.whole_call(index, &call.id(), call.name(), arguments, signature);
+            return reply.complete_call(index, &call.id(), call.name(), arguments, signature);
         }
         let mut partial = match self.partial.take() {
             Some(partial) => partial,
             None => PartialCall::new(self.take_index()),
         };
-        partial.take_in(call, signature, bytes)?;
-        if goes_on {
+        partial.add(call, signature, bytes)?;
+        if continues {
             self.partial = Some(partial);
             return Ok(());
         }
@@ -322,7 +322,7 @@ impl Responses {
         if !is_opaque_part(fields) {
             return Ok(());
         }
-        self.open = Open::Nothing;
+        self.open = OpenBlock::Nothing;
         let index = self.take_index();
         reply.block(index, Content::Unknown(fields.clone()))
     }
@@ -337,7 +337,7 @@ impl Responses {
 /// Applies a finish reason. Reasons that cut a reply short become errors, because half a reply is not a
 /// reply.
 fn finish(reason: &str, message: Option<&str>, reply: &mut Reply) -> Result<(), ProviderError> {
-    let said = || {
+    let detail = || {
         let message = message.map(|message| format!(": {message}")).unwrap_or_default();
         ErrorDetail::new(format!("the provider ended the reply with {reason}{message}"))
     };
@@ -360,9 +360,9 @@ fn finish(reason: &str, message: Option<&str>, reply: &mut Reply) -> Result<(), 
         | "TOO_MANY_TOOL_CALLS"
         | "MALFORMED_RESPONSE"
         | "IMAGE_OTHER"
-        | "OTHER" => return Err(ProviderError::InvalidReply(said())),
+        | "OTHER" => return Err(ProviderError::InvalidReply(detail())),
         // The request's fault: a retry would end the same way.
-        "MISSING_THOUGHT_SIGNATURE" => return Err(ProviderError::Api(said())),
+        "MISSING_THOUGHT_SIGNATURE" => return Err(ProviderError::Api(detail())),
         // `STOP`, `NO_IMAGE` and any future reason.
         _ => StopReason::Stop,
     };

@@ -25,32 +25,32 @@ pub(super) const MODEL: &str = "model";
 
 /// Checks parts as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct RequestValidator {
     era: Era,
     role: Option<&'static str>,
     /// Tool calls that wait for their response: name and id.
     open: Vec<(String, Option<String>)>,
 }
 
-impl Guard {
+impl RequestValidator {
     pub(super) const fn new(era: Era) -> Self {
         Self { era, role: None, open: Vec::new() }
     }
 
     /// Checks the next part.
     pub(super) fn part(&mut self, role: &'static str, part: &Value) -> Result<(), ProviderError> {
-        let Some(fields) = part.as_object() else { return Err(rejected("a part is not a JSON object")) };
+        let Some(fields) = part.as_object() else { return Err(rejection("a part is not a JSON object")) };
         if self.role.is_none() && role != USER {
-            return Err(rejected("the conversation starts with a reply"));
+            return Err(rejection("the conversation starts with a reply"));
         }
         let starts = self.role != Some(role);
         if starts && role == MODEL && !self.open.is_empty() {
-            return Err(rejected("a reply follows tool calls that have no response"));
+            return Err(rejection("a reply follows tool calls that have no response"));
         }
         self.role = Some(role);
         let kinds = DATA.iter().chain(&OPAQUE).filter(|kind| fields.contains_key(**kind)).count();
         if kinds != 1 {
-            return Err(rejected(&format!("a part has {kinds} types instead of one")));
+            return Err(rejection(&format!("a part has {kinds} types instead of one")));
         }
         if let Some(call) = fields.get("functionCall") {
             return self.call(role, fields, call);
@@ -59,14 +59,14 @@ impl Guard {
             return self.response(role, response);
         }
         if role == USER && !self.open.is_empty() {
-            return Err(rejected("other content precedes the response to a tool call"));
+            return Err(rejection("other content precedes the response to a tool call"));
         }
         let signed = fields.contains_key("thoughtSignature");
         if let Some(text) = fields.get("text").and_then(Value::as_str)
             && text.is_empty()
             && !signed
         {
-            return Err(rejected("a text part is empty"));
+            return Err(rejection("a text part is empty"));
         }
         if let Some(image) = fields.get("inlineData") {
             check_image(image)?;
@@ -77,21 +77,21 @@ impl Guard {
     fn call(&mut self, role: &str, part: &Map<String, Value>, call: &Value) -> Result<(), ProviderError> {
         let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
         if role != MODEL {
-            return Err(rejected("a user message contains a tool call"));
+            return Err(rejection("a user message contains a tool call"));
         }
         if !is_function_name(name) {
-            return Err(rejected(&format!("invalid function name `{name}`")));
+            return Err(rejection(&format!("invalid function name `{name}`")));
         }
         if !call.get("args").is_some_and(Value::is_object) {
-            return Err(rejected(&format!("the arguments of the tool call `{name}` are not a JSON object")));
+            return Err(rejection(&format!("the arguments of the tool call `{name}` are not a JSON object")));
         }
         // Gemini 3: "Function call is missing a thought_signature in functionCall parts" (400).
         if self.era == Era::Modern && self.open.is_empty() && !part.contains_key("thoughtSignature") {
-            return Err(rejected(&format!("the first tool call of a step, `{name}`, has no signature")));
+            return Err(rejection(&format!("the first tool call of a step, `{name}`, has no signature")));
         }
         let id = call.get("id").and_then(Value::as_str).map(str::to_owned);
         if id.is_some() && self.open.iter().any(|(_, open)| *open == id) {
-            return Err(rejected("two tool calls of a step have the same id"));
+            return Err(rejection("two tool calls of a step have the same id"));
         }
         self.open.push((name.to_owned(), id));
         Ok(())
@@ -101,17 +101,17 @@ impl Guard {
         let name = response.get("name").and_then(Value::as_str).unwrap_or_default();
         let id = response.get("id").and_then(Value::as_str);
         if role != USER {
-            return Err(rejected("a reply contains a response to a tool call"));
+            return Err(rejection("a reply contains a response to a tool call"));
         }
         if !response.get("response").is_some_and(Value::is_object) {
-            return Err(rejected(&format!("the response of `{name}` is not a JSON object")));
+            return Err(rejection(&format!("the response of `{name}` is not a JSON object")));
         }
         for part in response.get("parts").and_then(Value::as_array).into_iter().flatten() {
             check_image(part.get("inlineData").unwrap_or(&Value::Null))?;
         }
         let answered = self.open.iter().position(|(call, open)| call == name && open.as_deref() == id);
         let Some(at) = answered else {
-            return Err(rejected(&format!("the response of `{name}` has no tool call")));
+            return Err(rejection(&format!("the response of `{name}` has no tool call")));
         };
         self.open.remove(at);
         Ok(())
@@ -125,13 +125,13 @@ impl Guard {
     /// Checks the conversation as a whole.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
         if !self.open.is_empty() {
-            return Err(rejected("a tool call has no response"));
+            return Err(rejection("a tool call has no response"));
         }
         match self.role {
-            None => Err(rejected("the request has no messages")),
+            None => Err(rejection("the request has no messages")),
             Some(USER) => Ok(()),
             // "Please ensure that multiturn requests end with a user role or a function response" (400).
-            Some(_) => Err(rejected("the conversation ends in a reply")),
+            Some(_) => Err(rejection("the conversation ends in a reply")),
         }
     }
 }
@@ -139,10 +139,10 @@ impl Guard {
 fn check_image(blob: &Value) -> Result<(), ProviderError> {
     let field = |name: &str| blob.get(name).and_then(Value::as_str).unwrap_or_default();
     if !IMAGES.contains(&field("mimeType")) {
-        return Err(rejected(&format!("unsupported image type `{}`", field("mimeType"))));
+        return Err(rejection(&format!("unsupported image type `{}`", field("mimeType"))));
     }
     if field("data").is_empty() {
-        return Err(rejected("an image is empty"));
+        return Err(rejection("an image is empty"));
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ pub(super) fn is_opaque_part(fields: &Map<String, Value>) -> bool {
     has(&OPAQUE) == 1 && has(&DATA) == 0
 }
 
-pub(super) fn rejected(why: &str) -> ProviderError {
+pub(super) fn rejection(why: &str) -> ProviderError {
     ProviderError::Api(format!("the provider would reject this request: {why}").into())
 }
 

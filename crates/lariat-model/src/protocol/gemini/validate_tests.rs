@@ -5,9 +5,9 @@ use serde_json::json;
 use super::*;
 
 fn refusal(era: Era, parts: &[(&'static str, Value)]) -> Option<String> {
-    let mut guard = Guard::new(era);
-    let fed = parts.iter().try_for_each(|(role, part)| guard.part(role, part));
-    fed.and_then(|()| guard.end()).err().map(|error| error.to_string())
+    let mut validator = RequestValidator::new(era);
+    let fed = parts.iter().try_for_each(|(role, part)| validator.part(role, part));
+    fed.and_then(|()| validator.end()).err().map(|error| error.to_string())
 }
 
 fn call(name: &str, id: &str) -> Value {
@@ -59,21 +59,27 @@ fn rejects_what_the_provider_rejects() {
                 (MODEL, json!({"functionCall": {"name": "a", "args": 1}, "thoughtSignature": "s"})),
             ],
         ),
-        ("unsupported image type", vec![(USER, json!({"inlineData": {"mimeType": "image/gif", "data": "AA=="}}))]),
+        (
+            "unsupported image type",
+            vec![(USER, json!({"inlineData": {"mimeType": "image/gif", "data": "AA=="}}))],
+        ),
         ("an image is empty", vec![(USER, json!({"inlineData": {"mimeType": "image/png", "data": ""}}))]),
     ];
     for (why, parts) in rows {
-        let refused = refusal(Era::Modern, &parts).unwrap_or_default();
-        assert!(refused.contains(why) && refused.contains("would reject this request"), "{why}: {refused}");
+        let rejection = refusal(Era::Modern, &parts).unwrap_or_default();
+        assert!(
+            rejection.contains(why) && rejection.contains("would reject this request"),
+            "{why}: {rejection}"
+        );
     }
 }
 
 #[test]
 fn rejects_reply_before_all_responses_to_tool_calls() {
-    let mut guard = Guard::new(Era::Early);
-    guard.part(USER, &json!({"text": "hi"})).unwrap();
-    guard.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
-    guard.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
-    guard.part(USER, &json!({"functionResponse": {"name": "a", "response": {}}})).unwrap();
-    assert!(guard.part(MODEL, &json!({"text": "x"})).is_err());
+    let mut validator = RequestValidator::new(Era::Early);
+    validator.part(USER, &json!({"text": "hi"})).unwrap();
+    validator.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
+    validator.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
+    validator.part(USER, &json!({"functionResponse": {"name": "a", "response": {}}})).unwrap();
+    assert!(validator.part(MODEL, &json!({"text": "x"})).is_err());
 }

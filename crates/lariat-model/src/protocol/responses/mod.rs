@@ -12,7 +12,7 @@ pub(crate) mod validate;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
-use super::chat::{address, error, list};
+use super::chat::{address, error, listing};
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
@@ -36,13 +36,13 @@ const CLIENT_ITEMS: [&str; 7] = [
 
 /// Whether the provider creates and answers items of this type itself. Such items go back unchanged. More
 /// types with these endings exist or will exist; what is neither a call nor its output is not such an item.
-pub(crate) fn is_answered_by_the_service(kind: &str) -> bool {
+pub(crate) fn is_provider_item(kind: &str) -> bool {
     const ENDINGS: [&str; 4] = ["_call", "_output", "_tools", "compaction"];
     ENDINGS.iter().any(|ending| kind.ends_with(ending)) && !CLIENT_ITEMS.contains(&kind)
 }
 
 /// Fields of a request that the counting endpoint accepts.
-const COUNTED: [&str; 9] = [
+const COUNT_FIELDS: [&str; 9] = [
     "input",
     "instructions",
     "model",
@@ -73,7 +73,7 @@ pub(crate) fn post(
 
 /// Creates the decoder for any provider of this protocol.
 pub(crate) fn decoder() -> Decoder {
-    Decoder::new(Framing::sse(), stream::Events::default())
+    Decoder::new(Framing::sse(), stream::EventInterpreter::default())
 }
 
 fn base_url(model: &ModelConfig) -> &str {
@@ -108,18 +108,18 @@ impl Protocol for Responses {
         Outgoing::get(address(base_url(model), "models"), auth(model)).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        list::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        listing::parse_models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = counting::picked(&outgoing, &COUNTED)?;
+        let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         let url = address(base_url(&request.model_config), "responses/input_tokens");
-        Ok(Some(counting::redirected(outgoing, url, body)))
+        Ok(Some(counting::redirect(outgoing, url, body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, "input_tokens")
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, "input_tokens")
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::protocol::Protocol;
-use crate::protocol::chat::testing::*;
+use crate::protocol::chat::fixtures::*;
 use crate::protocol::responses::Responses;
 
 fn input(request: &StreamConfig) -> Value {

@@ -3,7 +3,7 @@ use lariat_core::model::StreamEvent;
 use lariat_core::usage::Usage as Counted;
 
 use super::*;
-use crate::protocol::chat::testing::{decode, model, request, sse};
+use crate::protocol::chat::fixtures::{decode, model, request, sse};
 use crate::protocol::responses::Responses;
 
 fn outcome(lines: &[&str]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {

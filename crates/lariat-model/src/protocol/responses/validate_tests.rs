@@ -3,13 +3,13 @@ use serde_json::json;
 use super::*;
 
 fn check(items: &[Value]) -> Result<(), String> {
-    let mut guard = Guard::default();
+    let mut validator = RequestValidator::default();
     let feed = |item: &Value| match item.get("input") {
-        Some(part) => guard.user_part(part),
-        None => guard.item(item),
+        Some(part) => validator.user_part(part),
+        None => validator.item(item),
     };
     let fed = items.iter().try_for_each(feed);
-    fed.and_then(|()| guard.end()).map_err(|error| error.to_string())
+    fed.and_then(|()| validator.end()).map_err(|error| error.to_string())
 }
 
 fn user() -> Value {

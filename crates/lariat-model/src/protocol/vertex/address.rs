@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::protocol::gemini::{bare, escaped};
 
 /// The location that runs models wherever capacity is available.
-const EVERYWHERE: &str = "global";
+const GLOBAL: &str = "global";
 /// Largest page size that the provider accepts.
 const PAGE: u32 = 100;
 
@@ -61,7 +61,7 @@ fn versioned(model: &ModelConfig, version: &str) -> String {
 
 fn host(region: &str) -> String {
     match region {
-        EVERYWHERE => "https://aiplatform.googleapis.com".to_owned(),
+        GLOBAL => "https://aiplatform.googleapis.com".to_owned(),
         // Multi-regions, which span several data centres.
         "us" | "eu" => format!("https://aiplatform.{region}.rep.googleapis.com"),
         // A region must be a single host name label; anything else would address another host.
@@ -73,7 +73,7 @@ fn host(region: &str) -> String {
 }
 
 fn region(model: &ModelConfig) -> &str {
-    setting(model, "region").unwrap_or(EVERYWHERE)
+    setting(model, "region").unwrap_or(GLOBAL)
 }
 
 fn setting<'a>(model: &'a ModelConfig, name: &str) -> Option<&'a str> {

@@ -14,7 +14,7 @@ use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing, counting};
 
 /// Fields of a request that the counting endpoint accepts.
-const COUNTED: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
+const COUNT_FIELDS: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
 
 /// Google Gemini on Vertex AI.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,18 +43,18 @@ impl Protocol for Vertex {
         Outgoing::get(address::list(model), Auth::Bearer).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        gemini::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        gemini::parse_models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = counting::picked(&outgoing, &COUNTED)?;
-        Ok(Some(counting::redirected(outgoing, address::count(&request.model_config)?, body)))
+        let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
+        Ok(Some(counting::redirect(outgoing, address::count(&request.model_config)?, body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, gemini::COUNT)
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, gemini::COUNT)
     }
 }
 

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use super::Vertex;
 use crate::protocol::Protocol;
-use crate::protocol::gemini::samples::{self, EARLY, MODERN};
+use crate::protocol::gemini::fixtures::{self, EARLY, MODERN};
 use crate::wire::Auth;
 
 fn model(id: &str, base: &str, compat: Value) -> ModelConfig {
-    let mut model = samples::model(id).with_base_url(base);
+    let mut model = fixtures::model(id).with_base_url(base);
     model.compat = compat;
     model
 }
 
 fn url(model: ModelConfig) -> String {
-    Vertex.request(&samples::request(model, vec![Message::user("Hi")])).unwrap().url
+    Vertex.request(&fixtures::request(model, vec![Message::user("Hi")])).unwrap().url
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn address_contains_region_and_project() {
 #[test]
 fn missing_project_error_says_what_to_set() {
     for base in ["", "http://proxy"] {
-        let asked = samples::request(model(EARLY, base, json!({"project": " "})), vec![Message::user("Hi")]);
+        let asked = fixtures::request(model(EARLY, base, json!({"project": " "})), vec![Message::user("Hi")]);
         let error = Vertex.request(&asked).unwrap_err().to_string();
         assert!(error.contains("compat.project"), "{error}");
     }
@@ -67,12 +67,12 @@ fn missing_project_error_says_what_to_set() {
 
 #[test]
 fn sends_bearer_key_and_the_body_of_gemini() {
-    let mut asked = samples::request(
+    let mut asked = fixtures::request(
         model(MODERN, "", json!({"project": "p"})),
         vec![
             Message::user("Hi"),
-            samples::reply(MODERN, vec![samples::call("a", "read", json!({}), Some("s"))]),
-            samples::result("a", "read", vec!["x".into()]),
+            fixtures::reply(MODERN, vec![fixtures::call("a", "read", json!({}), Some("s"))]),
+            fixtures::result("a", "read", vec!["x".into()]),
         ],
     );
     let outgoing = Vertex.request(&asked).unwrap();
@@ -97,5 +97,5 @@ fn lists_the_models_of_the_publisher() {
     assert_eq!(request.url, "http://proxy/v1beta1/publishers/google/models?pageSize=100");
     let body =
         br#"{"publisherModels": [{"name": "publishers/google/models/gemini-2.5-pro", "versionId": "1"}]}"#;
-    assert_eq!(Vertex.listed(body).unwrap()[0].id, "gemini-2.5-pro");
+    assert_eq!(Vertex.parse_models(body).unwrap()[0].id, "gemini-2.5-pro");
 }

@@ -6,15 +6,15 @@
 use lariat_core::message::StopReason;
 use lariat_core::model::ProviderError;
 
-enum Meaning {
+enum FinishReason {
     Stopped(StopReason),
     Failed(&'static str),
 }
 
-use Meaning::{Failed, Stopped};
+use FinishReason::{Failed, Stopped};
 use StopReason::{ContextExceeded, Length, Refusal, Stop, ToolUse};
 
-const WORDS: &[(&str, Meaning)] = &[
+const FINISH_REASONS: &[(&str, FinishReason)] = &[
     ("stop", Stopped(Stop)),
     ("length", Stopped(Length)),
     ("tool_calls", Stopped(ToolUse)),
@@ -51,8 +51,8 @@ const WORDS: &[(&str, Meaning)] = &[
 ///
 /// # Errors
 /// Returns an error if the reason stands for a failure.
-pub(super) fn reason(word: &str) -> Result<StopReason, ProviderError> {
-    match WORDS.iter().find(|(known, _)| *known == word) {
+pub(super) fn stop_reason(name: &str) -> Result<StopReason, ProviderError> {
+    match FINISH_REASONS.iter().find(|(known, _)| *known == name) {
         Some((_, Stopped(reason))) => Ok(*reason),
         Some((_, Failed(why))) => Err(ProviderError::Network((*why).into())),
         None => Ok(Stop),

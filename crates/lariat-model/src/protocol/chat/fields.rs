@@ -30,8 +30,8 @@ impl<'a> Text<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
             type Value = Text<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,7 +76,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
                 Ok(Text::default())
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }
 
@@ -93,8 +93,8 @@ impl Count {
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         /// Avoids a detour through text, because most events of a stream contain a number.
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
             type Value = Count;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,7 +137,7 @@ impl<'de> Deserialize<'de> for Count {
                 Ok(Count(None))
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }
 
@@ -160,8 +160,8 @@ pub(crate) struct Part {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
             type Value = Parts<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,7 +209,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
                 Ok(Parts::List(read_part(&Value::Object(fields)).into_iter().collect()))
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }
 
@@ -230,62 +230,62 @@ fn read_part(part: &Value) -> Option<Part> {
 
 /// Arguments of a tool call: JSON text, or the object itself from providers that parse it.
 #[derive(Debug, PartialEq)]
-pub(crate) enum ArgumentPiece<'a> {
+pub(crate) enum ArgumentsField<'a> {
     /// A part of the JSON text.
     Text(Cow<'a, str>),
     /// The complete, parsed arguments.
     Whole(Value),
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for ArgumentPiece<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ArgumentsField<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = ArgumentPiece<'de>;
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
+            type Value = ArgumentsField<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("arguments")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Text(Cow::Borrowed(text)))
+                Ok(ArgumentsField::Text(Cow::Borrowed(text)))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Text(Cow::Owned(text.to_owned())))
+                Ok(ArgumentsField::Text(Cow::Owned(text.to_owned())))
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Text(Cow::Borrowed("")))
+                Ok(ArgumentsField::Text(Cow::Borrowed("")))
             }
 
             // Numbers and the like stay unchanged, so that the check of the complete tool call rejects them.
             fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
                 let list = Vec::<Value>::deserialize(serde::de::value::SeqAccessDeserializer::new(seq))?;
-                Ok(ArgumentPiece::Whole(Value::Array(list)))
+                Ok(ArgumentsField::Whole(Value::Array(list)))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let fields = Map::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                Ok(ArgumentPiece::Whole(Value::Object(fields)))
+                Ok(ArgumentsField::Whole(Value::Object(fields)))
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }

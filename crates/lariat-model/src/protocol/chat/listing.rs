@@ -25,7 +25,7 @@ const LIMITS: [&str; 3] =
 const NAMES: [&str; 2] = ["/display_name", "/name"];
 
 /// Parses a model list: under `data`, under `models`, or (Together) the body itself.
-pub(crate) fn listed(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+pub(crate) fn parse_models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
     let invalid = || ProviderError::InvalidReply("cannot read the model list".into());
     let json: Value = serde_json::from_slice(body).map_err(|_| invalid())?;
     let list = json.get("data").or_else(|| json.get("models")).unwrap_or(&json);
@@ -67,7 +67,7 @@ mod tests {
             (r#"{"models":[{"name":"m"}],"data":[{"id":"m","meta":{"n_ctx_train":512}}]}"#, Some(512), None),
             (r#"{"data":[{"id":"m","context_length":0},{"id":""},{"object":"x"},7]}"#, None, None),
         ] {
-            let models = listed(body.as_bytes()).unwrap();
+            let models = parse_models(body.as_bytes()).unwrap();
             let [model] = models.as_slice() else { panic!("{body}: {models:?}") };
             assert_eq!(
                 (model.id.as_str(), model.context_window, model.max_tokens),
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn invalid_model_list_is_an_invalid_reply() {
         for body in ["<html>", "{}", r#"{"data":{}}"#, ""] {
-            assert!(matches!(listed(body.as_bytes()), Err(ProviderError::InvalidReply(_))), "{body}");
+            assert!(matches!(parse_models(body.as_bytes()), Err(ProviderError::InvalidReply(_))), "{body}");
         }
     }
 }
