@@ -96,8 +96,8 @@ pub(crate) fn attach(
         .map_err(|_| ProviderError::Config(format!("invalid address `{url}`").into()))?;
     *request.headers_mut() = headers;
     let missing = || {
-        let service = if model.provider.is_empty() { &model.api } else { &model.provider };
-        ProviderError::Auth(format!("no API key is configured for `{service}`").into())
+        let provider = if model.provider.is_empty() { &model.api } else { &model.provider };
+        ProviderError::Auth(format!("no API key is configured for `{provider}`").into())
     };
     match (&auth, secret) {
         (Auth::None, _) => {}

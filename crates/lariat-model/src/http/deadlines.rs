@@ -111,18 +111,18 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    fn words(deadlines: &DeadlineTracker, now: u64) -> Option<String> {
+    fn expired_message(deadlines: &DeadlineTracker, now: u64) -> Option<String> {
         deadlines.expired(at(now)).map(|error| error.to_string())
     }
 
     #[test]
     fn first_byte_has_its_own_limit() {
         let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
-        assert_eq!(words(&deadlines, 299), None);
-        assert_eq!(words(&deadlines, 300).unwrap(), "network: no response within 300 seconds");
+        assert_eq!(expired_message(&deadlines, 299), None);
+        assert_eq!(expired_message(&deadlines, 300).unwrap(), "network: no response within 300 seconds");
         deadlines.on_bytes(at(299), 1, 1);
-        assert_eq!(words(&deadlines, 598), None);
-        assert_eq!(words(&deadlines, 599).unwrap(), "network: no data received within 300 seconds");
+        assert_eq!(expired_message(&deadlines, 598), None);
+        assert_eq!(expired_message(&deadlines, 599).unwrap(), "network: no data received within 300 seconds");
     }
 
     #[test]
@@ -131,9 +131,9 @@ mod tests {
         deadlines.on_bytes(at(1), 1, 1);
         for second in 2..601 {
             deadlines.on_bytes(at(second), 16, 1);
-            assert_eq!(words(&deadlines, second), None);
+            assert_eq!(expired_message(&deadlines, second), None);
         }
-        assert!(words(&deadlines, 601).unwrap().contains("only keep-alives"));
+        assert!(expired_message(&deadlines, 601).unwrap().contains("only keep-alives"));
     }
 
     #[test]
@@ -142,19 +142,22 @@ mod tests {
         for _ in 0..64 {
             deadlines.on_bytes(at(1), 1 << 20, 0);
         }
-        assert_eq!(words(&deadlines, 1), None);
+        assert_eq!(expired_message(&deadlines, 1), None);
         deadlines.on_bytes(at(1), 1 << 20, 1);
         deadlines.on_bytes(at(1), 64 << 20, 1);
-        assert_eq!(words(&deadlines, 1), None, "progress resets the count");
+        assert_eq!(expired_message(&deadlines, 1), None, "progress resets the count");
         deadlines.on_bytes(at(1), 1, 1);
-        assert_eq!(words(&deadlines, 1).unwrap(), "network: the stream sent 64 MiB without progress");
+        assert_eq!(
+            expired_message(&deadlines, 1).unwrap(),
+            "network: the stream sent 64 MiB without progress"
+        );
     }
 
     #[test]
     fn progress_does_not_extend_the_total() {
         let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
         (1..3600).for_each(|second| deadlines.on_bytes(at(second), 16, second));
-        assert_eq!(words(&deadlines, 3599), None);
-        assert!(words(&deadlines, 3600).unwrap().contains("not complete within 3600 seconds"));
+        assert_eq!(expired_message(&deadlines, 3599), None);
+        assert!(expired_message(&deadlines, 3600).unwrap().contains("not complete within 3600 seconds"));
     }
 }

@@ -37,20 +37,26 @@ pub(crate) struct RawServer {
 
 impl RawServer {
     /// Starts a server that answers the n-th request (from 0) with `action(n)`.
-    pub(crate) async fn start(then: impl Fn(usize) -> ServerAction + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(action: impl Fn(usize) -> ServerAction + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (connections, heads): (Arc<AtomicUsize>, Arc<Mutex<Vec<String>>>) = Default::default();
         let ((resume, resumed), (disconnect_sender, disconnected)) =
             (watch::channel(false), watch::channel(false));
-        let (then, disconnect_sender) = (Arc::new(then), Arc::new(disconnect_sender));
-        let (counter, seen) = (Arc::clone(&connections), Arc::clone(&heads));
+        let (action, disconnect_sender) = (Arc::new(action), Arc::new(disconnect_sender));
+        let (counter, recorded) = (Arc::clone(&connections), Arc::clone(&heads));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);
-                let (then, seen, resumed, disconnect_sender) =
-                    (Arc::clone(&then), Arc::clone(&seen), resumed.clone(), Arc::clone(&disconnect_sender));
-                tokio::spawn(async move { serve(stream, &*then, &seen, resumed, &disconnect_sender).await });
+                let (action, recorded, resumed, disconnect_sender) = (
+                    Arc::clone(&action),
+                    Arc::clone(&recorded),
+                    resumed.clone(),
+                    Arc::clone(&disconnect_sender),
+                );
+                tokio::spawn(
+                    async move { serve(stream, &*action, &recorded, resumed, &disconnect_sender).await },
+                );
             }
         });
         Self { address, connections, heads, resume, disconnected }
@@ -67,7 +73,7 @@ impl RawServer {
 
 async fn serve(
     mut stream: TcpStream,
-    then: &(dyn Fn(usize) -> ServerAction + Send + Sync),
+    action: &(dyn Fn(usize) -> ServerAction + Send + Sync),
     heads: &Mutex<Vec<String>>,
     mut resumed: watch::Receiver<bool>,
     disconnect_sender: &watch::Sender<bool>,
@@ -78,7 +84,7 @@ async fn serve(
             heads.push(head);
             heads.len() - 1
         };
-        match then(number) {
+        match action(number) {
             ServerAction::Keep(bytes) => stream.write_all(&bytes).await.unwrap(),
             ServerAction::Close(bytes) => {
                 stream.write_all(&bytes).await.unwrap();
