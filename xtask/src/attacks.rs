@@ -1,6 +1,7 @@
-//! Attacks on the built program from outside: holes that it once had, tried again with a scripted model.
+//! Attacks the built program from outside: retries former security holes with a scripted model.
 //!
-//! Owns which program is attacked. The attacks are Python, in `crates/lariat-cli/attacks`, one file for each area.
+//! The attacks are Python scripts in `crates/lariat-cli/attacks`, one file per area; this module only chooses
+//! the program.
 
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ const SCRIPTS: &str = "crates/lariat-cli/attacks";
 const PROGRAM: &str = "--program";
 const BUILD: &str = "build --locked -p lariat-cli --bin lariat";
 
-/// Attacks the program that `--program` names, or builds the debug program and attacks that.
+/// Attacks the program given by `--program`; without it, builds and attacks the debug program.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<ExitCode> {
     if arguments.iter().any(|word| word == PROGRAM) {
         return script(arguments).pass_through(workspace);
@@ -22,7 +23,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<ExitCod
     built(workspace).with_arguments(arguments).pass_through(workspace)
 }
 
-/// Attacks the program of the build.
+/// Attacks the program of the CI build.
 pub(crate) fn built(workspace: &Workspace) -> CommandLine {
     let program = workspace.absolute(&format!("{}/debug/lariat", workspace.target()));
     script(&[PROGRAM.to_owned(), program])

@@ -1,7 +1,7 @@
-//! The benches' command line.
+//! Builds the benches' command lines.
 //!
-//! Owns which benches there are and that they run in the release profile, short ones in one that is built faster. The benches themselves are a binary
-//! of `lariat-testkit`; the one of other people's crates is a crate of its own, `benches/decoders`.
+//! Benches run in the release profile; short ones use a profile that builds faster. The benches are a binary
+//! of `lariat-testkit`; the bench of third-party crates is a crate of its own, `benches/decoders`.
 
 use std::process::ExitCode;
 
@@ -13,12 +13,12 @@ use crate::workspace::Workspace;
 
 const NAMES: &[&str] = &[DECODERS, "gate", "machine", "model", PEERS, "runs", "store", "tools", "turn"];
 
-/// The one that reads the stream of `model` with other people's crates.
+/// Decodes the stream of `model` with third-party crates.
 const DECODERS: &str = "decoders";
-/// The one of the program `lariat` beside other people's agents.
+/// Compares the program `lariat` with other agents.
 const PEERS: &str = "peers";
 
-/// Those that need the HTTP stack.
+/// Benches that need the HTTP stack.
 const HTTP: &[&str] = &["model", "turn"];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -34,19 +34,19 @@ impl Bench {
             bail!("`bench` needs a name: one of `{known}`");
         };
         if !NAMES.contains(&name.as_str()) {
-            bail!("no bench `{name}`; there are `{known}`");
+            bail!("unknown bench `{name}`; available: `{known}`");
         }
         Ok(Self { name: name.clone(), arguments: arguments.to_vec() })
     }
 
-    /// What must be built before.
+    /// The command that must run before the bench.
     fn preparation(&self) -> Option<CommandLine> {
         let build =
             CommandLine::cargo("build --release --locked -p lariat-testkit --features bench --bin bench");
         (self.name == DECODERS).then_some(build)
     }
 
-    /// Runs it, with what must be built before, and answers with its exit code.
+    /// Builds and runs the bench; returns its exit code.
     pub(crate) fn pass_through(&self, workspace: &Workspace) -> Result<ExitCode> {
         if self.name == PEERS {
             return peers::run(workspace, &self.arguments).map(|()| ExitCode::SUCCESS);
@@ -66,11 +66,11 @@ impl Bench {
                 .with_arguments(&self.arguments);
         }
         let is_short = self.arguments.iter().any(|word| word == "--short");
-        // The same features for all of them, so that one build serves.
+        // The same features for all benches, so that one build serves all.
         CommandLine::cargo("run --profile")
             .with_arguments([if is_short { "short" } else { "release" }])
             .with_arguments(["--locked", "-p", "lariat-testkit"])
-            // The HTTP stack takes minutes to build; few of them need it.
+            // The HTTP stack takes minutes to build, and few benches need it.
             .with_arguments(
                 (is_short && !HTTP.contains(&self.name.as_str())).then_some("--no-default-features"),
             )
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_runs_in_the_release_profile_and_a_short_one_in_its_own() {
+    fn uses_the_release_profile_and_a_faster_one_for_short_benches() {
         let line =
             |words: &[&str]| parse(words).unwrap().command_line(&Workspace::fake("target")).to_string();
         let rest = "--features bench --bin bench -- machine";
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn other_peoples_crates_are_built_apart_and_told_where_our_server_is() {
+    fn builds_third_party_crates_separately_and_passes_our_server() {
         assert_eq!(
             parse(&["decoders"]).unwrap().command_line(&Workspace::fake("out")).to_string(),
             "cargo run --release --locked --manifest-path benches/decoders/Cargo.toml \
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_unknown_name_lists_the_benches() {
+    fn missing_or_unknown_name_lists_the_benches() {
         for words in [&[][..], &["horse"][..]] {
             let error = parse(words).unwrap_err().to_string();
             assert!(

@@ -1,8 +1,7 @@
-//! Runs everything a change must pass, and reports.
+//! Runs everything that a change must pass, and reports the result.
 //!
-//! Owns the run and the report; the steps are data of a sibling module.
-//! Invariant: the first step that fails ends the run with exit code 1, and the report shows which steps never
-//! ran.
+//! The `steps` module lists the steps. Invariant: the first failing step ends the run with exit code 1, and
+//! the report shows which steps did not run.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,12 @@ use crate::disk::{gigabytes, usage};
 use crate::steps::{Runner, steps};
 use crate::workspace::Workspace;
 
-/// What a run from an empty target directory should need at most on two cores. More is told, not punished: the machine may be slow, and
-/// the directory may hold other builds.
-const ENOUGH_TIME: Duration = Duration::from_secs(60 * 60);
-/// The same for the target directory, in bytes.
-const ENOUGH_SPACE: u64 = 8_000_000_000;
+/// Longest expected time of a run from an empty target directory on two cores. Exceeding it only prints a
+/// note, because the machine may be slow.
+const TIME_TARGET: Duration = Duration::from_secs(60 * 60);
+/// Largest expected size of the target directory in bytes. Exceeding it only prints a note, because the
+/// directory may contain other builds.
+const SIZE_TARGET: u64 = 8_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proofs {
@@ -35,7 +35,7 @@ pub(crate) enum Action {
     Check(fn(&Workspace) -> Result<()>),
 }
 
-/// What became of a step; the size is the target directory's after it, in bytes.
+/// The result of a step, with the size of the target directory after it in bytes.
 enum Outcome {
     Passed(Duration, u64),
     Failed(Duration, u64),
@@ -95,7 +95,7 @@ impl std::fmt::Display for Action {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Command(line) => line.fmt(formatter),
-            Self::Check(_) => formatter.write_str("checked in xtask"),
+            Self::Check(_) => formatter.write_str("built-in check"),
         }
     }
 }
@@ -121,13 +121,13 @@ fn table(report: &[(&str, Outcome)]) -> String {
         row(name, word, &took, &size);
     }
     row("total", "", &seconds(total), &gigabytes(largest));
-    if total > ENOUGH_TIME {
-        text.push_str(&format!("slow: it should take at most {} minutes\n", ENOUGH_TIME.as_secs() / 60));
+    if total > TIME_TARGET {
+        text.push_str(&format!("slow: the run should take at most {} minutes\n", TIME_TARGET.as_secs() / 60));
     }
-    if largest > ENOUGH_SPACE {
+    if largest > SIZE_TARGET {
         text.push_str(&format!(
-            "large: from empty, the target directory should stay below {}\n",
-            gigabytes(ENOUGH_SPACE)
+            "large: starting empty, the target directory should stay below {}\n",
+            gigabytes(SIZE_TARGET)
         ));
     }
     text

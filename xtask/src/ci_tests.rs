@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::{Outcome, table};
 
 #[test]
-fn the_report_says_what_passed_failed_and_never_ran() {
+fn report_shows_passed_failed_and_skipped_steps() {
     let report = [
         ("fmt", Outcome::Passed(Duration::from_millis(1_250), 1_300_000_000)),
         ("layers", Outcome::Failed(Duration::from_secs(2), 900_000_000)),
@@ -19,7 +19,7 @@ total                3.2 s    1.3 GB
 }
 
 #[test]
-fn the_report_says_when_time_or_space_is_more_than_enough() {
+fn report_notes_slow_runs_and_large_target_directories() {
     let large = [("test", Outcome::Passed(Duration::from_secs(3_601), 8_000_000_001))];
     let text = table(&large);
     assert!(text.contains("slow: ") && text.contains("large: "), "{text}");

@@ -1,8 +1,7 @@
-//! A command line as data: built by one module, shown, tested and run by another.
+//! A command line as data, which can be displayed, tested and run.
 //!
-//! Owns how children are started (in the workspace's root, inheriting the terminal) and how their exit status
-//! is read. Does not own what is run.
-//! Invariant: what `Display` shows can be pasted into a shell at the workspace's root.
+//! Children start in the workspace's root and inherit the terminal. Invariant: `Display` prints a line that
+//! can be pasted into a shell at the workspace's root.
 
 use std::fmt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -19,7 +18,7 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// A cargo command, its words separated by blanks.
+    /// A cargo command; `words` are separated by blanks.
     pub(crate) fn cargo(words: &str) -> Self {
         Self::of("cargo", words)
     }
@@ -44,7 +43,7 @@ impl CommandLine {
         self
     }
 
-    /// Runs with the terminal of this process and fails when the child does.
+    /// Runs the command in this terminal and fails if it fails.
     pub(crate) fn run(&self, workspace: &Workspace) -> Result<()> {
         let status = self.status(workspace)?;
         if status.success() {
@@ -53,17 +52,17 @@ impl CommandLine {
         bail!("`{self}` failed ({status})")
     }
 
-    /// Runs with the terminal of this process and answers with the child's own exit code.
+    /// Runs the command in this terminal and returns its exit code.
     pub(crate) fn pass_through(&self, workspace: &Workspace) -> Result<ExitCode> {
         let status = self.status(workspace)?;
-        // No code means death by a signal; a code that a shell cannot show must not turn into 0.
+        // No code means death by a signal. A code that a shell cannot show must not become 0.
         let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
         Ok(ExitCode::from(code))
     }
 
-    /// Runs, returns standard output, and fails with standard error when the child does.
+    /// Runs the command and returns its standard output; fails with its standard error.
     pub(crate) fn capture(&self, workspace: &Workspace) -> Result<String> {
-        let output = self.prepared(workspace).output().with_context(|| self.cannot_start())?;
+        let output = self.to_command(workspace).output().with_context(|| self.start_error())?;
         if !output.status.success() {
             let complaint = String::from_utf8_lossy(&output.stderr);
             bail!("`{self}` failed ({}):\n{}", output.status, complaint.trim_end());
@@ -73,23 +72,23 @@ impl CommandLine {
 
     /// Whether the command can be started and succeeds; its output is dropped.
     pub(crate) fn succeeds_quietly(&self, workspace: &Workspace) -> bool {
-        let status = self.prepared(workspace).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let status = self.to_command(workspace).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 
     fn status(&self, workspace: &Workspace) -> Result<ExitStatus> {
-        self.prepared(workspace).status().with_context(|| self.cannot_start())
+        self.to_command(workspace).status().with_context(|| self.start_error())
     }
 
-    fn prepared(&self, workspace: &Workspace) -> Command {
+    fn to_command(&self, workspace: &Workspace) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(workspace.root());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    fn cannot_start(&self) -> String {
-        format!("cannot start `{}`; is it installed and on PATH?", self.program)
+    fn start_error(&self) -> String {
+        format!("cannot start `{}`; check that it is installed and on PATH", self.program)
     }
 }
 
@@ -119,7 +118,7 @@ mod tests {
     use super::CommandLine;
 
     #[test]
-    fn a_command_line_shows_what_a_shell_would_take() {
+    fn displays_a_line_that_a_shell_accepts() {
         let line = CommandLine::cargo("doc --no-deps")
             .with_environment("RUSTDOCFLAGS", "-D warnings")
             .with_arguments(["it's", ""]);

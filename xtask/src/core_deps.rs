@@ -1,7 +1,8 @@
-//! `lariat-core` stays pure: no async runtime, no socket, no system call crate below it.
+//! Checks that `lariat-core` stays pure: it must not depend on an async runtime, a socket or a system call
+//! crate.
 //!
-//! Owns the list of crates that would let the world in, and the reading of `cargo tree`. Licences and bans
-//! for the whole workspace are `deny`'s; who may use whom inside the workspace is `layers`'.
+//! Licences and bans of the whole workspace are checked by `deny`, dependencies between our crates by
+//! `layers`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-/// Each of these brings a clock, a thread pool, a socket, randomness or the operating system.
+/// Each of these adds a clock, a thread pool, a socket, randomness or access to the operating system.
 const DENIED: &[&str] = &[
     "async-executor",
     "async-global-executor",
@@ -51,11 +52,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let tree =
         CommandLine::cargo("tree -p lariat-core -e normal --prefix none --locked").capture(workspace)?;
     let found = crates(&tree);
-    println!("lariat-core stands on: {}", found.iter().copied().collect::<Vec<_>>().join(", "));
+    println!("lariat-core depends on: {}", found.iter().copied().collect::<Vec<_>>().join(", "));
     check(&found)
 }
 
-/// The names in `cargo tree --prefix none` output: one crate a line, the name first, the root crate left out.
+/// Parses `cargo tree --prefix none` output: one crate per line, the name first. The root crate is left out.
 fn crates(tree: &str) -> BTreeSet<&str> {
     let names = tree.lines().filter_map(|line| line.split_whitespace().next());
     names.filter(|&name| name != "lariat-core").collect()
@@ -68,8 +69,8 @@ fn check(found: &BTreeSet<&str>) -> Result<()> {
     };
     bail!(
         "lariat-core must stay pure, but it pulls in {}; \
-         see who asks with `cargo tree -p lariat-core -e normal -i {first}`, \
-         then move that code to a crate above, or switch the feature off",
+         find the dependent crate with `cargo tree -p lariat-core -e normal -i {first}`, \
+         then move that code to a higher crate or disable the feature",
         denied.join(", ")
     )
 }
@@ -82,17 +83,17 @@ mod tests {
                         serde v1.0.229 (*)\ntokio-free v1.0.0\n";
 
     #[test]
-    fn names_are_read_once_each_without_the_root() {
+    fn parses_each_name_once_without_the_root() {
         assert_eq!(crates(PURE).into_iter().collect::<Vec<_>>(), ["serde", "serde_derive", "tokio-free"]);
     }
 
     #[test]
-    fn a_pure_tree_passes() {
+    fn accepts_a_pure_tree() {
         assert!(check(&crates(PURE)).is_ok());
     }
 
     #[test]
-    fn a_runtime_below_core_is_named_with_the_way_to_find_it() {
+    fn error_names_the_denied_crates_and_how_to_find_them() {
         let tree = format!("{PURE}uuid v1.29.0\ntokio v1.54.0\nlibc v0.2.186\n");
         let error = check(&crates(&tree)).unwrap_err().to_string();
         assert!(error.contains("pulls in libc, tokio;"), "{error}");

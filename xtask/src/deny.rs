@@ -1,8 +1,7 @@
-//! Bans, licences, sources and advisories of everything we depend on: `cargo deny` against `deny.toml`.
+//! Checks bans, licences, sources and advisories of all dependencies with `cargo deny` and `deny.toml`.
 //!
-//! Owns which of its checks run when; the policy is `deny.toml`'s.
-//! Invariant: the offline scope needs no network, so that `ci` gives the same answer on the same commit every
-//! day. An advisory published overnight turns the nightly run red, not somebody's unrelated change.
+//! Invariant: the offline scope needs no network, so that `ci` gives the same result for the same commit
+//! every day. A newly published advisory fails the nightly run, not an unrelated change.
 
 use anyhow::{Result, bail};
 
@@ -18,7 +17,7 @@ pub(crate) enum Scope {
 pub(crate) fn run(workspace: &Workspace, scope: Scope) -> Result<()> {
     if !CommandLine::cargo("deny --version").succeeds_quietly(workspace) {
         bail!(
-            "cargo-deny is missing; `.ci/run tools` puts it into target/ci-tools/bin, add that to PATH, \
+            "cargo-deny is not installed; run `.ci/run tools` and add target/ci-tools/bin to PATH, \
              or install it with `cargo install cargo-deny --locked`"
         );
     }
@@ -38,7 +37,7 @@ mod tests {
     use super::{Scope, command_line};
 
     #[test]
-    fn advisories_are_fetched_only_when_asked_for() {
+    fn checks_advisories_only_on_request() {
         assert_eq!(
             command_line(Scope::Offline).to_string(),
             "cargo deny --locked check bans licenses sources"

@@ -1,15 +1,16 @@
-//! What a directory takes on the disk.
+//! Measures the disk usage of a directory.
 //!
-//! Owns the walk. Invariant: a file with two names is counted once, as the disk does.
+//! Invariant: a file with several hard links is counted once.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// What the kernel counts blocks in, whatever the file system's are.
+/// Size of the blocks in which the kernel reports usage, regardless of the file system.
 const BLOCK: u64 = 512;
 
-/// Bytes on the disk. What cannot be read, or goes away meanwhile, is not counted: this is a figure for people.
+/// Disk usage in bytes. Entries that cannot be read or that disappear meanwhile are skipped: the figure is
+/// informational.
 pub(crate) fn usage(directory: PathBuf) -> u64 {
     let mut bytes = 0;
     let mut linked = HashSet::new();
@@ -29,7 +30,7 @@ pub(crate) fn usage(directory: PathBuf) -> u64 {
     bytes
 }
 
-/// As people read it.
+/// Formats a size for display.
 pub(crate) fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
@@ -39,7 +40,7 @@ mod tests {
     use super::{gigabytes, usage};
 
     #[test]
-    fn a_file_with_two_names_is_counted_once() {
+    fn counts_a_hard_linked_file_once() {
         let place = std::env::temp_dir().join(format!("xtask-disk-{}", std::process::id()));
         std::fs::create_dir_all(place.join("inner")).unwrap();
         let empty = usage(place.clone());
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_gigabytes() {
+    fn formats_sizes_in_gigabytes() {
         assert_eq!(gigabytes(7_860_000_000), "7.9 GB");
     }
 }

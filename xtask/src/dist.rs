@@ -1,7 +1,9 @@
-//! What is shipped: an archive and a Debian package of the program, its manual and its completions.
+//! Builds the release files: an archive and a Debian package with the program, its manual and its
+//! completions.
 //!
-//! Owns how the program is built ([`program`]: with its own C library, so that it runs on every Linux) and what is in them. Invariant: the same commit gives the same bytes, wherever the checkout is: no path of the machine, no time but
-//! the commit's, no owner, names in order. `--check` proves it with a second checkout and a second build.
+//! The program ([`program`]) is linked statically with musl, so that it runs on every Linux. Invariant: the
+//! same commit gives the same bytes in every checkout: no machine paths, no times but the commit's, no
+//! owners, sorted names. `--check` verifies it with a second checkout and build.
 
 use std::path::{Path, PathBuf};
 
@@ -18,12 +20,13 @@ const SHELLS: [(&str, &str); 3] = [
 ];
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"];
 
-/// Builds what is shipped into `shipped` below the target directory: `dist` there is cargo's own.
+/// Builds the release files into `shipped` below the target directory, because cargo itself uses `dist`
+/// there.
 pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let check = match words {
         [] => false,
         [word] if word == "--check" => true,
-        _ => bail!("`dist` knows `--check` only"),
+        _ => bail!("`dist` accepts only `--check`"),
     };
     let made = make(workspace, workspace.root(), &format!("{}/shipped", workspace.target()))?;
     for (path, sum) in &made {
@@ -31,52 +34,52 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         println!("{sum}  {}  {size:.1} MB", path.display());
     }
     if check {
-        again(workspace, &made)?;
+        rebuild_and_compare(workspace, &made)?;
         println!("a second checkout gives the same bytes");
     }
     Ok(())
 }
 
-type Made = Vec<(PathBuf, String)>;
+type ReleaseFiles = Vec<(PathBuf, String)>;
 
-/// Builds once more from a second checkout of the same commit, elsewhere, and compares.
-fn again(workspace: &Workspace, made: &Made) -> Result<()> {
-    let elsewhere = std::env::temp_dir().join(format!("lariat-dist-{}", std::process::id()));
-    let path = elsewhere.display().to_string();
+/// Builds again from a second checkout of the same commit and compares the bytes.
+fn rebuild_and_compare(workspace: &Workspace, made: &ReleaseFiles) -> Result<()> {
+    let second_checkout = std::env::temp_dir().join(format!("lariat-dist-{}", std::process::id()));
+    let path = second_checkout.display().to_string();
     CommandLine::of("git", "clone --quiet --no-hardlinks")
         .with_arguments([workspace.root().display().to_string(), path.clone()])
         .run(workspace)?;
-    let second = make(workspace, &elsewhere, &format!("{path}/target/shipped"));
-    let differing = second.map(|second| {
-        let sums = |made: &Made| made.iter().map(|(_, sum)| sum.clone()).collect::<Vec<_>>();
+    let second = make(workspace, &second_checkout, &format!("{path}/target/shipped"));
+    let differs = second.map(|second| {
+        let sums = |made: &ReleaseFiles| made.iter().map(|(_, sum)| sum.clone()).collect::<Vec<_>>();
         sums(&second) != sums(made)
     });
-    std::fs::remove_dir_all(&elsewhere).with_context(|| path.clone())?;
-    if differing? {
+    std::fs::remove_dir_all(&second_checkout).with_context(|| path.clone())?;
+    if differs? {
         bail!("a second checkout of the same commit gives other bytes (is everything committed?)");
     }
     Ok(())
 }
 
-/// Builds the program that is shipped, in the checkout at `root`. Gives its path.
+/// Builds the release program in the checkout at `root` and returns its path.
 pub(crate) fn program(workspace: &Workspace, root: &Path) -> Result<String> {
     let at = root.display().to_string();
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     CommandLine::of("musl-gcc", "--version")
         .capture(workspace)
-        .context("`musl-gcc` is missing: install Debian's `musl-tools`")?;
+        .context("`musl-gcc` is not installed; install Debian's `musl-tools`")?;
     CommandLine::of("rustup", &format!("target add {triple}")).run(workspace)?;
     let home = std::env::var("CARGO_HOME")
         .or_else(|_| Ok::<_, std::env::VarError>(format!("{}/.cargo", std::env::var("HOME")?)))?;
-    // Places of the machine would be in panics, in assertions of C and in the tables of lines.
+    // Machine paths would otherwise appear in panics, in C assertions and in line tables.
     let places = [(at.as_str(), "lariat"), (home.as_str(), "cargo")];
     let rust: Vec<String> =
         places.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
-    // Nothing of ours unwinds through C, so its tables for that stay out.
+    // Nothing unwinds through C code, so its unwind tables are left out.
     let c = places.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}"));
     let c: Vec<String> = c.chain(["-fno-asynchronous-unwind-tables".to_owned()]).collect();
-    // The toolchain's own linker folds functions that are the same, and packs the table of what moves with the program. It is told
-    // to strip by itself: the profile's wish leaves the names of symbols in.
+    // The toolchain's own linker merges identical functions and packs the relocation table. `-s` makes it
+    // strip: the profile's setting leaves symbol names in.
     let sysroot = CommandLine::of("rustc", "--print sysroot").capture(workspace)?;
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let linker = format!("{}/lib/rustlib/{host}/bin/gcc-ld", sysroot.trim());
@@ -99,14 +102,15 @@ pub(crate) fn program(workspace: &Workspace, root: &Path) -> Result<String> {
 }
 
 /// Builds the program in `root` and packs it into `place`.
-fn make(workspace: &Workspace, root: &Path, place: &str) -> Result<Made> {
+fn make(workspace: &Workspace, root: &Path, place: &str) -> Result<ReleaseFiles> {
     let epoch = CommandLine::of("git", "-C")
         .with_arguments([root.display().to_string(), "log".into(), "-1".into(), "--format=%ct".into()])
         .capture(workspace)?;
     let epoch = epoch.trim().to_owned();
     let program = program(workspace, root)?;
     let version = CommandLine::of(&program, "--version").capture(workspace)?;
-    let version = version.split_whitespace().nth(1).context("`lariat --version` says no version")?.to_owned();
+    let version =
+        version.split_whitespace().nth(1).context("`lariat --version` printed no version")?.to_owned();
 
     let place = PathBuf::from(workspace.absolute(place));
     let _ = std::fs::remove_dir_all(&place);
@@ -115,7 +119,7 @@ fn make(workspace: &Workspace, root: &Path, place: &str) -> Result<Made> {
     fill(workspace, root, &program, &tree)?;
     let archive = place.join(format!("{name}.tar.gz"));
     let epoch_flag = format!("--mtime=@{epoch}");
-    // Without a name and a time in gzip's own header.
+    // `-n` keeps the name and the time out of gzip's header.
     CommandLine::of(
         "tar",
         "--sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --use-compress-program",
@@ -127,7 +131,7 @@ fn make(workspace: &Workspace, root: &Path, place: &str) -> Result<Made> {
     [archive, package].into_iter().map(|path| Ok((path.clone(), sum(workspace, &path)?))).collect()
 }
 
-/// Lays out the files as they are below a prefix.
+/// Lays out the files below a prefix.
 fn fill(workspace: &Workspace, root: &Path, program: &str, tree: &Path) -> Result<()> {
     for folder in ["bin", "share/man/man1", "share/doc/lariat"] {
         std::fs::create_dir_all(tree.join(folder))?;
@@ -138,7 +142,7 @@ fn fill(workspace: &Workspace, root: &Path, program: &str, tree: &Path) -> Resul
         .run(workspace)?;
     for (shell, path) in SHELLS {
         let path = tree.join(path);
-        std::fs::create_dir_all(path.parent().context("a file lies in a folder")?)?;
+        std::fs::create_dir_all(path.parent().context("the path has no parent directory")?)?;
         std::fs::write(path, CommandLine::of(program, &format!("completions {shell}")).capture(workspace)?)?;
     }
     for text in TEXTS {
@@ -159,12 +163,12 @@ fn debian(workspace: &Workspace, tree: &Path, place: &Path, version: &str, epoch
     let control = format!(
         "Package: lariat\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: The Lariat authors <lariat@localhost>\n\
          Section: devel\nPriority: optional\nRecommends: git\nSuggests: bubblewrap\n\
-         Description: coding agent for the terminal whose loop holds\n\
+         Description: crash-safe coding agent for the terminal\n\
          \x20A coding agent whose sessions survive crashes, whose commands run in a\n\
-         \x20kernel sandbox and whose bills have caps.\n"
+         \x20kernel sandbox and whose budgets limit costs.\n"
     );
     std::fs::write(root.join("DEBIAN/control"), control)?;
-    // The times of everything in it are the commit's.
+    // All timestamps are the commit's.
     CommandLine::of("find", "")
         .with_arguments([root.display().to_string()])
         .with_arguments(["-exec", "touch", "--no-dereference"])

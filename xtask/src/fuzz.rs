@@ -1,32 +1,31 @@
-//! Coverage-guided fuzzing of everything that reads bytes of strangers.
+//! Fuzzes everything that reads untrusted bytes, guided by coverage.
 //!
-//! Owns the instrumentation, the seeds' place and the time each target gets. The targets are `fuzz/`, a crate of its
-//! own; what they assert is in `lariat-testkit`. Needs no nightly compiler and no other tool: the flags are stable ones,
-//! and libFuzzer comes with its crate.
-//! Invariant: instrumented builds live in a target directory of their own.
+//! The targets are in `fuzz/`, a crate of its own; `lariat-testkit` defines what they assert. Needs no
+//! nightly compiler and no other tool: the flags are stable, and libFuzzer comes with its crate. Invariant:
+//! instrumented builds use a target directory of their own.
 
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-/// The targets, in the order of how much depends on them.
+/// The targets, most important first.
 const TARGETS: &[&str] =
     &["sse", "aws_frames", "anthropic", "chat", "responses", "azure", "gemini", "vertex", "bedrock"];
 
-/// What libFuzzer needs to see of a program, and every check that a test build makes.
+/// Coverage instrumentation for libFuzzer, with all checks of a test build.
 const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Where the targets are compiled for: named, so that build scripts are not instrumented.
+/// Compilation target. It is explicit so that build scripts are not instrumented.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-/// Seconds for each target, unless told otherwise.
+/// Default number of seconds per target.
 const SECONDS: u64 = 60;
-/// Bytes of the longest input: several events of every kind fit.
-const LONGEST: u32 = 16 * 1024;
-/// Seconds after which one input counts as a hang.
-const HANG: u32 = 10;
+/// Maximum input length in bytes: several events of every kind fit.
+const MAX_LENGTH: u32 = 16 * 1024;
+/// Seconds after which an input is treated as a hang.
+const HANG_SECONDS: u32 = 10;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fuzz {
@@ -46,7 +45,7 @@ impl Fuzz {
             } else if let Some(target) = TARGETS.iter().find(|target| *target == word) {
                 fuzz.targets.push(target);
             } else {
-                bail!("no fuzz target `{word}`; there are `{}`", TARGETS.join("`, `"));
+                bail!("unknown fuzz target `{word}`; available: `{}`", TARGETS.join("`, `"));
             }
         }
         if fuzz.targets.is_empty() {
@@ -62,21 +61,21 @@ impl Fuzz {
         for target in &self.targets {
             std::fs::create_dir_all(workspace.root().join(format!("{place}/found/{target}")))?;
             println!("\n==> {target}");
-            self.hunt(&place, target).run(workspace)?;
+            self.fuzz_target(&place, target).run(workspace)?;
         }
         Ok(())
     }
 
-    fn hunt(&self, place: &str, target: &str) -> CommandLine {
+    fn fuzz_target(&self, place: &str, target: &str) -> CommandLine {
         CommandLine::of(&format!("{place}/{TRIPLE}/release/{target}"), "").with_arguments([
-            // What is found interesting goes into the first directory; the second is only read.
+            // libFuzzer stores interesting inputs in the first directory and only reads the second.
             format!("{place}/found/{target}"),
             format!("{place}/seeds/{target}"),
             format!("-dict={place}/seeds/{target}.dict"),
             format!("-artifact_prefix={place}/found/{target}-"),
             format!("-max_total_time={}", self.seconds),
-            format!("-max_len={LONGEST}"),
-            format!("-timeout={HANG}"),
+            format!("-max_len={MAX_LENGTH}"),
+            format!("-timeout={HANG_SECONDS}"),
             "-print_final_stats=1".to_owned(),
             "-verbosity=1".to_owned(),
         ])
@@ -103,26 +102,26 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_every_target_is_fuzzed() {
+    fn fuzzes_every_target_without_a_name() {
         assert_eq!(parse("--seconds 5").unwrap(), Fuzz { seconds: 5, targets: TARGETS.to_vec() });
         assert_eq!(parse("chat").unwrap().targets, ["chat"]);
     }
 
     #[test]
-    fn an_unknown_target_lists_those_there_are() {
+    fn unknown_target_error_lists_the_targets() {
         let error = parse("horse").unwrap_err().to_string();
         assert!(error.contains("`sse`, `aws_frames`"), "{error}");
         assert!(parse("--seconds").is_err());
     }
 
     #[test]
-    fn instrumented_builds_have_a_place_of_their_own() {
+    fn instrumented_builds_use_their_own_target_directory() {
         let line = build("out/fuzz").to_string();
         assert!(line.contains("--target-dir out/fuzz") && line.contains("sancov-module"), "{line}");
-        let hunt = parse("sse").unwrap().hunt("out/fuzz", "sse").to_string();
+        let fuzz_target = parse("sse").unwrap().fuzz_target("out/fuzz", "sse").to_string();
         assert!(
-            hunt.starts_with("out/fuzz/x86_64-unknown-linux-gnu/release/sse out/fuzz/found/sse"),
-            "{hunt}"
+            fuzz_target.starts_with("out/fuzz/x86_64-unknown-linux-gnu/release/sse out/fuzz/found/sse"),
+            "{fuzz_target}"
         );
     }
 }

@@ -1,13 +1,14 @@
-//! The command line of the proof that a killed run goes on: a test of the program, with more kills.
+//! Builds the command line of the proof that a killed run can be resumed: a test of the program, with more
+//! kills.
 //!
-//! Owns how its arguments become the variables that the test reads.
+//! The arguments become environment variables that the test reads.
 
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 
 const TEST: &str = "repair::a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice";
-/// Kills, when nobody says how many.
+/// Default number of kills.
 const KILLS: &str = "200";
 
 pub(crate) fn command_line(arguments: &[String]) -> Result<CommandLine> {
@@ -17,7 +18,7 @@ pub(crate) fn command_line(arguments: &[String]) -> Result<CommandLine> {
         match pair {
             [flag, value] if flag == "--kills" => kills = value,
             [flag, value] if flag == "--seed" => seed = Some(value),
-            _ => bail!("`kill-cli` takes `--kills N` and `--seed N`, not `{}`", pair.join(" ")),
+            _ => bail!("`kill-cli` accepts `--kills N` and `--seed N`, not `{}`", pair.join(" ")),
         }
     }
     let line = CommandLine::cargo("test --locked -p lariat-cli --test cli --")
@@ -34,7 +35,7 @@ mod tests {
     use super::command_line;
 
     #[test]
-    fn kills_and_seed_are_told_to_the_test() {
+    fn passes_kills_and_seed_to_the_test() {
         let line = command_line(&["--kills", "7", "--seed", "3"].map(str::to_owned)).unwrap().to_string();
         assert!(line.starts_with("LARIAT_KILLS=7 LARIAT_SEED=3 cargo test"), "{line}");
         assert!(command_line(&[]).unwrap().to_string().starts_with("LARIAT_KILLS=200 cargo"));

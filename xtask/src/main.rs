@@ -1,11 +1,10 @@
-//! The developer's menu, behind `cargo xtask`: checks, proofs and benches.
+//! The developer commands behind `cargo xtask`: checks, proofs, benches and release.
 //!
-//! Owns which command a line of arguments means and what the process answers to the shell. Each command is a
-//! sibling module; nothing of the product is decided here.
-//! Invariant: what `.ci/run` checks is exactly what `cargo xtask ci` checks on a developer's machine.
+//! Each command is a sibling module. Invariant: `.ci/run` checks exactly what `cargo xtask ci` checks on a
+//! developer's machine.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a developer's tool: it reads the repository, starts cargo and measures wall time"
+    reason = "a developer tool reads the repository, starts cargo and measures wall time"
 )]
 
 mod attacks;
@@ -29,8 +28,8 @@ mod peers;
 mod proof;
 mod python;
 mod sdk;
+mod server_process;
 mod servers;
-mod service;
 mod simulate;
 mod steps;
 mod wire;
@@ -81,22 +80,26 @@ fn perform(command: Command) -> Result<ExitCode> {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Store(name, arguments) => {
-            return proof::one_of("store", name, &arguments).pass_through(&workspace);
+            return proof::shared_binary("store", name, &arguments).pass_through(&workspace);
         }
         Command::Host(name, arguments) => {
-            return proof::one_of("host", name, &arguments).pass_through(&workspace);
+            return proof::shared_binary("host", name, &arguments).pass_through(&workspace);
         }
         Command::Corrupt(arguments) => return corrupt::corrupt(&arguments)?.pass_through(&workspace),
-        Command::Escape(arguments) => return proof::alone("escape", &arguments).pass_through(&workspace),
-        Command::Undo(arguments) => return proof::alone("undo", &arguments).pass_through(&workspace),
+        Command::Escape(arguments) => {
+            return proof::separate_binary("escape", &arguments).pass_through(&workspace);
+        }
+        Command::Undo(arguments) => {
+            return proof::separate_binary("undo", &arguments).pass_through(&workspace);
+        }
         Command::Attacks(arguments) => return attacks::run(&workspace, &arguments),
         Command::Mistakes(names) => mistakes::run(&workspace, &names)?,
         Command::ShellDiff(arguments) => return proof::shell(&arguments).pass_through(&workspace),
         Command::Injections(arguments) => {
-            return proof::with_own_mistakes("injections", &arguments).pass_through(&workspace);
+            return proof::self_planting("injections", &arguments).pass_through(&workspace);
         }
         Command::HostileRepos(arguments) => {
-            return proof::with_own_mistakes("repos", &arguments).pass_through(&workspace);
+            return proof::self_planting("repos", &arguments).pass_through(&workspace);
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,

@@ -1,7 +1,6 @@
-//! The menu: which words mean which command, and the help text.
+//! Parses the command line of `cargo xtask` and prints its help.
 //!
-//! Owns parsing and `--help`; performs nothing.
-//! Invariant: every command that parses is listed by `--help`, with one line of its own.
+//! Invariant: `--help` lists every command that parses, each on one line.
 
 use anyhow::{Result, bail};
 
@@ -10,118 +9,96 @@ use crate::ci::Proofs;
 use crate::deny::Scope;
 use crate::fuzz::Fuzz;
 
-/// One line of the menu: usage, what it does.
-const ENTRIES: &[(&str, &str)] = &[
-    ("ci [--skip-proofs]", "run every check that a change must pass, then the short proofs"),
-    ("layers", "compare the crates' dependencies with the table in ARCHITECTURE.md"),
-    ("core-deps", "check that lariat-core pulls in no runtime, socket or system crate"),
-    ("deny [--advisories]", "check bans, licences and sources (and advisories, from the network)"),
-    ("docs", "build the documentation with warnings as errors"),
-    ("docs-links", "check that links and file references in *.md lead somewhere"),
+/// A group of commands in the help.
+struct Group {
+    heading: &'static str,
+    /// Usage and description of each command.
+    commands: &'static [(&'static str, &'static str)],
+}
+
+const GROUPS: &[Group] = &[
+    Group { heading: "Check", commands: CHECK },
+    Group { heading: "Prove", commands: PROVE },
+    Group { heading: "Bench", commands: BENCH },
+    Group { heading: "Release", commands: RELEASE },
+];
+
+const CHECK: &[(&str, &str)] = &[
+    ("ci [--skip-proofs]", "Run every check that a change must pass, then the short proofs"),
+    ("layers", "Compare the crates' dependencies with the table in ARCHITECTURE.md"),
+    ("core-deps", "Check that lariat-core depends on no runtime, socket or system crate"),
     (
-        "words [PATH]...",
-        "check the wording of docs, comments, messages and function names; PATH limits it to files that begin so",
+        "deny [--advisories]",
+        "Check bans, licences and sources of dependencies; --advisories adds online advisories",
     ),
-    ("simulate [ARGS]", "run the simulator; `--seeds N`, or `--planted` to prove it catches planted bugs"),
-    ("sse [ARGS]", "cut streams of every protocol in every way: the events must not change; `--streams N`"),
-    ("catalogue [--from FILE]...", "renew the snapshot of models and prices from files, or from pip and npm"),
+    ("docs", "Build the API documentation with warnings as errors"),
+    ("docs-links", "Check links and file references in *.md files"),
+    ("words [PATH]...", "Check the wording of docs, comments, messages and names [paths starting with PATH]"),
+];
+
+const PROVE: &[(&str, &str)] = &[
+    ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted]"),
+    ("budgets [ARGS]", "Run random trees of runs under shared budgets [--trees N, --seed N, --planted]"),
     (
-        "sdk",
-        "drive the scripted model server with the official Python SDKs, and our program with the agent SDK (installs them under target/)",
+        "sse [ARGS]",
+        "Split the streams of every protocol in every way; the events must not change [--streams N]",
     ),
-    (
-        "kill-cli [ARGS]",
-        "kill `lariat run` while it repairs a repository, and go on: nothing is done twice; `--kills N`, `--seed N`",
-    ),
-    (
-        "faults [ARGS]",
-        "run an agent under every fault of every protocol, as a table; `--fault NAME`, `--protocol NAME`",
-    ),
-    ("servers", "run our clients against llama.cpp and LiteLLM (installs them under target/)"),
-    (
-        "compactions [ARGS]",
-        "compact random conversations in every way; `--count N`, `--start N`, `--planted`",
-    ),
-    ("histories [ARGS]", "build requests of random histories: no service may reject one; `--count N`"),
-    (
-        "crash [ARGS]",
-        "kill a run at every write of a store and at random times; `--store sqlite|jsonl|postgres`",
-    ),
-    (
-        "disk-faults [ARGS]",
-        "let a store's writes and syncs fail, and its disk be full; `--store sqlite|jsonl`",
-    ),
-    (
-        "power-loss [ARGS]",
-        "open what a power cut may leave of a store's files; `--store sqlite|jsonl`, `--images N`, `--seed N`",
-    ),
-    ("writers [ARGS]", "let processes fight over one session; `--store sqlite|jsonl`, `--rounds N`"),
-    (
-        "sessions [ARGS]",
-        "open and close many sessions with 256 descriptors, and hand one over; `--store sqlite|jsonl`, `--sessions N`",
-    ),
-    ("corrupt [ARGS]", "damage session files: what is intact must come back; `--mutants N`, `--seed N`"),
-    (
-        "escape [ARGS]",
-        "send hostile paths through every file tool and race it; `--operations N`, `--planted`",
-    ),
-    (
-        "sandbox [ARGS]",
-        "run hostile programs in the sandbox, on each backend and as each user; `--backend NAME`, `--planted`",
-    ),
-    (
-        "processes [ARGS]",
-        "run programs that do not want to end, and end them in every way; `--runs N`, `--planted`",
-    ),
+    ("faults [ARGS]", "Run an agent under every fault of every protocol [--fault NAME, --protocol NAME]"),
+    ("histories [ARGS]", "Build requests from random histories that every provider must accept [--count N]"),
+    ("compactions [ARGS]", "Compact random conversations in every way [--count N, --start N, --planted]"),
     (
         "prefix [ARGS]",
-        "compare the requests of long runs with each other, and count what a prefix cache reads; `--turns N`, `--runs N`, `--planted`",
+        "Check that long runs keep their cached prompt prefix [--turns N, --runs N, --planted]",
     ),
+    ("tokens [--short]", "Check that token estimates are within 5 % of the reported usage after three turns"),
+    ("crash [ARGS]", "Kill a run at every write of the store [--store sqlite|jsonl|postgres]"),
+    ("disk-faults [ARGS]", "Make the store's writes and syncs fail and fill its disk [--store sqlite|jsonl]"),
+    (
+        "power-loss [ARGS]",
+        "Open the files a power cut may leave [--store sqlite|jsonl, --images N, --seed N]",
+    ),
+    ("writers [ARGS]", "Let several processes write to one session [--store sqlite|jsonl, --rounds N]"),
+    ("sessions [ARGS]", "Open many sessions with 256 file descriptors [--store sqlite|jsonl, --sessions N]"),
+    ("corrupt [ARGS]", "Damage session files; the intact parts must be recovered [--mutants N, --seed N]"),
     (
         "undo [ARGS]",
-        "rewind random sequences of calls: byte-exact; `--sequences N`, `--seed N`, `--speed`, `--planted`",
+        "Undo random sequences of tool calls byte for byte [--sequences N, --seed N, --speed, --planted]",
     ),
+    ("escape [ARGS]", "Send hostile paths through every file tool [--operations N, --planted]"),
     (
-        "budgets [ARGS]",
-        "run random trees of runs under shared budgets: never beyond a cap by more than the call in flight; `--trees N`, `--seed N`, `--planted`",
+        "sandbox [ARGS]",
+        "Run hostile programs in the sandbox with every backend and user [--backend NAME, --planted]",
     ),
+    ("processes [ARGS]", "Stop programs that refuse to exit, in every way [--runs N, --planted]"),
     (
         "shell-diff [ARGS]",
-        "run generated commands and known bypasses in a jail: nothing runs unjudged; `--count N`, `--seed N`, `--planted`",
+        "Run generated commands and known bypasses in a jail [--count N, --seed N, --planted]",
     ),
-    (
-        "injections [ARGS]",
-        "let a model obey injected text, with real tools: nothing leaves unasked; `--count N`, `--seed N`, `--planted`",
-    ),
+    ("injections [ARGS]", "Let a model obey injected text with real tools [--count N, --seed N, --planted]"),
     (
         "hostile-repos [ARGS]",
-        "open hostile repositories untrusted, then trust and change them; `--count N`, `--seed N`, `--planted`",
+        "Open hostile repositories, then trust and change them [--count N, --seed N, --planted]",
     ),
-    (
-        "attacks [--program PATH] [NAME]...",
-        "attack the built program from outside, with a control for each attack: every one must be held off",
-    ),
+    ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
+    ("kill-cli [ARGS]", "Kill and resume `lariat run`; no action may happen twice [--kills N, --seed N]"),
+    ("long-run [ARGS]", "Run an agent for 2,000 turns in a window of 200,000 tokens [--turns N, --window N]"),
+    ("sdk", "Run the official Python SDKs against our server and program (installs them under target/)"),
+    ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
-        "make the mistakes of `xtask/mistakes.txt` in a copy, one at a time: tests must notice each; NAME begins the names",
+        "Plant the mistakes of xtask/mistakes.txt in a copy; tests must catch each [names starting with NAME]",
     ),
-    (
-        "long-run [ARGS]",
-        "let an agent work for 2,000 turns in a window of 200,000 tokens: nothing is lost, and it stays quick and small; `--turns N`, `--window N`",
-    ),
-    (
-        "tokens [--short]",
-        "predict the size of requests for services that count otherwise: within 5 % after three turns",
-    ),
-    (
-        "dist [--check]",
-        "build what is shipped: archive and Debian package; `--check` builds it again elsewhere and compares the bytes",
-    ),
-    ("fuzz [--seconds N] [TARGET]", "fuzz the decoders, guided by coverage; N seconds for each target"),
-    (
-        "bench NAME [ARGS]",
-        "run a bench: `decoders`, `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools` or `turn`; `--short` for a quick look",
-    ),
+    ("fuzz [--seconds N] [TARGET]", "Fuzz the decoders, guided by coverage [60 seconds per target]"),
+];
+
+const BENCH: &[(&str, &str)] = &[(
+    "bench NAME [ARGS]",
+    "Run decoders, gate, machine, model, peers, runs, store, tools or turn [--short for a quick run]",
+)];
+
+const RELEASE: &[(&str, &str)] = &[
+    ("dist [--check]", "Build the release archive and Debian package; --check compares with a second build"),
+    ("catalogue [--from FILE]...", "Renew the snapshot of models and prices from files, or from pip and npm"),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -150,7 +127,7 @@ pub(crate) enum Command {
     Injections(Vec<String>),
     HostileRepos(Vec<String>),
     Attacks(Vec<String>),
-    /// Those whose names begin so.
+    /// The mistakes whose names start with one of these; all if empty.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
     Sdk,
@@ -176,20 +153,20 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
             Flag::Given => Command::Deny(Scope::WithAdvisories),
             Flag::Absent => Command::Deny(Scope::Offline),
         },
-        "layers" => bare(name, rest, Command::Layers)?,
-        "core-deps" => bare(name, rest, Command::CoreDeps)?,
+        "layers" => no_arguments(name, rest, Command::Layers)?,
+        "core-deps" => no_arguments(name, rest, Command::CoreDeps)?,
         "dist" => Command::Dist(rest.to_vec()),
-        "docs" => bare(name, rest, Command::Docs)?,
-        "docs-links" => bare(name, rest, Command::DocsLinks)?,
+        "docs" => no_arguments(name, rest, Command::Docs)?,
+        "docs-links" => no_arguments(name, rest, Command::DocsLinks)?,
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
-        "sdk" => bare(name, rest, Command::Sdk)?,
+        "sdk" => no_arguments(name, rest, Command::Sdk)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "faults" => Command::Wire("faults", rest.to_vec()),
-        "servers" => bare(name, rest, Command::Servers)?,
+        "servers" => no_arguments(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),
         "histories" => Command::Wire("histories", rest.to_vec()),
         "prefix" => Command::Wire("prefix", rest.to_vec()),
@@ -212,16 +189,20 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "tokens" => Command::Tokens(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),
-        other => bail!("no command `{other}`; `cargo xtask --help` lists them"),
+        other => bail!("unknown command `{other}`; run `cargo xtask --help` for a list"),
     };
     Ok(command)
 }
 
 pub(crate) fn help() -> String {
-    let width = ENTRIES.iter().map(|(usage, _)| usage.len()).max().unwrap_or_default();
-    let mut text = String::from("Usage: cargo xtask COMMAND\n\nCommands:\n");
-    for (usage, purpose) in ENTRIES {
-        text.push_str(&format!("  {usage:width$}  {purpose}\n"));
+    let commands = || GROUPS.iter().flat_map(|group| group.commands);
+    let width = commands().map(|(usage, _)| usage.len()).max().unwrap_or_default();
+    let mut text = String::from("Usage: cargo xtask COMMAND\n");
+    for group in GROUPS {
+        text.push_str(&format!("\n{}:\n", group.heading));
+        for (usage, description) in group.commands {
+            text.push_str(&format!("  {usage:width$}  {description}\n"));
+        }
     }
     text
 }
@@ -231,20 +212,20 @@ enum Flag {
     Absent,
 }
 
-/// Accepts nothing, or the one flag that `command` knows.
+/// Accepts no argument or the one flag of `command`.
 fn flag(command: &str, rest: &[String], known: &str) -> Result<Flag> {
     match rest {
         [] => Ok(Flag::Absent),
         [only] if only == known => Ok(Flag::Given),
-        _ => bail!("`{command}` takes only `{known}`, not `{}`", rest.join(" ")),
+        _ => bail!("`{command}` accepts only `{known}`, not `{}`", rest.join(" ")),
     }
 }
 
-fn bare(name: &str, rest: &[String], command: Command) -> Result<Command> {
+fn no_arguments(name: &str, rest: &[String], command: Command) -> Result<Command> {
     if rest.is_empty() {
         return Ok(command);
     }
-    bail!("`{name}` takes no arguments, but got `{}`", rest.join(" "))
+    bail!("`{name}` accepts no arguments, but got `{}`", rest.join(" "))
 }
 
 #[cfg(test)]

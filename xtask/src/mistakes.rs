@@ -1,8 +1,8 @@
-//! Mistakes made on purpose, in a copy of the sources: the tests that should notice each must fail.
+//! Plants mistakes in a copy of the sources, one at a time, and checks that the tests fail.
 //!
-//! Owns the copy and the verdict. The mistakes are data, `xtask/mistakes.txt`: a line `== name`, the file, the test, what is
-//! replaced (`- `) and by what (`+ `). A mistake that does not compile, or whose text is not there any more, is a failure,
-//! too: it proves nothing.
+//! `xtask/mistakes.txt` lists the mistakes: a line `== name`, the file, the test, the text to replace (`- `)
+//! and its replacement (`+ `). A mistake that does not compile, or whose text no longer exists, also fails,
+//! because it proves nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const LIST: &str = "xtask/mistakes.txt";
 
-/// One mistake.
+/// One planted mistake.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Mistake {
     name: String,
@@ -23,7 +23,7 @@ struct Mistake {
     new: String,
 }
 
-/// Makes every mistake whose name begins with one of these words; all of them without any.
+/// Plants every mistake whose name starts with one of `names`; all of them if `names` is empty.
 pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     let mistakes = parse(&workspace.read(LIST)?)?;
     let wanted = |mistake: &&Mistake| {
@@ -31,7 +31,7 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     };
     let mistakes: Vec<&Mistake> = mistakes.iter().filter(wanted).collect();
     if mistakes.is_empty() {
-        bail!("no mistake of {LIST} begins with `{}`", names.join("`, `"));
+        bail!("no mistake in {LIST} starts with `{}`", names.join("`, `"));
     }
     let place = format!("{}/mistakes", workspace.target());
     let copy = workspace.root().join(&place).join("sources");
@@ -39,19 +39,19 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     let manifest = copy.join("Cargo.toml").to_string_lossy().into_owned();
     let mut unnoticed = 0;
     for mistake in &mistakes {
-        let outcome = make(workspace, mistake, &copy, &manifest, &place)?;
+        let outcome = plant(workspace, mistake, &copy, &manifest, &place)?;
         println!("{}: {outcome}", mistake.name);
         unnoticed += u32::from(outcome != "noticed");
     }
     if unnoticed > 0 {
-        bail!("{unnoticed} of {} mistakes were not noticed", mistakes.len());
+        bail!("the tests missed {unnoticed} of {} planted mistakes", mistakes.len());
     }
-    println!("all {} mistakes were noticed", mistakes.len());
+    println!("the tests caught all {} planted mistakes", mistakes.len());
     Ok(())
 }
 
-/// Makes one, looks, and takes it back.
-fn make(
+/// Plants one mistake, runs its test and restores the file.
+fn plant(
     workspace: &Workspace,
     mistake: &Mistake,
     copy: &Path,
@@ -59,11 +59,11 @@ fn make(
     place: &str,
 ) -> Result<&'static str> {
     let file = copy.join(&mistake.file);
-    let right = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", mistake.file))?;
-    if right.matches(&mistake.old).count() != 1 {
-        return Ok("its text is not there exactly once");
+    let original = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", mistake.file))?;
+    if original.matches(&mistake.old).count() != 1 {
+        return Ok("its text does not occur exactly once");
     }
-    std::fs::write(&file, right.replacen(&mistake.old, &mistake.new, 1))?;
+    std::fs::write(&file, original.replacen(&mistake.old, &mistake.new, 1))?;
     let (words, filter) = mistake.test.split_once(" -- ").unwrap_or((mistake.test.as_str(), ""));
     let test = |more: &[&str]| {
         CommandLine::cargo("test --locked --quiet --manifest-path")
@@ -75,7 +75,7 @@ fn make(
     let compiles = test(&["--no-run"]).succeeds_quietly(workspace);
     let filter: Vec<&str> = std::iter::once("--").chain(filter.split_whitespace()).collect();
     let passes = compiles && test(&filter).succeeds_quietly(workspace);
-    std::fs::write(&file, right)?;
+    std::fs::write(&file, original)?;
     Ok(match (compiles, passes) {
         (false, _) => "does not compile",
         (true, true) => "NOT NOTICED",
@@ -83,7 +83,8 @@ fn make(
     })
 }
 
-/// The files that git knows, as they are now. What is the same stays untouched, so that it is not compiled again.
+/// Copies the files that git tracks, in their current state. Unchanged files are not rewritten, so that they
+/// are not recompiled.
 fn copy_sources(workspace: &Workspace, copy: &Path) -> Result<()> {
     let files = CommandLine::of("git", "ls-files --cached --others --exclude-standard").capture(workspace)?;
     for file in files.lines() {
@@ -110,7 +111,9 @@ fn parse(text: &str) -> Result<Vec<Mistake>> {
             mistakes.push(Mistake { name: name.to_owned(), ..Mistake::default() });
             continue;
         }
-        let mistake = mistakes.last_mut().with_context(|| format!("{LIST}:{}: no name yet", number + 1))?;
+        let mistake = mistakes
+            .last_mut()
+            .with_context(|| format!("{LIST}:{}: expected `== name` first", number + 1))?;
         let add = |text: &mut String, line: &str| {
             if !text.is_empty() {
                 text.push('\n');
@@ -123,7 +126,7 @@ fn parse(text: &str) -> Result<Vec<Mistake>> {
             _ => match line.split_once(' ') {
                 Some(("file", path)) => path.clone_into(&mut mistake.file),
                 Some(("test", words)) => words.clone_into(&mut mistake.test),
-                _ => bail!("{LIST}:{}: `{line}` is nothing", number + 1),
+                _ => bail!("{LIST}:{}: invalid line `{line}`", number + 1),
             },
         }
     }
@@ -134,7 +137,7 @@ fn parse(text: &str) -> Result<Vec<Mistake>> {
             || mistake.old == mistake.new
     };
     match mistakes.iter().find(broken) {
-        Some(mistake) => bail!("{LIST}: `{}` is not complete", mistake.name),
+        Some(mistake) => bail!("{LIST}: `{}` is incomplete", mistake.name),
         None => Ok(mistakes),
     }
 }
@@ -144,7 +147,7 @@ mod tests {
     use super::{LIST, parse};
 
     #[test]
-    fn the_list_can_be_read_and_its_texts_are_where_it_says() {
+    fn every_mistake_parses_and_its_text_occurs_once() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let mistakes = parse(&std::fs::read_to_string(root.join(LIST)).unwrap()).unwrap();
         assert!(mistakes.len() >= 12);
@@ -155,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_complete_is_refused() {
+    fn rejects_incomplete_mistakes() {
         assert!(parse("== a\nfile x\ntest y\n- b").unwrap()[0].new.is_empty());
         assert!(parse("== a\nfile x\n- b\n+ c").is_err());
         assert!(parse("- b").is_err());

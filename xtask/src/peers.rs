@@ -1,10 +1,10 @@
-//! The program `lariat` beside other people's agents, on the same work in the same run.
+//! Compares the program `lariat` with other agents on the same tasks in the same run.
 //!
-//! Owns the comparison, and the goals of our own rows: one that is missed fails the bench. The kit of scripts (a scripted model, one
-//! script per peer, the measuring) is a folder outside of this project (`--kit DIR`, `../shared/peers` without); our own scripts in
-//! `benches/peers` join a copy of it. Measures what is shipped, or `--program PATH`. Prints a table, and with `--write` puts it into
-//! `docs/benchmarks.md`.
-//! Invariant: everything runs in a network of its own that has nothing but loopback.
+//! Our own rows have goals, and a missed goal fails the bench. The kit of scripts (a scripted model, one
+//! script per agent, the measuring) is a directory outside this project (`--kit DIR`, default
+//! `../shared/peers`); our own scripts in `benches/peers` are added to a copy of it. Measures the release
+//! build or `--program PATH`. Prints a table, and with `--write` updates `docs/benchmarks.md`.
+//! Invariant: everything runs in a network namespace that has only the loopback interface.
 
 use std::path::{Path, PathBuf};
 
@@ -19,19 +19,19 @@ const KIT: &str = "../shared/peers";
 const DOCUMENT: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- peers:begin -->";
 const END: &str = "<!-- peers:end -->";
-/// Who is measured, when nobody says who.
+/// Agents to measure by default.
 const PEERS: &[&str] = &["lariat", "lariat-sandbox", "codex", "goose", "claude", "pi", "opencode", "gemini"];
-/// Tool calls of the run that shows whether a turn stays as quick.
+/// Number of tool calls of the run that checks whether turns stay fast.
 const LONG: usize = 1_000;
-/// Turns around the tenth and the last that are compared.
+/// Number of turns compared around the tenth and the last turn.
 const SPAN: usize = 20;
 
-/// A figure of ours that must not be exceeded.
+/// A measurement of ours that must not exceed a limit.
 struct Goal {
     what: &'static str,
-    /// Where it is among what was measured, and what makes it the unit of the goal.
+    /// Path of the measurement in the results; `factor` converts it to the goal's unit.
     path: &'static str,
-    /// Where the same is with no agent at all.
+    /// Path of the same measurement without any agent.
     without: &'static str,
     factor: f64,
     most: f64,
@@ -41,7 +41,7 @@ const fn goal(what: &'static str, path: &'static str, without: &'static str, fac
     Goal { what, path, without, factor, most }
 }
 
-/// Who starts `true`, and who sends requests and starts commands, with no agent at all.
+/// Baselines without an agent: `nothing` starts `true`, `bare` sends requests and starts commands.
 const NOTHING: &str = "nothing";
 const BARE: &str = "bare";
 const START: &str = "nothing/version/wall/med";
@@ -59,11 +59,11 @@ const GOALS: &[Goal] = &[
     goal("program, MB", "lariat/size", "", 1e-6, 30.0),
 ];
 
-/// What is asked for.
+/// Parsed arguments.
 #[derive(Debug, Default, PartialEq)]
 struct Options {
     kit: Option<String>,
-    /// A program that is there already; without, the one that is shipped is built.
+    /// An existing program; if not given, the release program is built.
     program: Option<String>,
     peers: Vec<String>,
     write: bool,
@@ -75,23 +75,25 @@ fn parse(words: &[String]) -> Result<Options> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--kit" => options.kit = Some(words.next().context("`--kit` needs a folder")?.clone()),
-            "--program" => options.program = Some(words.next().context("`--program` needs a path")?.clone()),
+            "--kit" => options.kit = Some(words.next().context("`--kit` requires a directory")?.clone()),
+            "--program" => {
+                options.program = Some(words.next().context("`--program` requires a path")?.clone())
+            }
             "--write" => options.write = true,
             "--skip-install" => options.skip_install = true,
-            flag if flag.starts_with('-') => bail!("`bench peers` does not know `{flag}`"),
+            flag if flag.starts_with('-') => bail!("unknown option `{flag}` for `bench peers`"),
             peer => options.peers.push(peer.to_owned()),
         }
     }
     Ok(options)
 }
 
-/// Builds, installs, measures, prints.
+/// Builds, installs, measures and prints.
 pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let options = parse(words)?;
     let kit = workspace.root().join(options.kit.as_deref().unwrap_or(KIT));
     if !kit.join("bench.sh").exists() {
-        bail!("no kit of peers at {}; name it with `--kit DIR`", kit.display());
+        bail!("no bench kit found at {}; pass its directory with `--kit DIR`", kit.display());
     }
     let program = match options.program {
         Some(program) => program,
@@ -122,7 +124,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
             .capture(workspace)?;
         let gaps: Vec<f64> = said.lines().filter_map(|line| line.trim().parse().ok()).collect();
         if gaps.len() + 1 < turns {
-            bail!("{peer} made only {} of {turns} turns", gaps.len() + 1);
+            bail!("{peer} completed only {} of {turns} turns", gaps.len() + 1);
         }
         Ok(gaps)
     };
@@ -137,15 +139,15 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         set(&mut measured, peer, "flat", late / early);
     }
     set(&mut measured, "lariat", "size", std::fs::metadata(&program)?.len() as f64);
-    let (goals, missed) = against_goals(&measured);
+    let (goals, missed) = compare_with_goals(&measured);
     text.push_str(&format!("\n{goals}\n{}\n", machine()));
     println!("\n{text}");
     if options.write {
         write(workspace, &text)?;
     }
-    println!("results: {}; peers are installed in {}", results.display(), home.display());
+    println!("results: {}; agents are installed in {}", results.display(), home.display());
     if !missed.is_empty() {
-        bail!("missed: {}", missed.join("; "));
+        bail!("missed goals: {}", missed.join("; "));
     }
     Ok(())
 }
@@ -159,15 +161,16 @@ fn set(measured: &mut Value, peer: &str, name: &str, value: f64) {
     }
 }
 
-/// The middle one of so many gaps from one on.
+/// The median of `count` gaps, starting at `from`.
 fn median(gaps: &[f64], from: usize, count: usize) -> f64 {
     let mut span: Vec<f64> = gaps.iter().skip(from).take(count).copied().collect();
     span.sort_by(f64::total_cmp);
     span.get(span.len() / 2).copied().unwrap_or_default()
 }
 
-/// What was measured beside what is wanted, and what is missed. Who was not measured is left out.
-fn against_goals(measured: &Value) -> (String, Vec<String>) {
+/// Compares the measurements with the goals; returns the table and the missed goals. Agents that were not
+/// measured are left out.
+fn compare_with_goals(measured: &Value) -> (String, Vec<String>) {
     let mut text =
         String::from("| Lariat | figure | with no agent at all | goal |\n| --- | --- | --- | --- |\n");
     let mut missed = Vec::new();
@@ -185,7 +188,7 @@ fn against_goals(measured: &Value) -> (String, Vec<String>) {
     (text, missed)
 }
 
-/// Puts the kit and our own scripts into one folder.
+/// Copies the kit and our own scripts into one directory.
 fn join(kit: &Path, ours: &Path, place: &Path) -> Result<()> {
     std::fs::create_dir_all(place.join("run"))?;
     for (from, to) in [
@@ -214,7 +217,7 @@ fn home() -> Result<PathBuf> {
     named.or_else(usual).context("neither PEERS_HOME nor HOME is set")
 }
 
-/// One row per peer.
+/// One row per agent.
 fn table(measured: &Value, peers: &[&str]) -> String {
     let mut text = String::from(
         "| agent | `--version` ms | one turn ms | CPU ms | RSS MB | 20 tools ms | gap per turn ms | RSS MB (20) | first request KB / tools |\n\
@@ -241,7 +244,7 @@ fn table(measured: &Value, peers: &[&str]) -> String {
     text
 }
 
-/// Where and when.
+/// Describes the machine and the date.
 fn machine() -> String {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -253,7 +256,7 @@ fn machine() -> String {
     format!("{date}, {processors} × {model}, Linux, `cargo xtask bench peers`.")
 }
 
-/// Puts the text between the markers of the document.
+/// Writes the text between the markers of the document.
 fn write(workspace: &Workspace, text: &str) -> Result<()> {
     let document = workspace.read(DOCUMENT)?;
     let (before, rest) = document.split_once(BEGIN).with_context(|| format!("{DOCUMENT} has no {BEGIN}"))?;

@@ -7,7 +7,7 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_peer_that_was_not_measured_has_an_empty_row() {
+fn agent_that_was_not_measured_has_an_empty_row() {
     let measured = json!({ "a": { "one": { "wall": { "med": 0.0123 } }, "req_bytes": 3300, "ntools": 6 } });
     let text = table(&measured, &["a", "b"]);
     assert!(text.contains("| a | – | 12.3 | – | – | – | – | – | 3.3 / 6 |"), "{text}");
@@ -15,7 +15,7 @@ fn a_peer_that_was_not_measured_has_an_empty_row() {
 }
 
 #[test]
-fn gaps_are_compared_by_their_middle() {
+fn compares_gaps_by_their_median() {
     let gaps: Vec<f64> = (0..999).map(|turn| if turn < 500 { 2.0 } else { 3.0 }).collect();
     assert_eq!(median(&gaps, 1, SPAN), 2.0);
     assert_eq!(median(&gaps, gaps.len() - SPAN, SPAN), 3.0);
@@ -23,14 +23,14 @@ fn gaps_are_compared_by_their_middle() {
 }
 
 #[test]
-fn a_goal_that_is_missed_is_named() {
+fn reports_missed_goals() {
     let mut measured = json!({
         "lariat": { "one": { "wall": { "med": 0.0151 }, "rss": { "med": 19.0 } } },
         "nothing": { "version": { "wall": { "med": 0.0036 } } },
     });
     set(&mut measured, "lariat", "flat", 1.5);
     set(&mut measured, "bare", "flat", 3.6);
-    let (text, missed) = against_goals(&measured);
+    let (text, missed) = compare_with_goals(&measured);
     assert_eq!(missed, ["one turn, ms 15.10 (goal 15)"]);
     assert!(text.contains("| one turn, ms | 15.10 | 3.60 | ≤ 15: missed |"), "{text}");
     assert!(text.contains("| one turn, MB | 19.00 | – | ≤ 20 |"), "{text}");
@@ -39,7 +39,7 @@ fn a_goal_that_is_missed_is_named() {
 }
 
 #[test]
-fn words_choose_who_is_measured() {
+fn arguments_select_the_agents_to_measure() {
     let options = parse(&words(&["--kit", "k", "codex", "--write"])).unwrap();
     assert_eq!(options.kit.as_deref(), Some("k"));
     assert_eq!(options.peers, ["codex"]);

@@ -1,27 +1,27 @@
-//! The command lines of the proofs that are binaries of the test kit.
+//! Builds the command lines of the proofs that are binaries of the test kit.
 //!
-//! Owns the choice of features, the same for all of them, so that what is below them is compiled once; mistakes made on
-//! purpose are compiled in only where the product's own code has them and they are asked for.
+//! All use the same features, so that third-party crates are compiled once. Planted mistakes in the product's
+//! code are compiled in only on request.
 
 use crate::command_line::CommandLine;
 
-/// What the binaries need; nothing else in the workspace enables it.
+/// Features that the binaries need; nothing else in the workspace enables them.
 const FEATURES: &str = "store,host,tools,repos,injections";
 const WITH_MISTAKES: &str = "store,host,tools,repos,injections,planted";
 
-/// A proof that is a binary of its own.
-pub(crate) fn alone(binary: &str, arguments: &[String]) -> CommandLine {
+/// A proof with a binary of its own, built with planted mistakes if `--planted` is given.
+pub(crate) fn separate_binary(binary: &str, arguments: &[String]) -> CommandLine {
     let planted = arguments.iter().any(|word| word == "--planted");
     run(if planted { WITH_MISTAKES } else { FEATURES }, binary).with_arguments(arguments)
 }
 
-/// A proof that shares its binary with others; its mistakes are made by the proof itself.
-pub(crate) fn one_of(binary: &str, name: &str, arguments: &[String]) -> CommandLine {
+/// A proof that shares its binary with others and plants its own mistakes.
+pub(crate) fn shared_binary(binary: &str, name: &str, arguments: &[String]) -> CommandLine {
     run(FEATURES, binary).with_arguments([name]).with_arguments(arguments)
 }
 
-/// A proof that is a binary of its own; its mistakes are made by the proof itself.
-pub(crate) fn with_own_mistakes(binary: &str, arguments: &[String]) -> CommandLine {
+/// A proof with a binary of its own that plants its own mistakes.
+pub(crate) fn self_planting(binary: &str, arguments: &[String]) -> CommandLine {
     run(FEATURES, binary).with_arguments(arguments)
 }
 
@@ -30,7 +30,7 @@ fn run(features: &str, binary: &str) -> CommandLine {
         .with_arguments([features, "--bin", binary, "--"])
 }
 
-/// The proof of the shell analysis: optimised, because it is timed, and with nothing but what it needs.
+/// The proof of the shell analysis. It is optimised because it is timed, and built with only what it needs.
 pub(crate) fn shell(arguments: &[String]) -> CommandLine {
     let planted = arguments.iter().any(|word| word == "--planted");
     CommandLine::cargo("run --profile proof --locked -p lariat-testkit --no-default-features --features")
@@ -38,13 +38,13 @@ pub(crate) fn shell(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
-/// The proof of the token accounting, with the tokenizers that stand for the services' own.
+/// The proof of the token accounting, with tokenizers that simulate those of the providers.
 pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
     CommandLine::cargo("run --locked -p lariat-testkit --features tokens --bin tokens --")
         .with_arguments(arguments)
 }
 
-/// The proof of long runs: optimised, because it is timed.
+/// The proof of long runs. It is optimised because it is timed.
 pub(crate) fn long_run(arguments: &[String]) -> CommandLine {
     CommandLine::cargo("run --release --locked -p lariat-testkit --features long --bin long --")
         .with_arguments(arguments)
@@ -52,11 +52,11 @@ pub(crate) fn long_run(arguments: &[String]) -> CommandLine {
 
 #[cfg(test)]
 mod tests {
-    use super::{alone, one_of, shell, with_own_mistakes};
+    use super::{self_planting, separate_binary, shared_binary, shell};
 
     #[test]
-    fn mistakes_of_the_product_are_built_only_when_they_are_asked_for() {
-        let line = |word: &str| alone("escape", &[word.to_owned()]).to_string();
+    fn plants_mistakes_in_the_product_only_on_request() {
+        let line = |word: &str| separate_binary("escape", &[word.to_owned()]).to_string();
         assert!(
             line("--planted")
                 .ends_with("--features store,host,tools,repos,injections,planted --bin escape -- --planted")
@@ -67,15 +67,15 @@ mod tests {
     }
 
     #[test]
-    fn the_shell_analysis_is_proven_optimised() {
+    fn runs_the_shell_proof_optimised() {
         let line = shell(&["--planted".to_owned()]).to_string();
         assert!(line.starts_with("cargo run --profile proof"), "{line}");
         assert!(line.ends_with("--features guard,planted --bin shell -- --planted"), "{line}");
     }
 
     #[test]
-    fn mistakes_of_a_proof_need_no_other_product() {
-        let line = with_own_mistakes("repos", &["--planted".to_owned()]).to_string();
+    fn mistakes_that_a_proof_plants_itself_need_no_feature() {
+        let line = self_planting("repos", &["--planted".to_owned()]).to_string();
         assert!(
             line.ends_with("--features store,host,tools,repos,injections --bin repos -- --planted"),
             "{line}"
@@ -83,8 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_gets_its_arguments() {
-        let line = one_of("store", "crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
+    fn passes_arguments_to_the_proof() {
+        let line = shared_binary("store", "crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
         assert!(
             line.ends_with("--features store,host,tools,repos,injections --bin store -- crash --store jsonl"),
             "{line}"

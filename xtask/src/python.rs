@@ -1,17 +1,17 @@
-//! Python environments for what is not ours: the services' SDKs and servers that others wrote.
+//! Sets up Python environments for third-party code: the providers' SDKs and other servers.
 //!
-//! Owns a virtual environment per list of pinned packages, under the target directory.
-//! Invariant: an environment whose list did not change is used as it is, without the network.
+//! Each list of pinned packages has a virtual environment under the target directory. Invariant: an
+//! environment whose list did not change is reused without the network.
 
 use anyhow::Result;
 
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
-/// Makes the environment of a list of packages, or brings it to the pinned versions. Returns its interpreter.
+/// Creates or updates the environment for a list of packages. Returns the path of its interpreter.
 pub(crate) fn environment(workspace: &Workspace, name: &str, requirements: &str) -> Result<String> {
     let directory = format!("{}/python/{name}", workspace.target());
-    // Absolute, because a relative program and a working directory do not mix on every system.
+    // Absolute, because a relative program path and a working directory do not mix on every system.
     let place = workspace.root().join(&directory);
     let python = place.join("bin/python").to_string_lossy().into_owned();
     let wanted = std::fs::read_to_string(workspace.root().join(requirements))?;

@@ -1,7 +1,8 @@
-//! The official SDKs against the scripted model server: proof that the server speaks as the real APIs do; and the official
-//! agent SDK with our program in the place of its own: proof that the program speaks as it expects.
+//! Proves with official SDKs that our servers and programs speak the real protocols.
 //!
-//! Owns the order of the scripts and the table of results. What is checked is in the scripts.
+//! The providers' SDKs talk to the scripted model server, which shows that it behaves like the real APIs. The
+//! official agent SDK drives our program in place of its own, which shows that the program is compatible. The
+//! scripts contain the checks.
 
 use std::process::Command;
 
@@ -9,33 +10,33 @@ use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 use crate::python;
-use crate::service::Service;
+use crate::server_process::ServerProcess;
 use crate::workspace::Workspace;
 
-/// Where the scripts and the pinned versions live.
+/// Directory of the scripts and pinned versions.
 const SCRIPTS: &str = "crates/lariat-testkit/sdk";
 
-/// Every script, without its extension.
+/// All scripts, without extension.
 const NAMES: [&str; 5] =
     ["anthropic_messages", "openai_chat", "openai_responses", "google_genai", "bedrock_converse"];
 
-/// Where the agent SDK's script and its pinned version live.
+/// Directory of the agent SDK's script and pinned version.
 const AGENT: &str = "crates/lariat-cli/sdk";
 
-/// Its script.
+/// Name of the agent SDK's script.
 const AGENT_NAME: &str = "claude_agent";
 
-/// Builds the server and the program and drives them.
+/// Builds the server and the program, then runs all scripts.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     CommandLine::cargo(BUILD).run(workspace)?;
     prove(workspace)
 }
 
-/// Drives what is built.
+/// Runs all scripts with what is already built.
 pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     let python = python::environment(workspace, "sdk", &format!("{SCRIPTS}/requirements.txt"))?;
     let program = format!("{}/debug/scripted_server", workspace.target());
-    let server = Service::announced(&mut Command::new(workspace.root().join(program)))?;
+    let server = ServerProcess::start_announced(&mut Command::new(workspace.root().join(program)))?;
     let mut results = Vec::new();
     for name in NAMES {
         println!("\n== {name}");
@@ -77,7 +78,7 @@ mod tests {
     use super::{NAMES, SCRIPTS, agent, script};
 
     #[test]
-    fn a_script_gets_the_address_of_the_server() {
+    fn script_gets_the_address_of_the_server() {
         assert_eq!(
             script("venv/bin/python", "openai_chat", "127.0.0.1:9").to_string(),
             "PYTHONDONTWRITEBYTECODE=1 venv/bin/python crates/lariat-testkit/sdk/openai_chat.py 127.0.0.1:9"
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_sdk_gets_the_program_that_it_starts() {
+    fn agent_sdk_gets_the_program_to_start() {
         assert_eq!(
             agent("venv/bin/python", "127.0.0.1:9", "/out/debug/lariat").to_string(),
             "PYTHONDONTWRITEBYTECODE=1 venv/bin/python crates/lariat-cli/sdk/claude_agent.py 127.0.0.1:9 /out/debug/lariat"
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn every_script_of_the_folder_is_run() {
+    fn runs_every_script_in_the_directory() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(SCRIPTS);
         let mut found: Vec<String> = std::fs::read_dir(folder)
             .unwrap()

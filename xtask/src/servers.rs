@@ -1,6 +1,8 @@
-//! Our clients against servers that others wrote: llama.cpp, and LiteLLM's proxy before the scripted server.
+//! Tests our clients against third-party servers: llama.cpp, and LiteLLM's proxy in front of the scripted
+//! server.
 //!
-//! Owns the lives of the servers and the table of results. The conversation is `wire talk` of `lariat-testkit`.
+//! Starts and stops the servers and prints a table of results. The conversation is `wire talk` of
+//! `lariat-testkit`.
 
 use std::process::{Command, Stdio};
 
@@ -8,14 +10,14 @@ use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 use crate::python;
-use crate::service::{Service, free_port};
+use crate::server_process::{ServerProcess, free_port};
 use crate::workspace::Workspace;
 
-/// Where the servers' scripts and pinned versions live.
+/// Directory of the servers' scripts and pinned versions.
 const SCRIPTS: &str = "crates/lariat-testkit/servers";
 const BUILD: &str = "build --locked -p lariat-testkit --bin wire --bin scripted_server";
-/// What LiteLLM's configuration calls the ways to the scripted server, and which of our protocols each serves: behind
-/// OpenAI's name it forwards chat to chat, and everything else to Responses.
+/// Names in LiteLLM's configuration for the routes to the scripted server, and our protocols that each
+/// serves. Behind OpenAI's name, LiteLLM forwards chat to chat and everything else to Responses.
 const LITELLM_MODELS: [(&str, &[&str]); 4] = [
     ("through-chat", &["openai-chat"]),
     ("through-responses", &["openai-responses", "anthropic-messages"]),
@@ -23,17 +25,17 @@ const LITELLM_MODELS: [(&str, &[&str]); 4] = [
     ("through-gemini", &["openai-chat", "openai-responses", "anthropic-messages"]),
 ];
 
-/// Protocols that both servers speak, and what is appended to the server's address for each.
+/// Protocols that both servers speak, and the path of each below the server's address.
 const PROTOCOLS: [(&str, &str); 3] =
     [("openai-chat", "/v1"), ("openai-responses", "/v1"), ("anthropic-messages", "")];
 
-/// Builds our programs and talks.
+/// Builds our programs and runs the conversations.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     CommandLine::cargo(BUILD).run(workspace)?;
     prove(workspace)
 }
 
-/// Talks with the programs that are built.
+/// Runs the conversations with what is already built.
 pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     let mut results = Vec::new();
     llama(workspace, &mut results)?;
@@ -59,7 +61,7 @@ fn llama(workspace: &Workspace, results: &mut Results) -> Result<()> {
     let port = free_port()?;
     let mut command = Command::new(&python);
     command.current_dir(workspace.root()).arg(format!("{SCRIPTS}/llama_server.py")).arg(model);
-    let server = Service::announced(command.arg(port.to_string()).stderr(Stdio::null()))?;
+    let server = ServerProcess::start_announced(command.arg(port.to_string()).stderr(Stdio::null()))?;
     for (api, path) in PROTOCOLS {
         let passed = talk(workspace, api, &format!("http://{}{path}", server.address), "coin", "llama.cpp");
         results.push((format!("llama.cpp, {api}"), passed));
@@ -70,7 +72,7 @@ fn llama(workspace: &Workspace, results: &mut Results) -> Result<()> {
 fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
     let python = python::environment(workspace, "litellm", &format!("{SCRIPTS}/litellm_requirements.txt"))?;
     let program = format!("{}/debug/scripted_server", workspace.target());
-    let scripted = Service::announced(&mut Command::new(workspace.root().join(program)))?;
+    let scripted = ServerProcess::start_announced(&mut Command::new(workspace.root().join(program)))?;
     let (port, base) = (free_port()?, format!("http://{}", scripted.address));
     let mut command = Command::new(&python);
     command
@@ -81,11 +83,11 @@ fn litellm(workspace: &Workspace, results: &mut Results) -> Result<()> {
         .env("SCRIPTED_RESPONSES", format!("{base}/responses/v1"))
         .env("SCRIPTED_ANTHROPIC", format!("{base}/anthropic"))
         .env("SCRIPTED_GEMINI", format!("{base}/gemini/v1beta"))
-        // Nothing but loopback: prices from its own copy, no telemetry, no update check.
+        // Loopback only: prices from its own copy, no telemetry, no update check.
         .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         .env("LITELLM_MODE", "PRODUCTION")
         .stderr(Stdio::null());
-    let proxy = Service::on_port(&mut command, port)?;
+    let proxy = ServerProcess::start_on_port(&mut command, port)?;
     for (model, served) in LITELLM_MODELS {
         for (api, path) in PROTOCOLS.into_iter().filter(|(api, _)| served.contains(api)) {
             let passed = talk(workspace, api, &format!("http://{}{path}", proxy.address), model, "litellm");

@@ -1,9 +1,7 @@
-//! The command lines of the simulator and of the proof of budgets, which runs on the same ground.
+//! Builds the command lines of the simulator and of the budget proof, which uses the same fixtures.
 //!
-//! Owns the profile (optimised, with assertions) and where the planted build lives. Both are binaries of
-//! `lariat-testkit`.
-//! Invariant: planted bugs are compiled only into their own target directory, never into the one everything
-//! else uses.
+//! Both are binaries of `lariat-testkit`, built optimised and with assertions. Invariant: planted mistakes
+//! are compiled only into a target directory of their own, never into the one that everything else uses.
 
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
@@ -12,7 +10,7 @@ pub(crate) fn command_line(workspace: &Workspace, arguments: &[String]) -> Comma
     run(workspace, "simulate", arguments)
 }
 
-/// The proof of budgets.
+/// The budget proof.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> CommandLine {
     run(workspace, "budgets", arguments)
 }
@@ -38,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_run_in_the_proof_profile() {
+    fn runs_seeds_in_the_proof_profile() {
         assert_eq!(
             shown("target", &["--seeds", "20000"]),
             "cargo run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate -- --seeds 20000"
@@ -46,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn planted_bugs_get_their_feature_and_a_target_directory_of_their_own() {
+    fn planted_mistakes_use_their_own_target_directory() {
         assert_eq!(
             shown("out", &["--planted"]),
             "cargo run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate \

@@ -1,7 +1,7 @@
-//! What CI does, as data: the checks, the short proofs, and the proofs that mistakes are noticed.
+//! Lists the CI steps: checks, short proofs, and proofs that planted mistakes are caught.
 //!
-//! Owns the list and its order. What a step checks is its own module's or its own program's.
-//! Invariant: nothing is compiled between the first proof and the last but the benches, until the mistakes are.
+//! Invariant: between the first and the last proof, nothing is compiled but the benches, until the build with
+//! planted mistakes.
 
 use anyhow::Result;
 
@@ -11,12 +11,13 @@ use crate::deny::Scope;
 use crate::workspace::Workspace;
 use crate::{attacks, bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers};
 
-/// The machine's own tests must catch its planted mistakes, too.
+/// The machine's own tests must also catch its planted mistakes.
 const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
 
-/// The short proofs: a name, and the program of the build with its arguments. Mistakes that a proof makes itself are among them.
+/// The short proofs: a name, and the program of the build with its arguments. They include planted mistakes
+/// that a proof plants itself.
 const PROOFS: &[(&str, &str)] = &[
-    // Seeds enough to meet every planted bug, few enough to wait for.
+    // Enough seeds to hit every planted mistake, few enough to wait for.
     ("simulate", "simulate --seeds 20000"),
     ("budgets", "budgets --trees 2000"),
     ("sse", "wire sse --streams 3 --random 20"),
@@ -56,7 +57,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("hostile-repos-planted", "repos --planted"),
 ];
 
-/// Short, but optimised: their figures matter.
+/// Short, but optimised, because their figures matter.
 const BENCHES: &[(&str, &str)] = &[
     ("bench-machine", "machine --short"),
     ("bench-gate", "gate --short"),
@@ -65,7 +66,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("bench-tools", "tools --short"),
 ];
 
-/// Proofs that mistakes in the product's own code are noticed; from the build that has them.
+/// Proofs that mistakes planted in the product's code are caught. They use the build that contains them.
 const PLANTED: &[(&str, &str)] = &[
     ("simulate-planted", "simulate --planted"),
     ("budgets-planted", "budgets --planted"),
@@ -74,15 +75,15 @@ const PLANTED: &[(&str, &str)] = &[
     ("shell-diff-planted", "shell --planted"),
 ];
 
-/// What runs the unit and integration tests.
+/// Runs the unit and integration tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runner {
     Nextest,
-    /// The fallback: stops at the first failing binary and has no time limits.
+    /// The fallback, which stops at the first failing binary and has no timeouts.
     CargoTest,
 }
 
-/// The steps in the order that finds a fault soonest.
+/// Returns the steps in the order that finds a failure soonest.
 pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<Step>> {
     let mut steps = vec![
         Step::command("fmt", CommandLine::cargo("fmt --all --check")),

@@ -12,16 +12,16 @@ fn place(lines: &[(&str, String)], wanted: &str) -> usize {
 }
 
 #[test]
-fn proofs_come_last_and_only_when_wanted() {
+fn proofs_run_last_and_only_on_request() {
     let all = lines(Proofs::Run);
     let quick = lines(Proofs::Skip);
     assert_eq!(all[..quick.len()], quick[..]);
-    // Beside the proofs: the attacks, two kinds of other people's programs, and two builds.
+    // Besides the proofs: the attacks, two kinds of third-party programs, and two builds.
     assert_eq!(all.len() - quick.len(), PROOFS.len() + BENCHES.len() + PLANTED.len() + 5);
 }
 
 #[test]
-fn proofs_run_what_was_built_without_cargo() {
+fn proofs_run_built_programs_without_cargo() {
     let all = lines(Proofs::Run);
     assert_eq!(
         all[place(&all, "crash-jsonl")].1,
@@ -31,17 +31,17 @@ fn proofs_run_what_was_built_without_cargo() {
 }
 
 #[test]
-fn mistakes_are_built_after_all_that_needs_a_clean_program_and_taken_back() {
+fn planted_mistakes_are_built_last_and_then_rebuilt_without() {
     let all = lines(Proofs::Run);
     let planted = place(&all, "build-planted");
     assert!(all[planted + 1..all.len() - 1].iter().all(|(name, _)| name.ends_with("-planted")), "{all:?}");
     assert_eq!(all[all.len() - 1].1, all[place(&all, "build")].1);
-    // What a proof plants itself needs no other product.
+    // Mistakes that a proof plants itself need no other build.
     assert!(place(&all, "crash-planted") < planted);
 }
 
 #[test]
-fn both_runners_test_what_was_built() {
+fn both_runners_test_the_same_build() {
     for (runner, start) in [
         (Runner::Nextest, "cargo nextest run --profile ci"),
         (Runner::CargoTest, "cargo test --lib --bins --tests"),

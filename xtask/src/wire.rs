@@ -1,6 +1,6 @@
-//! The command line of the model protocols' proofs.
+//! Builds the command line of the proofs of the model protocols.
 //!
-//! Owns the profile (optimised, with assertions). The proofs themselves are a binary of `lariat-testkit`.
+//! They are a binary of `lariat-testkit`, built optimised and with assertions.
 
 use crate::command_line::CommandLine;
 
@@ -15,7 +15,7 @@ mod tests {
     use super::command_line;
 
     #[test]
-    fn a_proof_runs_in_the_proof_profile_with_its_arguments() {
+    fn runs_proof_in_the_proof_profile_with_its_arguments() {
         let line = command_line("sse", &["--streams".to_owned(), "9".to_owned()]).to_string();
         assert_eq!(
             line,

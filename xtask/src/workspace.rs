@@ -1,8 +1,6 @@
-//! Where the repository is and what text it holds.
+//! Locates the repository and reads its files.
 //!
-//! Owns finding the root, reading files by their path from the root, and walking the tree without build
-//! output.
-//! Invariant: paths handed out are relative to the root and use `/`, so that messages are the same on every
+//! Invariant: returned paths are relative to the root and use `/`, so that messages are the same on every
 //! machine.
 
 use std::ffi::OsStr;
@@ -10,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Directories that hold what tools made, not what people wrote.
-const NOT_OURS: &[&str] = &[".git", "target", "node_modules"];
+/// Directories with generated files.
+const GENERATED_DIRECTORIES: &[&str] = &[".git", "target", "node_modules"];
 
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -19,15 +17,16 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace around the current directory, as cargo sees it.
+    /// Finds the workspace around the current directory with cargo.
     pub(crate) fn locate() -> Result<Self> {
         let here =
-            Self::at(std::env::current_dir().context("the current directory is gone; change to another")?);
+            Self::at(std::env::current_dir().context("the current directory does not exist any more")?);
         let manifest =
             crate::command_line::CommandLine::cargo("locate-project --workspace --message-format plain")
                 .capture(&here)?;
-        let root =
-            Path::new(manifest.trim()).parent().context("cargo named a manifest without a directory")?;
+        let root = Path::new(manifest.trim())
+            .parent()
+            .context("cargo returned a manifest path without a directory")?;
         Ok(Self::at(root.to_owned()))
     }
 
@@ -40,7 +39,7 @@ impl Workspace {
         &self.root
     }
 
-    /// Cargo's target directory, relative to the root or absolute, as the person set it.
+    /// Cargo's target directory, relative to the root or absolute, as the user set it.
     pub(crate) fn target(&self) -> &str {
         &self.target
     }
@@ -53,7 +52,7 @@ impl Workspace {
         std::fs::write(self.root.join(path), text).with_context(|| format!("cannot write {path}"))
     }
 
-    /// A path from the root, for programs that start elsewhere.
+    /// A path as seen from the root, for programs that start elsewhere.
     pub(crate) fn absolute(&self, path: &str) -> String {
         self.root.join(path).to_string_lossy().into_owned()
     }
@@ -74,7 +73,7 @@ impl Workspace {
                 let path = entry.path();
                 let kind = entry.file_type()?;
                 if kind.is_dir() {
-                    if !NOT_OURS.iter().any(|name| entry.file_name() == OsStr::new(name)) {
+                    if !GENERATED_DIRECTORIES.iter().any(|name| entry.file_name() == OsStr::new(name)) {
                         pending.push(path);
                     }
                 } else if path
@@ -90,7 +89,7 @@ impl Workspace {
         Ok(found)
     }
 
-    /// The names in a directory that end in `end`, without it, sorted.
+    /// The names in a directory that end in `end`, without that ending, sorted.
     pub(crate) fn names(&self, directory: &str, end: &str) -> Result<Vec<String>> {
         let entries = std::fs::read_dir(self.root.join(directory))
             .with_context(|| format!("cannot list {directory}"))?;

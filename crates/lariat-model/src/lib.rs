@@ -1,11 +1,14 @@
-//! Model APIs: everything between a [`StreamConfig`](lariat_core::model::StreamConfig) and a model's reply.
+//! Talks to model providers: turns a [`StreamConfig`](lariat_core::model::StreamConfig) into an HTTP request
+//! and the response into a model's reply.
 //!
-//! Seven wire protocols, each a folder under [`protocol`] of pure code (bytes in, events out): request builder,
-//! outgoing validator, stream interpreter, error classifier. What they have in common is in [`wire`]; the one driver
-//! that moves bytes is in [`http`]; who is who and what it costs is in [`catalogue`].
+//! Each of the seven wire protocols is a directory under [`protocol`] with pure code (bytes in, events out):
+//! a request builder, an outgoing validator, a stream decoder and an error classifier. [`wire`] holds what
+//! the protocols share, [`http`] sends requests and reads responses, and [`catalogue`] lists models, their
+//! limits and their prices.
 //!
-//! Does not retry and does not fall back: the machine in `lariat-core` does, where it is visible and recorded.
-//! Invariant: a tool call leaves this crate only from a stream that ended cleanly, with arguments that parse.
+//! This crate neither retries nor falls back to another model: the state machine in `lariat-core` does, so
+//! that every attempt is visible and recorded.
+//! Invariant: a tool call leaves this crate only if its stream ended cleanly and its arguments parse.
 
 pub mod catalogue;
 pub mod http;

@@ -1,7 +1,6 @@
-//! Which provider answers for which model.
+//! Selects the provider for a model by `ModelConfig::api`.
 //!
-//! Owns the lookup by `ModelConfig::api` and nothing else. Custom providers register under a name of their own, or
-//! under a built-in one to replace it.
+//! A custom provider registers under a name of its own, or under a built-in name to replace that provider.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +13,7 @@ use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvide
 use crate::http::{ConfiguredKey, CredentialSource, HttpClient, HttpProvider, Transport};
 use crate::protocol::ApiProtocol;
 
-/// Dispatches requests by protocol.
+/// Dispatches each request to the provider registered for its protocol.
 ///
 /// ```
 /// use lariat_core::model::ModelConfig;
@@ -30,21 +29,21 @@ pub struct ProviderRegistry {
 }
 
 impl Default for ProviderRegistry {
-    /// All built-in protocols, on one HTTP client.
+    /// Registers all built-in protocols on one HTTP client.
     fn default() -> Self {
         Self::on(Arc::new(HttpClient::default()))
     }
 }
 
 impl ProviderRegistry {
-    /// Without any provider.
+    /// Creates a registry without any provider.
     pub const fn new() -> Self {
         Self { providers: BTreeMap::new() }
     }
 
-    /// All built-in protocols on a transport. A model without a key of its own gets the credentials that its vendor's tools would
-    /// use: Bedrock those of the standard AWS chain (feature `aws`), Vertex Google's application default credentials (feature
-    /// `google`).
+    /// Registers all built-in protocols on `transport`. A model without a configured key uses the provider's
+    /// standard credentials: Bedrock the standard AWS chain (feature `aws`), Vertex Google's application
+    /// default credentials (feature `google`).
     pub fn on(transport: Arc<dyn Transport>) -> Self {
         ApiProtocol::ALL.into_iter().fold(Self::new(), |registry, api| {
             let provider = HttpProvider::new(api.implementation(), Arc::clone(&transport));
@@ -52,26 +51,26 @@ impl ProviderRegistry {
         })
     }
 
-    /// With a provider for the models whose `api` is this name.
+    /// Adds the provider for models whose `api` is `api`. Replaces an earlier one of the same name.
     #[must_use]
     pub fn with(mut self, api: impl Into<String>, provider: Arc<dyn StreamProvider>) -> Self {
         self.providers.insert(api.into(), provider);
         self
     }
 
-    /// The provider for a protocol.
+    /// Returns the provider registered for a protocol.
     pub fn get(&self, api: &str) -> Option<&Arc<dyn StreamProvider>> {
         self.providers.get(api)
     }
 
-    /// The names of all protocols.
+    /// Returns the names of all registered protocols, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.providers.keys().map(String::as_str)
     }
 }
 
-/// Where the secrets of a protocol come from, when the model's configuration holds none.
-#[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only AWS's chain needs it"))]
+/// Returns where a protocol's secrets come from when the model's configuration has none.
+#[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only the AWS chain uses it"))]
 fn credentials(api: ApiProtocol, transport: &Arc<dyn Transport>) -> Arc<dyn CredentialSource> {
     match api {
         #[cfg(feature = "aws")]
@@ -93,7 +92,7 @@ impl StreamProvider for ProviderRegistry {
         }
         let known: Vec<&str> = self.names().collect();
         let words = format!(
-            "no provider for protocol `{}`; known are {}",
+            "no provider is registered for protocol `{}`; registered protocols: {}",
             request.model_config.api,
             known.join(", ")
         );

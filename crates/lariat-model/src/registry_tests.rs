@@ -17,7 +17,7 @@ fn all_seven_protocols_are_registered() {
 }
 
 #[tokio::test]
-async fn a_protocol_nobody_knows_is_a_typed_error_that_names_the_known_ones() {
+async fn unknown_protocol_is_a_config_error_that_lists_the_registered_ones() {
     let model = Arc::new(ModelConfig::new("carrier-pigeon", "m"));
     let request = StreamConfig::new(model, Window::default());
     let mut stream = ProviderRegistry::default().stream(request, CancellationToken::new());

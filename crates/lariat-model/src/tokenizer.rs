@@ -1,16 +1,18 @@
-//! A real tokenizer for the estimate of what is new in a conversation: OpenAI's o200k.
+//! Counts tokens with OpenAI's o200k tokenizer, to estimate the size of what is new in a conversation.
 //!
-//! Other services' tokenizers are not public; what their reports teach makes up for the difference. Its tables are
-//! read with the first text, not before. Invariant: the time for a text is bounded, whatever is in it.
+//! Other providers do not publish their tokenizers; the context estimate corrects the difference with the
+//! usage that they report. The tables are loaded with the first text. Invariant: counting takes bounded time,
+//! whatever the text contains.
 
 use bpe_openai::Tokenizer;
 use lariat_core::context::{CharacterClasses, TokenCounter};
 
-/// Bytes that are counted exactly; what is longer goes on by estimate, corrected by what was counted. Most texts take
-/// 0.1 µs a byte, a row of dashes ten times that: so no text takes more than some 75 ms.
+/// Number of bytes that are tokenized exactly. The rest of a longer text is estimated, scaled by how the
+/// estimate compared with the exact count. Most texts take 0.1 µs per byte, a row of dashes ten times that,
+/// so no text takes more than about 75 ms.
 const EXACT_BYTES: usize = 64 * 1024;
 
-/// Counts as the newer models of OpenAI do.
+/// Counts tokens the way OpenAI's newer models do.
 ///
 /// ```
 /// use lariat_core::context::TokenCounter;
@@ -43,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_counts_as_the_published_tokenizer_does() {
+    fn counts_match_the_published_tokenizer() {
         for (text, tokens) in [("", 0), ("hello world", 2), ("fn main() {}", 4), ("こんにちは世界", 2)]
         {
             assert_eq!(O200k.count(text), tokens, "{text}");
@@ -51,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_beyond_the_limit_is_counted_about_right() {
+    fn text_beyond_the_exact_limit_is_estimated_within_two_percent() {
         let text = "The words go on and on, 12 of them in a line.\n".repeat(400);
         let tokenizer = bpe_openai::o200k_base();
         let (exact, bounded) = (tokenizer.count(&text) as u64, bounded(tokenizer, &text, 1_000));
@@ -59,13 +61,13 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "it is about time on the wall")]
-    fn a_megabyte_of_one_letter_is_counted_in_reasonable_time() {
+    #[expect(clippy::disallowed_methods, reason = "the test measures wall time")]
+    fn counts_a_megabyte_of_one_letter_within_five_seconds() {
         for letter in ["a", " ", "\n", "漢", "ab", "0", "-", "=", "\u{301}"] {
             let text = letter.repeat((1 << 20) / letter.len());
             let began = std::time::Instant::now();
             assert!(O200k.count(&text) > 0);
-            // Generous: this is a build without optimisation, on a machine that does other work, too.
+            // Generous, because this is an unoptimised build and the machine also does other work.
             assert!(began.elapsed().as_secs() < 5, "{letter:?}: {:?}", began.elapsed());
         }
     }

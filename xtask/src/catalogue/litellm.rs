@@ -1,12 +1,12 @@
-//! LiteLLM's list of prices, turned into the format of models.dev.
+//! Converts LiteLLM's price list to the format of models.dev.
 //!
-//! Owns which of its services are ours under which name, and which of its entries are models to chat with that call
-//! tools. Prices are per token there and per million here.
+//! Maps its provider names to ours and keeps the chat models that can call tools. Prices are per token there
+//! and per million tokens here.
 
 use serde_json::{Map, Value, json};
 
-/// Its name of a service, ours, the prefix of its keys.
-const SERVICES: &[(&str, &str, &str)] = &[
+/// LiteLLM's name of a provider, our name, and the prefix of its keys.
+const PROVIDER_NAMES: &[(&str, &str, &str)] = &[
     ("anthropic", "anthropic", ""),
     ("openai", "openai", ""),
     ("gemini", "google", "gemini/"),
@@ -25,11 +25,11 @@ const SERVICES: &[(&str, &str, &str)] = &[
     ("minimax", "minimax", "minimax/"),
     ("dashscope", "alibaba", "dashscope/"),
 ];
-/// Services whose ids have no slash; with one, they are regions and routes of LiteLLM's own.
+/// Providers whose ids contain no slash. With a slash, they are regions or routes of LiteLLM's own.
 const WITHOUT_SLASH: &[&str] =
     &["anthropic", "openai", "google", "google-vertex", "amazon-bedrock", "azure", "deepseek"];
-/// Parts of ids of models that do something else than chat.
-const OTHERS: &[&str] = &[
+/// Parts of ids of models that are not for chat.
+const NOT_CHAT: &[&str] = &[
     "audio",
     "realtime",
     "tts",
@@ -41,20 +41,22 @@ const OTHERS: &[&str] = &[
     "deep-research",
     "search",
 ];
-/// Amazon's regions; a regional id that costs the same is found by the id without it.
+/// Amazon's regions. A regional id with the same price is omitted, because lookups find it by the id without
+/// the region.
 const REGIONS: &[&str] = &["us.", "eu.", "apac.", "au.", "jp.", "global.", "us-gov."];
 
-/// Whether a file is LiteLLM's.
+/// Whether a file has LiteLLM's format.
 pub(super) fn is(file: &Map<String, Value>) -> bool {
     file.values().any(|entry| entry.get("litellm_provider").is_some())
 }
 
-/// The services and their models.
+/// Returns the providers and their models.
 pub(super) fn providers(file: &Map<String, Value>, date: &str) -> Map<String, Value> {
     let mut providers: Map<String, Value> = Map::new();
     for (key, entry) in file {
         let service = entry.get("litellm_provider").and_then(Value::as_str);
-        let Some((_, provider, prefix)) = SERVICES.iter().find(|(name, _, _)| Some(*name) == service) else {
+        let Some((_, provider, prefix)) = PROVIDER_NAMES.iter().find(|(name, _, _)| Some(*name) == service)
+        else {
             continue;
         };
         let id = key.strip_prefix(prefix).unwrap_or(key);
@@ -90,7 +92,7 @@ fn is_wanted(provider: &str, id: &str, entry: &Value, date: &str) -> bool {
         && !fine_tuned
         && !routed
         && !short
-        && !OTHERS.iter().any(|part| id.contains(part))
+        && !NOT_CHAT.iter().any(|part| id.contains(part))
 }
 
 fn model(entry: &Value) -> Option<Value> {
@@ -121,7 +123,7 @@ fn cost(entry: &Value) -> Option<Map<String, Value>> {
     if !(cost.contains_key("input") && cost.contains_key("output")) {
         return None;
     }
-    // `input_cost_per_token_above_200k_tokens`; the smallest size where there are several.
+    // `input_cost_per_token_above_200k_tokens`; if there are several sizes, the smallest.
     let size = |field: &String| -> Option<u64> {
         field.strip_prefix("input_cost_per_token_above_")?.strip_suffix("k_tokens")?.parse().ok()
     };
@@ -141,7 +143,7 @@ fn prices(entry: &Value, suffix: &str) -> Map<String, Value> {
     ];
     let price = |(ours, theirs): &(&str, &str)| {
         let per_token = entry.get(format!("{theirs}{suffix}"))?.as_f64()?;
-        // To a millionth of a dollar: what is below comes from binary fractions.
+        // Rounded to a millionth of a dollar, because smaller digits come from binary fractions.
         let per_million = (per_token * 1e12).round() / 1e6;
         Some(((*ours).to_owned(), json!(per_million)))
     };

@@ -1,11 +1,10 @@
-//! What of a catalogue goes into the snapshot, and how it is written.
+//! Selects what goes into the snapshot, merges sources and writes the text.
 //!
-//! Owns the services and fields that are kept, the merging of sources, and the form: one model per line, so that a
-//! renewal can be reviewed.
+//! The snapshot has one model per line, so that a renewal can be reviewed.
 
 use serde_json::{Map, Value};
 
-/// The services that the protocols reach.
+/// Providers that the protocols support.
 const PROVIDERS: &[&str] = &[
     "alibaba",
     "amazon-bedrock",
@@ -26,13 +25,13 @@ const PROVIDERS: &[&str] = &[
     "xai",
     "zai",
 ];
-/// What is kept of a model.
+/// Fields of a model to keep.
 const FIELDS: &[&str] = &["name", "reasoning", "tool_call", "release_date", "limit", "modalities", "cost"];
-/// Parts of ids that are gone tomorrow: OpenRouter's gifts and trials.
-const PASSING: &[&str] = &[":free", "-alpha", "-beta", "preview"];
+/// Parts of ids of short-lived models: OpenRouter's free and trial offers.
+const SHORT_LIVED: &[&str] = &[":free", "-alpha", "-beta", "preview"];
 
-/// The services of a file in the format of models.dev, with models that call tools.
-pub(super) fn of_models_dev(file: &Map<String, Value>) -> Map<String, Value> {
+/// Returns the providers of a file in the format of models.dev, with the models that can call tools.
+pub(super) fn from_models_dev(file: &Map<String, Value>) -> Map<String, Value> {
     let mut providers = Map::new();
     for (id, provider) in file.iter().filter(|(id, _)| PROVIDERS.contains(&id.as_str())) {
         let Some(models) = provider.get("models").and_then(Value::as_object) else { continue };
@@ -40,21 +39,22 @@ pub(super) fn of_models_dev(file: &Map<String, Value>) -> Map<String, Value> {
             let calls = fields.get("tool_call") == Some(&Value::Bool(true));
             let sized =
                 fields.pointer("/limit/context").and_then(Value::as_u64).is_some_and(|tokens| tokens > 0);
-            calls && sized && !(id == "openrouter" && PASSING.iter().any(|part| model.contains(part)))
+            calls && sized && !(id == "openrouter" && SHORT_LIVED.iter().any(|part| model.contains(part)))
         };
-        let kept = models.iter().filter(wanted).map(|(model, fields)| (model.clone(), kept(fields)));
-        let models = Value::Object(kept.collect());
+        let selected =
+            models.iter().filter(wanted).map(|(model, fields)| (model.clone(), keep_fields(fields)));
+        let models = Value::Object(selected.collect());
         providers.insert(id.clone(), Value::Object(Map::from_iter([("models".to_owned(), models)])));
     }
     providers
 }
 
-fn kept(fields: &Value) -> Value {
+fn keep_fields(fields: &Value) -> Value {
     let field = |name: &&str| Some(((*name).to_owned(), fields.get(*name)?.clone()));
     Value::Object(FIELDS.iter().filter_map(field).collect())
 }
 
-/// Adds a source: whole services where there are none yet, else only what is missing in models that are there.
+/// Merges a source: adds providers that are missing, and missing fields of models that exist.
 pub(super) fn merge(providers: &mut Map<String, Value>, source: Map<String, Value>) {
     for (id, provider) in source {
         let Some(known) = providers.get_mut(&id) else {
@@ -72,8 +72,8 @@ pub(super) fn merge(providers: &mut Map<String, Value>, source: Map<String, Valu
     }
 }
 
-/// The text of the snapshot.
-pub(super) fn written(head: &Value, providers: &Map<String, Value>) -> String {
+/// Writes the text of the snapshot.
+pub(super) fn render(head: &Value, providers: &Map<String, Value>) -> String {
     let mut text = format!("{{\n\"_source\":{head}");
     for (id, provider) in providers {
         text.push_str(&format!(",\n{}:{{\"models\":{{", Value::from(id.as_str())));

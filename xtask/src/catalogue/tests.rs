@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{given, snapshot};
+use super::{snapshot, source_files};
 
 fn made(sources: &[Value]) -> Value {
     let texts: Vec<String> = sources.iter().map(Value::to_string).collect();
@@ -17,7 +17,7 @@ fn price(provider: &str, mut more: Value) -> Value {
 }
 
 #[test]
-fn prices_per_token_become_prices_per_million_with_their_tier() {
+fn converts_prices_per_token_to_prices_per_million_with_tiers() {
     let more = json!({
         "cache_read_input_token_cost": 1.25e-07, "input_cost_per_token_above_200k_tokens": 2.5e-06,
         "output_cost_per_token_above_200k_tokens": 1.5e-05, "supports_vision": true, "supports_reasoning": true,
@@ -39,14 +39,14 @@ fn prices_per_token_become_prices_per_million_with_their_tier() {
 }
 
 #[test]
-fn only_models_that_chat_and_call_tools_and_live_are_taken() {
+fn keeps_only_current_chat_models_that_call_tools() {
     let file = json!({
         "claude": price("anthropic", json!({})),
         "embed": price("anthropic", json!({"mode": "embedding"})),
         "deaf": price("anthropic", json!({"supports_function_calling": false})),
         "dead": price("anthropic", json!({"deprecation_date": "2026-10-31"})),
         "claude-tts": price("anthropic", json!({})),
-        "elsewhere": price("nobody", json!({})),
+        "elsewhere": price("unknown", json!({})),
         "azure/gpt": price("azure", json!({})),
         "azure/eu/gpt": price("azure", json!({})),
         "a.m": price("bedrock_converse", json!({})),
@@ -63,7 +63,7 @@ fn only_models_that_chat_and_call_tools_and_live_are_taken() {
 }
 
 #[test]
-fn a_later_source_adds_what_is_missing_and_whole_services() {
+fn later_source_adds_missing_fields_and_providers() {
     let model = json!({"name": "Claude", "tool_call": true, "reasoning": true, "limit": {"context": 5}, "knowledge": "2024"});
     let second = json!({
         "anthropic": {"models": {"claude": model, "other": model}},
@@ -82,12 +82,12 @@ fn a_later_source_adds_what_is_missing_and_whole_services() {
 }
 
 #[test]
-fn files_are_given_by_from() {
+fn parses_files_after_from() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(given(&words("--from a --from b")).unwrap(), ["a", "b"]);
-    assert!(given(&[]).unwrap().is_empty());
+    assert_eq!(source_files(&words("--from a --from b")).unwrap(), ["a", "b"]);
+    assert!(source_files(&[]).unwrap().is_empty());
     for line in ["a", "--from", "--to x"] {
-        assert!(given(&words(line)).is_err(), "{line}");
+        assert!(source_files(&words(line)).is_err(), "{line}");
     }
     assert!(snapshot(&["{}".to_owned()], "2026").is_err());
 }

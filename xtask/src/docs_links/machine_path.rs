@@ -1,18 +1,17 @@
-//! Absolute paths of somebody's machine: a home directory, root's home, a mounted work directory.
+//! Finds absolute paths of a developer's machine: a home directory, root's home or a mounted work directory.
 //!
-//! Owns what counts as one. `/home/` alone and a placeholder such as `/home/<name>/` do not: they name
-//! nobody.
+//! `/home/` alone and a placeholder such as `/home/<name>/` are allowed, because they identify no user.
 
-/// Directories at the root of a machine that are personal as a whole.
+/// Top-level directories that are personal as a whole.
 const PERSONAL: &[&str] = &["root", "work"];
 
-/// Line number and path prefix of each machine path in `text`.
+/// Returns line number and path prefix of each machine path in `text`.
 pub(crate) fn find(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         for (at, _) in line.match_indices('/') {
             let (before, from) = line.split_at(at);
-            if !before.ends_with(continues_a_path)
+            if !before.ends_with(is_path_character)
                 && let Some(path) = personal_prefix(from)
             {
                 found.push((number, path));
@@ -22,8 +21,8 @@ pub(crate) fn find(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A slash after one of these is the middle of a relative path or of a URL.
-fn continues_a_path(c: char) -> bool {
+/// After one of these characters, a slash is the middle of a relative path or of a URL.
+fn is_path_character(c: char) -> bool {
     c.is_alphanumeric() || "_-./~}>)*$".contains(c)
 }
 
@@ -34,22 +33,21 @@ fn personal_prefix(path: &str) -> Option<String> {
     if PERSONAL.contains(&first) {
         return Some(format!("/{first}/"));
     }
-    let names_somebody =
-        !second.is_empty() && second.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-    (first == "home" && names_somebody && parts.next().is_some()).then(|| format!("/home/{second}/"))
+    let names_a_user = !second.is_empty() && second.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    (first == "home" && names_a_user && parts.next().is_some()).then(|| format!("/home/{second}/"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::find;
 
-    /// Written in pieces, so that this file passes its own check.
+    /// Assembled from parts, so that this file passes its own check.
     fn home(rest: &str) -> String {
         ["", "home", rest].join("/")
     }
 
     #[test]
-    fn personal_directories_are_found_with_their_line() {
+    fn finds_personal_directories_with_their_line() {
         for name in ["root", "work"] {
             let text = format!("fine\nlook in `/{name}/notes.md`\n");
             assert_eq!(find(&text), [(2, format!("/{name}/"))]);
@@ -59,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_urls_and_placeholders_pass() {
+    fn accepts_relative_paths_urls_and_placeholders() {
         let name = "work";
         for text in [
             format!("src/{name}/mod.rs"),

@@ -1,11 +1,11 @@
-//! The links and file references of one markdown text.
+//! Finds the links and file references in a markdown text.
 //!
-//! Owns the little markdown that takes: inline links and images, link definitions, code spans; fenced blocks
-//! are skipped. Does not know which files exist.
+//! Understands just enough markdown: inline links and images, link definitions and code spans. Fenced blocks
+//! are skipped.
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
     pub(crate) kind: Kind,
     pub(crate) text: String,
@@ -44,7 +44,7 @@ pub(crate) fn references(markdown: &str) -> Vec<Reference> {
     found
 }
 
-/// The line with its code spans emptied, and the spans.
+/// Returns the line with its code spans emptied, and the spans.
 fn without_code(line: &str) -> (String, Vec<&str>) {
     let mut prose = String::new();
     let mut spans = Vec::new();
@@ -70,12 +70,12 @@ fn links(prose: &str) -> Vec<&str> {
     let mut found: Vec<&str> =
         prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(text, _)| text).collect();
     let definition = prose.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]: "));
-    // A footnote, `[^1]: words`, looks the same and is prose.
+    // A footnote, `[^1]: words`, looks the same but is prose.
     found.extend(definition.filter(|(label, _)| !label.starts_with('^')).map(|(_, text)| text));
     found.into_iter().filter_map(address).collect()
 }
 
-/// The address without its title: `page.md "A title"` is `page.md`.
+/// Returns the address without its title: `page.md "A title"` becomes `page.md`.
 fn address(text: &str) -> Option<&str> {
     text.split_whitespace().next().map(|word| word.trim_start_matches('<').trim_end_matches('>'))
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn links_images_and_definitions_are_found() {
+    fn finds_links_images_and_definitions() {
         let text =
             "[a](one.md) and ![b](two.png \"B\")\n\n[c]: three.md\n[^1]: a footnote\n[`code`](four.md)\n";
         let expected = [(1, "one.md"), (1, "two.png"), (3, "three.md"), (5, "four.md")];
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn code_spans_are_found_and_links_inside_them_are_not() {
+    fn finds_code_spans_but_no_links_inside_them() {
         let text = "see `src/a.rs:3` and ``[x](`y`)`` and an odd ` tick\n";
         assert_eq!(of_kind(text, Kind::Code), owned(&[(1, "src/a.rs:3"), (1, "[x](`y`)")]));
         assert_eq!(of_kind(text, Kind::Link), []);
     }
 
     #[test]
-    fn fenced_blocks_are_skipped_and_closed_by_their_own_mark() {
+    fn skips_fenced_blocks_until_their_own_mark() {
         let text = "```rust\n[a](gone.md)\n~~~\n```\n[b](here.md)\n";
         assert_eq!(of_kind(text, Kind::Link), owned(&[(5, "here.md")]));
     }

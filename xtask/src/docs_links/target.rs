@@ -1,67 +1,68 @@
-//! Whether a link or a file reference leads to something in the repository.
+//! Checks whether a link or a file reference points to something in the repository.
 //!
-//! A link is relative to its document. A code span counts as a file reference when it is a path with a known
-//! ending and either goes on after a colon (`xtask/src/main.rs:12`, `xtask/src/main.rs::perform`) or starts
-//! at a top-level entry of the repository. Other spans may name files of a user's project and are left alone.
+//! A link is relative to its document. A code span is treated as a file reference if it is a path with a
+//! known extension and either has a part after a colon (`xtask/src/main.rs:12`, `xtask/src/main.rs::perform`)
+//! or starts with a top-level entry of the repository. Other spans may name files of a user's project and are
+//! ignored.
 //! Invariant: a referenced line exists and a referenced name occurs in the file, so that "proven by" stays
 //! true.
 
 use super::markdown::{Kind, Reference};
 use crate::workspace::Workspace;
 
-/// Endings that make a code span a file name.
+/// Extensions that make a code span a file name.
 const ENDINGS: &[&str] =
     &["html", "json", "jsonl", "lock", "md", "rs", "sh", "snap", "sql", "toml", "ts", "txt", "yml"];
 
-/// What is wrong with the reference, if it is one of ours and leads nowhere.
-pub(crate) fn fault(workspace: &Workspace, document: &str, reference: &Reference) -> Option<String> {
+/// Returns what is wrong with the reference; `None` if it is valid or not ours.
+pub(crate) fn problem(workspace: &Workspace, document: &str, reference: &Reference) -> Option<String> {
     let text = reference.text.as_str();
     match reference.kind {
-        Kind::Link => fault_of_link(workspace, document, text),
-        Kind::Code => fault_of_code(workspace, document, text),
+        Kind::Link => problem_of_link(workspace, document, text),
+        Kind::Code => problem_of_code(workspace, document, text),
     }
 }
 
-fn fault_of_link(workspace: &Workspace, document: &str, link: &str) -> Option<String> {
+fn problem_of_link(workspace: &Workspace, document: &str, link: &str) -> Option<String> {
     let path = link.split(['#', '?']).next().unwrap_or_default();
     if path.is_empty() || has_scheme(path) {
         return None;
     }
-    let exists = beside(document, path).is_some_and(|path| workspace.exists(&path));
+    let exists = resolve(document, path).is_some_and(|path| workspace.exists(&path));
     (!exists)
         .then(|| format!("link to `{link}`, which is not in the repository; fix the path or remove the link"))
 }
 
-fn fault_of_code(workspace: &Workspace, document: &str, span: &str) -> Option<String> {
-    let (path, place) = split_place(span)?;
+fn problem_of_code(workspace: &Workspace, document: &str, span: &str) -> Option<String> {
+    let (path, place) = split_location(span)?;
     let from_top = path.split('/').next().is_some_and(|first| workspace.exists(first));
-    if place == Place::Whole && !from_top {
+    if place == Location::Whole && !from_top {
         return None;
     }
-    let candidates = [Some(path.to_owned()), beside(document, path)];
+    let candidates = [Some(path.to_owned()), resolve(document, path)];
     let Some(found) = candidates.into_iter().flatten().find(|path| workspace.exists(path)) else {
         return Some(format!("`{span}` names `{path}`, which is not in the repository; fix the path"));
     };
     let text = workspace.read(&found).ok()?;
     match place {
-        Place::Whole => None,
-        Place::Line(line) => (line == 0 || line > text.lines().count())
+        Location::Whole => None,
+        Location::Line(line) => (line == 0 || line > text.lines().count())
             .then(|| format!("`{span}` names a line that `{found}` does not have; name the item instead")),
-        Place::Name(name) => (!has_word(&text, name))
+        Location::Name(name) => (!has_word(&text, name))
             .then(|| format!("`{span}` names `{name}`, which does not occur in `{found}`; fix the name")),
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+enum Location<'a> {
     Whole,
     Line(usize),
     /// The last part of `file.rs::module::name`.
     Name(&'a str),
 }
 
-/// The path and the place in it, when the span is a file reference at all.
-fn split_place(span: &str) -> Option<(&str, Place<'_>)> {
+/// Splits a file reference into path and location; `None` if the span is not a file reference.
+fn split_location(span: &str) -> Option<(&str, Location<'_>)> {
     let (path, rest) = span.split_once(':').unwrap_or((span, ""));
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let (_, ending) = path.rsplit_once('.')?;
@@ -70,15 +71,15 @@ fn split_place(span: &str) -> Option<(&str, Place<'_>)> {
         return None;
     }
     if rest.is_empty() {
-        return Some((path, Place::Whole));
+        return Some((path, Location::Whole));
     }
     if let Some(name) = rest.strip_prefix(':') {
         let last = name.rsplit("::").next().unwrap_or(name);
-        return Some((path, Place::Name(last.trim_end_matches("()"))));
+        return Some((path, Location::Name(last.trim_end_matches("()"))));
     }
-    // `12`, `12-30` and `12:4` all begin with the line.
+    // `12`, `12-30` and `12:4` all start with the line.
     let line = rest.split(['-', ':']).next().and_then(|digits| digits.parse().ok());
-    Some((path, line.map_or(Place::Name(rest), Place::Line)))
+    Some((path, line.map_or(Location::Name(rest), Location::Line)))
 }
 
 fn has_scheme(link: &str) -> bool {
@@ -88,8 +89,8 @@ fn has_scheme(link: &str) -> bool {
     })
 }
 
-/// `path` as seen from the folder of `document`; nothing when it leaves the repository.
-fn beside(document: &str, path: &str) -> Option<String> {
+/// Resolves `path` relative to the directory of `document`; `None` if it leaves the repository.
+fn resolve(document: &str, path: &str) -> Option<String> {
     let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {

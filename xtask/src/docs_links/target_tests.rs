@@ -1,14 +1,14 @@
-use super::{Place, beside, fault, has_word, split_place};
+use super::{Location, has_word, problem, resolve, split_location};
 use crate::docs_links::markdown::{Kind, Reference};
 use crate::workspace::Workspace;
 
-/// Tests run in the crate's folder, so `src/main.rs` exists and `src` is a top-level entry.
+/// Tests run in the crate's directory, so `src/main.rs` exists and `src` is a top-level entry.
 fn check(document: &str, kind: Kind, text: &str) -> Option<String> {
-    fault(&Workspace::fake("target"), document, &Reference { line: 1, kind, text: text.to_owned() })
+    problem(&Workspace::fake("target"), document, &Reference { line: 1, kind, text: text.to_owned() })
 }
 
 #[test]
-fn links_that_lead_somewhere_pass() {
+fn accepts_valid_links() {
     for link in [
         "src/main.rs",
         "./src",
@@ -23,14 +23,14 @@ fn links_that_lead_somewhere_pass() {
 }
 
 #[test]
-fn links_that_lead_nowhere_or_outside_fail() {
+fn rejects_links_to_missing_or_outside_files() {
     for link in ["src/gone.rs", "../xtask/src/main.rs", "main.rs"] {
         assert!(check("README.md", Kind::Link, link).is_some(), "{link}");
     }
 }
 
 #[test]
-fn file_references_are_checked_down_to_the_line_and_the_name() {
+fn checks_line_and_name_of_file_references() {
     for good in [
         "src/main.rs",
         "src/main.rs:1",
@@ -47,7 +47,7 @@ fn file_references_are_checked_down_to_the_line_and_the_name() {
 }
 
 #[test]
-fn code_that_is_no_reference_of_ours_is_left_alone() {
+fn ignores_code_that_is_not_a_file_reference() {
     for other in
         ["cargo xtask", "lariat-testkit/planted", ".claude/settings.json", "rule.rs", "a/b.rs c", "std::fs"]
     {
@@ -56,21 +56,21 @@ fn code_that_is_no_reference_of_ours_is_left_alone() {
 }
 
 #[test]
-fn places_are_split_from_paths() {
-    assert_eq!(split_place("a/b.rs:12:4"), Some(("a/b.rs", Place::Line(12))));
-    assert_eq!(split_place("a/b.rs:name"), Some(("a/b.rs", Place::Name("name"))));
-    assert_eq!(split_place("a/b.rs"), Some(("a/b.rs", Place::Whole)));
-    assert_eq!(split_place("https://example.com/b.rs"), None);
+fn splits_location_from_path() {
+    assert_eq!(split_location("a/b.rs:12:4"), Some(("a/b.rs", Location::Line(12))));
+    assert_eq!(split_location("a/b.rs:name"), Some(("a/b.rs", Location::Name("name"))));
+    assert_eq!(split_location("a/b.rs"), Some(("a/b.rs", Location::Whole)));
+    assert_eq!(split_location("https://example.com/b.rs"), None);
 }
 
 #[test]
-fn a_path_cannot_climb_out_of_the_repository() {
-    assert_eq!(beside("docs/a.md", "../b.md"), Some("b.md".to_owned()));
-    assert_eq!(beside("docs/a.md", "../../b.md"), None);
+fn rejects_paths_that_leave_the_repository() {
+    assert_eq!(resolve("docs/a.md", "../b.md"), Some("b.md".to_owned()));
+    assert_eq!(resolve("docs/a.md", "../../b.md"), None);
 }
 
 #[test]
-fn a_name_is_a_whole_word() {
+fn matches_names_as_whole_words() {
     assert!(has_word("fn perform()", "perform"));
     assert!(!has_word("fn performed()", "perform"));
     assert!(!has_word("fn re_perform()", "perform"));

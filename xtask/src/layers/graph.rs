@@ -1,6 +1,6 @@
-//! The dependencies between the workspace's crates, as cargo reports them.
+//! Reads the dependencies between the workspace's crates from `cargo metadata --no-deps`.
 //!
-//! Owns the reading of `cargo metadata --no-deps`. Dependencies on crates from outside are dropped here.
+//! Dependencies on third-party crates are dropped.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Normal and build dependencies: both end up below what we ship.
+    /// Normal and build dependencies: both are part of what we ship.
     Shipped,
     Dev,
 }
@@ -35,7 +35,7 @@ impl Graph {
         for package in packages {
             let from = text(package, "name")?;
             for dependency in list(package, "dependencies")? {
-                // `name` is the real name even where the manifest renames the dependency.
+                // `name` is the real name, even if the manifest renames the dependency.
                 let to = text(dependency, "name")?;
                 if crates.contains(&to) {
                     edges.push(Edge { from: from.clone(), to, kind: kind(dependency)? });

@@ -1,8 +1,8 @@
-//! Dependencies between our crates point one way: ARCHITECTURE.md says which, this module checks it.
+//! Checks that dependencies between our crates follow the table in ARCHITECTURE.md.
 //!
-//! `table` reads the page, `graph` reads `cargo metadata`, `check` compares the two. Owns nothing about
-//! crates from outside the workspace; those are `core_deps`' and `deny`'s.
-//! Invariant: a page that cannot be read as a table is an error, never an empty set of rules.
+//! `table` reads the page, `graph` reads `cargo metadata`, and `check` compares the two. `core_deps` and
+//! `deny` check third-party crates. Invariant: a page without a readable table is an error, never an empty
+//! set of rules.
 
 mod check;
 mod graph;
@@ -19,12 +19,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let table = table::Table::read(&workspace.read(PAGE)?)?;
     let metadata = CommandLine::cargo("metadata --format-version 1 --no-deps --locked").capture(workspace)?;
     let graph = graph::Graph::read(&metadata)?;
-    let faults = check::faults(&table, &graph);
-    if !faults.is_empty() {
-        bail!("the layers do not hold:\n  - {}", faults.join("\n  - "));
+    let violations = check::violations(&table, &graph);
+    if !violations.is_empty() {
+        bail!("dependencies violate the layers:\n  - {}", violations.join("\n  - "));
     }
     println!(
-        "{} crates and {} dependencies between them keep the layers",
+        "{} crates with {} dependencies between them respect the layers",
         graph.crates().len(),
         graph.edges().len()
     );

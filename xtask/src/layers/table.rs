@@ -1,7 +1,7 @@
-//! The table of allowed dependencies, as written in ARCHITECTURE.md.
+//! Reads the table of allowed dependencies from ARCHITECTURE.md.
 //!
-//! Owns the format: markdown rows `| crate | may depend on |` between two HTML comments, crate names in
-//! backticks, the word `nothing` for an empty set. Does not judge what the rows say.
+//! Format: markdown rows `| crate | may depend on |` between two HTML comments, crate names in backticks, the
+//! word `nothing` for an empty set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,13 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn read(page: &str) -> Result<Self> {
-        let (_, after) =
-            page.split_once(BEGIN).with_context(|| format!("no `{BEGIN}` before the table of layers"))?;
+        let (_, after) = page
+            .split_once(BEGIN)
+            .with_context(|| format!("`{BEGIN}` is missing before the table of layers"))?;
         let (body, _) =
-            after.split_once(END).with_context(|| format!("no `{END}` after the table of layers"))?;
+            after.split_once(END).with_context(|| format!("`{END}` is missing after the table of layers"))?;
         let mut rows = BTreeMap::new();
-        // The first two lines of a markdown table are its header and the rule below it.
+        // The first two lines of a markdown table are its header and a separator.
         for line in body.lines().map(str::trim).filter(|line| !line.is_empty()).skip(2) {
             let (name, allowed) = row(line)?;
             if rows.insert(name.clone(), allowed).is_some() {
@@ -30,7 +31,7 @@ impl Table {
             }
         }
         if rows.is_empty() {
-            bail!("the table of layers is empty; it needs one row for each crate");
+            bail!("the table of layers is empty; add one row for each crate");
         }
         Ok(Self { rows })
     }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::check::faults;
+use super::check::violations;
 use super::graph::Graph;
 use super::table::Table;
 
@@ -25,7 +25,7 @@ fn package(name: &str, dependencies: &[(&str, Value)]) -> Value {
 fn check(rows: &[(&str, &[&str])], packages: &[Value]) -> Vec<String> {
     let table = Table::read(&page(rows)).unwrap();
     let graph = Graph::read(&json!({ "packages": packages }).to_string()).unwrap();
-    faults(&table, &graph)
+    violations(&table, &graph)
 }
 
 const ROWS: &[(&str, &[&str])] = &[
@@ -35,13 +35,13 @@ const ROWS: &[(&str, &[&str])] = &[
     ("lariat-cli", &["lariat-core", "lariat-runtime"]),
 ];
 
-fn only(faults: Vec<String>) -> String {
-    assert_eq!(faults.len(), 1, "{faults:#?}");
-    faults.into_iter().next().unwrap()
+fn only(violations: Vec<String>) -> String {
+    assert_eq!(violations.len(), 1, "{violations:#?}");
+    violations.into_iter().next().unwrap()
 }
 
 #[test]
-fn dependencies_that_the_table_lists_pass() {
+fn accepts_listed_dependencies() {
     let packages = [
         package("lariat-core", &[("serde", Value::Null), ("lariat-testkit", json!("dev"))]),
         package("lariat-runtime", &[("lariat-core", Value::Null), ("lariat-testkit", json!("dev"))]),
@@ -51,56 +51,56 @@ fn dependencies_that_the_table_lists_pass() {
 }
 
 #[test]
-fn an_upward_dependency_fails_with_both_names_and_a_way_out() {
+fn upward_dependency_error_names_both_crates_and_a_fix() {
     for kind in [Value::Null, json!("build")] {
         let packages = [package("lariat-core", &[("lariat-runtime", kind)]), package("lariat-runtime", &[])];
-        let fault = only(check(ROWS, &packages));
-        assert!(fault.starts_with("`lariat-core` depends on `lariat-runtime`"), "{fault}");
-        assert!(fault.contains("take the dependency out"), "{fault}");
+        let violation = only(check(ROWS, &packages));
+        assert!(violation.starts_with("`lariat-core` depends on `lariat-runtime`"), "{violation}");
+        assert!(violation.contains("remove the dependency"), "{violation}");
     }
 }
 
 #[test]
-fn the_testkit_is_for_dev_dependencies_only() {
+fn testkit_is_allowed_only_as_dev_dependency() {
     let packages =
         [package("lariat-core", &[("lariat-testkit", Value::Null)]), package("lariat-testkit", &[])];
-    let fault = only(check(ROWS, &packages));
-    assert!(fault.starts_with("`lariat-core` depends on `lariat-testkit`"), "{fault}");
+    let violation = only(check(ROWS, &packages));
+    assert!(violation.starts_with("`lariat-core` depends on `lariat-testkit`"), "{violation}");
 }
 
 #[test]
-fn a_dev_dependency_on_an_unlisted_crate_fails() {
+fn rejects_dev_dependency_on_an_unlisted_crate() {
     let packages =
         [package("lariat-core", &[("lariat-runtime", json!("dev"))]), package("lariat-runtime", &[])];
-    let fault = only(check(ROWS, &packages));
-    assert!(fault.starts_with("`lariat-core` has a dev-dependency on `lariat-runtime`"), "{fault}");
+    let violation = only(check(ROWS, &packages));
+    assert!(violation.starts_with("`lariat-core` has a dev-dependency on `lariat-runtime`"), "{violation}");
 }
 
 #[test]
-fn a_crate_may_test_itself_with_more_features() {
+fn accepts_dev_dependency_of_a_crate_on_itself() {
     let packages = [package("lariat-core", &[("lariat-core", json!("dev"))])];
     assert_eq!(check(ROWS, &packages), Vec::<String>::new());
 }
 
 #[test]
-fn a_crate_without_a_row_fails_once() {
+fn crate_without_a_row_is_reported_once() {
     let packages = [package("lariat-lasso", &[("lariat-core", Value::Null)]), package("lariat-core", &[])];
-    let fault = only(check(ROWS, &packages));
-    assert!(fault.starts_with("`lariat-lasso` has no row"), "{fault}");
+    let violation = only(check(ROWS, &packages));
+    assert!(violation.starts_with("`lariat-lasso` has no row"), "{violation}");
 }
 
 #[test]
-fn nothing_depends_on_the_binary_even_when_the_table_says_so() {
+fn rejects_dependency_on_the_binary_even_if_listed() {
     let rows: &[(&str, &[&str])] = &[("lariat-cli", &[]), ("lariat-tui", &["lariat-cli"])];
     let packages = [package("lariat-cli", &[]), package("lariat-tui", &[("lariat-cli", json!("dev"))])];
-    let faults = check(rows, &packages);
-    assert_eq!(faults.len(), 2, "{faults:#?}");
-    assert!(faults[0].starts_with("the row of `lariat-tui`"), "{faults:#?}");
-    assert!(faults[1].starts_with("`lariat-tui` depends on `lariat-cli`"), "{faults:#?}");
+    let violations = check(rows, &packages);
+    assert_eq!(violations.len(), 2, "{violations:#?}");
+    assert!(violations[0].starts_with("the row of `lariat-tui`"), "{violations:#?}");
+    assert!(violations[1].starts_with("`lariat-tui` depends on `lariat-cli`"), "{violations:#?}");
 }
 
 #[test]
-fn a_circle_in_the_table_fails_and_names_its_members_only() {
+fn cycle_in_the_table_is_reported_with_its_members() {
     let rows: &[(&str, &[&str])] = &[
         ("base", &[]),
         ("hen", &["base", "egg"]),
@@ -108,20 +108,20 @@ fn a_circle_in_the_table_fails_and_names_its_members_only() {
         ("chick", &["hen"]),
         ("above", &["hen"]),
     ];
-    let fault = only(check(rows, &[]));
-    assert!(fault.contains("a circle among `chick`, `egg`, `hen`;"), "{fault}");
-    let fault = only(check(&[("self", &["self"])], &[]));
-    assert!(fault.contains("a circle among `self`;"), "{fault}");
+    let violation = only(check(rows, &[]));
+    assert!(violation.contains("a dependency cycle among `chick`, `egg`, `hen`;"), "{violation}");
+    let violation = only(check(&[("self", &["self"])], &[]));
+    assert!(violation.contains("a dependency cycle among `self`;"), "{violation}");
 }
 
 #[test]
-fn a_row_that_names_an_unknown_crate_fails() {
-    let fault = only(check(&[("lariat-core", &["lariat-cor"])], &[]));
-    assert!(fault.contains("allows `lariat-cor`, which has no row"), "{fault}");
+fn rejects_row_with_an_unknown_crate() {
+    let violation = only(check(&[("lariat-core", &["lariat-cor"])], &[]));
+    assert!(violation.contains("allows `lariat-cor`, which has no row"), "{violation}");
 }
 
 #[test]
-fn a_page_that_is_not_a_table_is_an_error() {
+fn page_without_a_valid_table_is_an_error() {
     let good = page(ROWS);
     for (broken, complaint) in [
         (good.replace("<!-- layers:begin -->", ""), "layers:begin"),
@@ -138,7 +138,7 @@ fn a_page_that_is_not_a_table_is_an_error() {
 }
 
 #[test]
-fn metadata_of_another_shape_is_an_error() {
+fn unexpected_metadata_is_an_error() {
     for metadata in ["", "{}", r#"{"packages":[{}]}"#, r#"{"packages":[{"name":"a"}]}"#] {
         assert!(Graph::read(metadata).is_err(), "{metadata}");
     }

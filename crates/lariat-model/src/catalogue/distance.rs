@@ -1,6 +1,7 @@
-//! How many letters must be inserted, left out or exchanged to make one word of another (Levenshtein).
+//! Computes the edit distance between two words (Levenshtein).
 
-/// The distance between two words, in characters. One row of the table is kept.
+/// The least number of characters to insert, delete or replace to turn `from` into `to`. Only one row of the
+/// table is stored at a time.
 pub(super) fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -25,7 +26,7 @@ mod tests {
     use super::distance;
 
     #[test]
-    fn the_distance_counts_the_fewest_changes() {
+    fn distance_is_the_least_number_of_edits() {
         let rows = [
             ("", "", 0),
             ("", "abc", 3),

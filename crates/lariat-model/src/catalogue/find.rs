@@ -1,19 +1,19 @@
-//! `ModelConfig::find`: a model's configuration by the name that people write.
+//! Implements `ModelConfig::find`, which looks up a model's configuration by the name that users write.
 //!
-//! Owns the way from a name to a configuration with protocol, address, window and price. Adds no key.
+//! The configuration has the protocol, address, context window and price, but no key.
 
 use lariat_core::model::ModelConfig;
 
 use super::Catalogue;
 
-/// A name that the catalogue does not have.
+/// The catalogue has no model of this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown model `{name}`{}", suggestion(.near))]
 #[non_exhaustive]
 pub struct UnknownModel {
-    /// What was asked for.
+    /// The name that was looked up.
     pub name: String,
-    /// Names that are near to it, nearest first.
+    /// Similar names in the catalogue, most similar first.
     pub near: Vec<String>,
 }
 
@@ -22,12 +22,12 @@ fn suggestion(near: &[String]) -> String {
 }
 
 mod sealed {
-    /// Only [`ModelConfig`](lariat_core::model::ModelConfig) is found.
+    /// Restricts [`FindModel`](super::FindModel) to [`ModelConfig`](lariat_core::model::ModelConfig).
     pub trait Sealed {}
     impl Sealed for lariat_core::model::ModelConfig {}
 }
 
-/// Finds models in the catalogue that comes with this crate.
+/// Finds models in the catalogue embedded in this crate.
 ///
 /// ```
 /// use lariat_core::model::ModelConfig;
@@ -41,11 +41,11 @@ mod sealed {
 /// # }
 /// ```
 pub trait FindModel: sealed::Sealed + Sized {
-    /// The configuration of a model by its name, `provider/id` or an id alone: protocol, address, window, output limit
-    /// and price. A key is yours to add.
+    /// Returns the configuration of the model called `name`, which is `provider/id` or an id alone: protocol,
+    /// address, context window, output limit and price. Add a key with `with_api_key`.
     ///
     /// # Errors
-    /// When the catalogue has no such model.
+    /// Returns an error if the catalogue has no such model.
     fn find(name: &str) -> Result<Self, UnknownModel>;
 }
 

@@ -1,39 +1,39 @@
-//! What is known of a model, and the configuration it makes.
+//! Holds what the catalogue knows about one model and turns it into a `ModelConfig`.
 
 use lariat_core::model::{ModelConfig, ModelCost};
 
 use super::entry::ModelEntry;
 use crate::protocol::ApiProtocol;
 
-/// What is known of a model.
+/// What the catalogue knows about one model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ModelInfo {
-    /// Service, for example `anthropic`.
+    /// Provider id, for example `anthropic`.
     pub provider: String,
-    /// Id, as the service knows it.
+    /// Model id, as the provider writes it.
     pub id: String,
-    /// Name for people; the id where there is none.
+    /// Display name; the id if the catalogue has no name.
     pub name: String,
-    /// The protocol that the service speaks.
+    /// The protocol that the provider speaks.
     pub api: ApiProtocol,
-    /// Where the service is; empty where its protocol knows.
+    /// Base URL of the provider; empty for the protocol's default.
     pub base_url: String,
-    /// Whether it reasons.
+    /// Whether the model supports reasoning.
     pub reasoning: bool,
-    /// Whether it calls tools.
+    /// Whether the model supports tool calls.
     pub tool_call: bool,
     /// Context window in tokens.
     pub context: Option<u64>,
     /// Output limit in tokens.
     pub output: Option<u32>,
-    /// What it reads: `text`, `image`, `audio`, …
+    /// Kinds of input the model accepts: `text`, `image`, `audio`, …
     pub input_modalities: Vec<String>,
-    /// What it writes.
+    /// Kinds of output the model produces.
     pub output_modalities: Vec<String>,
-    /// When it was released, such as `2025-09-29`.
+    /// Release date, such as `2025-09-29`.
     pub release_date: Option<String>,
-    /// Prices.
+    /// Prices per million tokens, if known.
     pub cost: Option<ModelCost>,
 }
 
@@ -56,12 +56,12 @@ impl ModelInfo {
         }
     }
 
-    /// Whether it sees images.
+    /// Whether the model accepts images.
     pub fn sees_images(&self) -> bool {
         self.input_modalities.iter().any(|kind| kind == "image")
     }
 
-    /// A configuration for the model, without a key.
+    /// Returns a configuration for the model, without a key.
     pub fn config(&self) -> ModelConfig {
         let mut config = ModelConfig::new(self.api.as_str(), self.id.as_str());
         config.name.clone_from(&self.name);
@@ -74,9 +74,9 @@ impl ModelInfo {
         config
     }
 
-    /// Takes over what an entry says.
-    pub(super) fn take(&mut self, entry: ModelEntry) {
-        entry.price(&mut self.cost);
+    /// Overwrites the fields that `entry` states.
+    pub(super) fn apply(&mut self, entry: ModelEntry) {
+        entry.apply_prices(&mut self.cost);
         self.name = entry.name.unwrap_or_else(|| std::mem::take(&mut self.name));
         self.reasoning = entry.reasoning.unwrap_or(self.reasoning);
         self.tool_call = entry.tool_call.unwrap_or(self.tool_call);

@@ -1,57 +1,58 @@
-//! Finding a model by a name as people write it.
+//! Finds models by the names that users write.
 //!
-//! Owns what counts as the same name: upper and lower case, `.` and `-`, a date or `latest` at the end, Amazon's
-//! regions and versions. Invariant: an exact name is always found as itself, whatever is like it.
+//! Names match regardless of upper and lower case, `.` versus `-`, a date or `latest` at the end, and
+//! Amazon's regions and versions. Invariant: an exact name always finds the model of that name, even if
+//! others are similar.
 
 use super::distance::distance;
 use super::{Catalogue, ModelInfo};
 
-/// Names that are suggested at most.
+/// Maximum number of suggestions.
 const SUGGESTIONS: usize = 3;
-/// Where a bare id is looked for first: the makers of models before those who resell them.
+/// Providers that are searched first for a bare id: those that make models, before those that resell them.
 const MAKERS: [&str; 8] =
     ["anthropic", "openai", "google", "xai", "mistral", "deepseek", "moonshotai", "zai"];
 
 impl Catalogue {
-    /// The model of a name: `provider/id`, or an id alone, which is looked for at the makers of models first. The id may
-    /// have a date more or less than the catalogue's; of several dates the newest is meant.
+    /// Finds a model by `provider/id` or by an id alone, which is searched at the makers of models first. The
+    /// id may differ from the catalogue's by a trailing date; if several dates match, the newest wins.
     pub fn find(&self, name: &str) -> Option<&ModelInfo> {
         let name = name.trim();
         let qualified = name.split_once('/').and_then(|(provider, id)| self.get(provider, id));
-        qualified.or_else(|| self.bare(name))
+        qualified.or_else(|| self.find_by_id(name))
     }
 
-    /// The model of a service, with the same tolerance.
+    /// Finds a model of one provider, with the same tolerance as [`find`](Self::find).
     pub fn get(&self, provider: &str, id: &str) -> Option<&ModelInfo> {
         let provider = self.providers.get(provider)?;
         if let Some(exact) = provider.model(id) {
             return Some(exact);
         }
-        let wanted = normal(id);
-        // Ids end in their dates, so the last is the newest.
-        provider.models().filter(|model| normal(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
+        let wanted = normalized(id);
+        // Ids end in their date, so the greatest is the newest.
+        provider.models().filter(|model| normalized(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
     }
 
-    fn bare(&self, id: &str) -> Option<&ModelInfo> {
+    fn find_by_id(&self, id: &str) -> Option<&ModelInfo> {
         let others = || self.providers().filter(|provider| !MAKERS.contains(provider));
         let order = || MAKERS.into_iter().chain(others());
         let exact = order().find_map(|provider| self.providers.get(provider)?.model(id));
         exact.or_else(|| order().find_map(|provider| self.get(provider, id)))
     }
 
-    /// Names of the catalogue that are near to one it does not have, nearest first.
+    /// Returns names in the catalogue that are similar to `name`, most similar first.
     pub fn suggest(&self, name: &str) -> Vec<String> {
         let wanted = name.trim().to_lowercase();
         let bound = (wanted.chars().count() / 3).max(2);
         let mut near: Vec<(usize, String)> = Vec::new();
         for model in self.models() {
             let full = format!("{}/{}", model.provider, model.id);
-            let far =
+            let edits =
                 distance(&wanted, &model.id.to_lowercase()).min(distance(&wanted, &full.to_lowercase()));
-            // What is a part of a name is nearer than what is like it.
-            let part = wanted.len() >= 3 && full.to_lowercase().contains(&wanted);
-            if part || far <= bound {
-                near.push((if part { 0 } else { far }, full));
+            // A name that contains the text ranks before one that only resembles it.
+            let contained = wanted.len() >= 3 && full.to_lowercase().contains(&wanted);
+            if contained || edits <= bound {
+                near.push((if contained { 0 } else { edits }, full));
             }
         }
         near.sort_by(|a, b| {
@@ -61,8 +62,8 @@ impl Catalogue {
     }
 }
 
-/// A name without what people and services write differently.
-fn normal(id: &str) -> String {
+/// Removes the parts of a name that users and providers write differently.
+fn normalized(id: &str) -> String {
     let mut id = id.to_lowercase();
     for prefix in ["models/", "publishers/google/models/"] {
         id = id.strip_prefix(prefix).map(str::to_owned).unwrap_or(id);
@@ -76,7 +77,7 @@ fn normal(id: &str) -> String {
     without_date(id.strip_suffix("-latest").unwrap_or(id)).to_owned()
 }
 
-/// Without Amazon's `-v1:0`.
+/// Removes Amazon's version suffix, such as `-v1:0`.
 fn strip_version(id: &str) -> &str {
     let Some((front, minor)) = id.rsplit_once(':') else { return id };
     let Some((name, major)) = front.rsplit_once("-v") else { return id };
@@ -84,7 +85,7 @@ fn strip_version(id: &str) -> &str {
     if number(minor) && number(major) { name } else { id }
 }
 
-/// Without a date at the end: `-20250929`, `-2025-09-29`.
+/// Removes a trailing date: `-20250929` or `-2025-09-29`.
 fn without_date(id: &str) -> &str {
     let digits =
         |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,9 +1,9 @@
-//! Which models there are, what they can do and what they cost: the models.dev catalogue, offline.
+//! Lists models with their capabilities, limits and prices: the models.dev catalogue, offline.
 //!
-//! A snapshot is part of the program ([`Catalogue::embedded`]; `cargo xtask catalogue` renews it), and a person's own
-//! file can correct or extend it field by field ([`Catalogue::with_override`]). Owns reading, merging and finding; does
-//! not reach the network and decides nothing about requests.
-//! Invariant: an entry that cannot be read is left out, and never takes others with it.
+//! The program embeds a snapshot ([`Catalogue::embedded`]; `cargo xtask catalogue` renews it), and the user's
+//! own file can correct or extend it field by field ([`Catalogue::with_override`]). The catalogue never uses
+//! the network and does not decide anything about requests.
+//! Invariant: an entry that cannot be parsed is skipped and does not affect other entries.
 
 mod distance;
 mod entry;
@@ -24,7 +24,7 @@ use provider::Provider;
 /// The snapshot, in the format of models.dev.
 const SNAPSHOT: &str = include_str!("snapshot.json");
 
-/// Models by service and id.
+/// All known models, by provider and model id.
 ///
 /// ```
 /// use lariat_model::catalogue::Catalogue;
@@ -37,53 +37,54 @@ pub struct Catalogue {
     providers: BTreeMap<String, Provider>,
 }
 
-/// A catalogue that is not JSON, or no object.
+/// The catalogue is not a JSON object.
 #[derive(Debug, thiserror::Error)]
-#[error("the catalogue of models cannot be read: {0}")]
+#[error("cannot read the model catalogue: {0}")]
 pub struct Unreadable(#[from] serde_json::Error);
 
 impl Catalogue {
-    /// The snapshot that came with the program. Read once.
+    /// Returns the snapshot embedded in the program, which is parsed once.
     pub fn embedded() -> &'static Self {
         static EMBEDDED: OnceLock<Catalogue> = OnceLock::new();
-        // A test reads the snapshot; should it ever be damaged, models are unknown, which is not fatal.
+        // A test parses the snapshot. If it were damaged anyway, every model would be unknown, which is not
+        // fatal.
         EMBEDDED.get_or_init(|| Self::from_json(SNAPSHOT).unwrap_or_default())
     }
 
     /// Reads a catalogue in the format of models.dev.
     ///
     /// # Errors
-    /// When it is no JSON object.
+    /// Returns an error if `json` is not a JSON object.
     pub fn from_json(json: &str) -> Result<Self, Unreadable> {
         Self::default().with_override(json)
     }
 
-    /// The same catalogue with another on top. What the other says of a model wins, field by field; models and services
-    /// that only it has are added.
+    /// Merges another catalogue into this one. Where both have a field of a model, the field of `json` wins;
+    /// models and providers that only `json` has are added.
     ///
     /// # Errors
-    /// When it is no JSON object.
+    /// Returns an error if `json` is not a JSON object.
     pub fn with_override(mut self, json: &str) -> Result<Self, Unreadable> {
         let entries: BTreeMap<String, serde_json::Value> = serde_json::from_str(json)?;
         for (id, entry) in entries {
-            // The header and whatever a newer format adds are no services.
+            // The header, and whatever a newer format adds, is not a provider.
             let Some(entry) = ProviderEntry::of(entry) else { continue };
-            self.providers.entry(id.clone()).or_insert_with(|| Provider::new(&id)).take(entry);
+            self.providers.entry(id.clone()).or_insert_with(|| Provider::new(&id)).apply(entry);
         }
         Ok(self)
     }
 
-    /// All models, by service and id.
+    /// All models, ordered by provider and id.
     pub fn models(&self) -> impl Iterator<Item = &ModelInfo> {
         self.providers.values().flat_map(Provider::models)
     }
 
-    /// The models of a service.
+    /// The models of one provider; empty if the provider is unknown.
     pub fn models_of(&self, provider: &str) -> impl Iterator<Item = &ModelInfo> {
         self.providers.get(provider).into_iter().flat_map(Provider::models)
     }
 
-    /// The services.
+    /// The ids of all providers, sorted.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         self.providers.keys().map(String::as_str)
     }

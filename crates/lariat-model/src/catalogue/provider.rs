@@ -1,7 +1,7 @@
-//! Services: which protocol each speaks, and where it is.
+//! Knows each provider's protocol and address.
 //!
-//! Owns the table. A service that is not in it is taken to speak OpenAI's Chat Completions, as nearly all do, at the
-//! address the catalogue gives.
+//! A provider that is not in the table is assumed to speak OpenAI's Chat Completions, as nearly all do, at
+//! the address that the catalogue gives.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::protocol::ApiProtocol::{
     OpenAiResponses,
 };
 
-/// Service, protocol, address; an empty address is the protocol's own.
+/// Provider, protocol and base URL. An empty base URL means the protocol's default.
 const TABLE: &[(&str, ApiProtocol, &str)] = &[
     ("alibaba", OpenAiChat, "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
     ("amazon-bedrock", BedrockConverse, ""),
@@ -34,7 +34,7 @@ const TABLE: &[(&str, ApiProtocol, &str)] = &[
     ("zai", OpenAiChat, "https://api.z.ai/api/paas/v4"),
 ];
 
-/// A service and its models.
+/// A provider and its models.
 #[derive(Clone, Debug)]
 pub(super) struct Provider {
     id: String,
@@ -58,8 +58,8 @@ impl Provider {
         self.models.get(id)
     }
 
-    /// Takes over what an entry says, of the service and of its models.
-    pub(super) fn take(&mut self, entry: ProviderEntry) {
+    /// Overwrites what `entry` states about the provider and its models.
+    pub(super) fn apply(&mut self, entry: ProviderEntry) {
         let api = entry.protocol.and_then(|name| name.parse().ok());
         if entry.base_url.is_some() || api.is_some() {
             self.api = api.unwrap_or(self.api);
@@ -71,7 +71,7 @@ impl Provider {
         }
         for (id, entry) in entry.models {
             let fresh = || ModelInfo::new(&self.id, &id, self.api, &self.base_url);
-            self.models.entry(id.clone()).or_insert_with(fresh).take(entry);
+            self.models.entry(id.clone()).or_insert_with(fresh).apply(entry);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The catalogue: the snapshot, reading, merging, finding.
+//! Tests the snapshot, and reading, merging and searching catalogues.
 
 use lariat_core::model::{ModelCost, UsdPerMillion};
 use lariat_core::usage::Usage;
@@ -35,7 +35,7 @@ fn usd(price: f64) -> UsdPerMillion {
 }
 
 #[test]
-fn an_entry_becomes_a_configuration() {
+fn converts_catalogue_entry_to_model_config() {
     let catalogue = sample();
     let model = catalogue.get("anthropic", "claude-x-4-5-20250929").unwrap();
     let config = model.config();
@@ -45,14 +45,14 @@ fn an_entry_becomes_a_configuration() {
     assert_eq!((config.name.as_str(), config.base_url.as_str()), ("Claude X 4.5", ""));
     let cost = config.cost.unwrap();
     assert_eq!((cost.input, cost.output, cost.cache_read), (usd(3.0), usd(15.0), Some(usd(0.3))));
-    // Above the tier what it does not name keeps its price.
+    // Above the threshold, a price that the tier does not state stays the same.
     let tier = cost.tier.clone().unwrap();
     assert_eq!((tier.above, tier.cost.input, tier.cost.cache_write), (200_000, usd(6.0), Some(usd(3.75))));
     assert_eq!(cost.of(&Usage::new(1_000_000, 0)).as_usd(), 6.0);
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_alone() {
+fn skips_only_the_entries_that_do_not_parse() {
     let catalogue = sample();
     let ids: Vec<&str> = catalogue.models().map(|model| model.id.as_str()).collect();
     assert_eq!(
@@ -67,7 +67,7 @@ fn what_cannot_be_read_is_left_out_alone() {
 }
 
 #[test]
-fn unknown_services_speak_chat_at_their_address_unless_they_say_otherwise() {
+fn unknown_provider_uses_chat_protocol_unless_the_entry_names_another() {
     let catalogue = sample();
     let mine = catalogue.find("mine/llama").unwrap();
     assert_eq!((mine.api, mine.base_url.as_str()), (ApiProtocol::OpenAiChat, "http://localhost:8080/v1"));
@@ -75,7 +75,7 @@ fn unknown_services_speak_chat_at_their_address_unless_they_say_otherwise() {
 }
 
 #[test]
-fn an_override_wins_field_by_field() {
+fn override_wins_field_by_field() {
     let over = r#"{
         "anthropic": {"api": "http://proxy", "models": {
             "claude-x-4-5-20250929": {
@@ -97,7 +97,7 @@ fn an_override_wins_field_by_field() {
 }
 
 #[test]
-fn names_are_found_with_and_without_dates_regions_and_services() {
+fn finds_names_with_and_without_date_region_and_provider() {
     let catalogue = sample();
     let rows = [
         ("claude-x-4-5-20250101", Some("claude-x-4-5-20250101")),
@@ -118,7 +118,7 @@ fn names_are_found_with_and_without_dates_regions_and_services() {
 }
 
 #[test]
-fn near_names_are_suggested_nearest_first() {
+fn suggests_similar_names_most_similar_first() {
     let catalogue = sample();
     assert_eq!(catalogue.suggest("lama"), ["mine/llama"]);
     assert_eq!(
@@ -126,11 +126,11 @@ fn near_names_are_suggested_nearest_first() {
         ["anthropic/claude-x-4-5-20250929", "anthropic/claude-x-4-5-20250101"]
     );
     assert_eq!(catalogue.suggest("x-v1")[0], "amazon-bedrock/anthropic.claude-x-v1:0");
-    assert_eq!(catalogue.suggest("a-model-that-nobody-made-ever"), Vec::<String>::new());
+    assert_eq!(catalogue.suggest("a-model-that-does-not-exist"), Vec::<String>::new());
 }
 
 #[test]
-fn the_snapshot_is_whole() {
+fn snapshot_has_all_providers() {
     let catalogue = Catalogue::embedded();
     let names: Vec<&str> = catalogue.providers().collect();
     let expected = [
@@ -173,7 +173,7 @@ fn the_snapshot_is_whole() {
 }
 
 #[test]
-fn well_known_models_have_their_prices() {
+fn snapshot_has_prices_of_well_known_models() {
     let rows = [
         ("anthropic/claude-sonnet-4-5", 3.0, 15.0, Some(0.3)),
         ("google/gemini-2.5-pro", 1.25, 10.0, Some(0.125)),

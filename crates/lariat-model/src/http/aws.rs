@@ -1,7 +1,9 @@
-//! The standard AWS credential chain: environment, profiles, SSO, web identity, processes, containers, instances.
+//! Gets AWS credentials from the standard chain: environment, profiles, SSO, web identity, processes,
+//! containers, instances.
 //!
-//! Owns caching until shortly before keys expire; finding them is AWS's own crate's, which reaches its services through our transport, so
-//! that a proxy and extra certificates apply to it, too. A Bedrock API key in the model's configuration wins over the chain.
+//! AWS's own crate finds the keys; this module caches them until shortly before they expire. The crate
+//! reaches AWS through our transport, so that the proxy and extra certificates apply there too. A Bedrock API
+//! key in the model's configuration takes precedence over the chain.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,18 +29,19 @@ use lariat_core::model::{ModelConfig, ProviderError};
 use super::credentials::{AwsKeys, CredentialSource, Secret};
 use super::transport::Transport;
 
-/// Keys are renewed this long before they expire: a request must not outlive its signature's keys.
+/// Keys are renewed this long before they expire, so that they do not expire while a request is on its way.
 const RENEW_BEFORE: Duration = Duration::from_secs(300);
 
-/// The region that AWS's own tools would use: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile, the instance.
+/// Returns the region that AWS's own tools would use: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile or the
+/// instance.
 pub async fn region() -> Option<String> {
     DefaultRegionChain::builder().build().region().await.map(|region| region.to_string())
 }
 
-/// The standard chain.
+/// Credentials from the standard AWS chain, cached until shortly before they expire.
 pub struct StandardChain {
     transport: Arc<dyn Transport>,
-    found: Mutex<Option<Credentials>>,
+    cache: Mutex<Option<Credentials>>,
 }
 
 impl fmt::Debug for StandardChain {
@@ -48,64 +51,64 @@ impl fmt::Debug for StandardChain {
 }
 
 impl StandardChain {
-    /// The chain, with services of AWS reached through a transport.
+    /// Creates a chain that reaches AWS through `transport`.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, found: Mutex::new(None) }
+        Self { transport, cache: Mutex::new(None) }
     }
 
     async fn find(&self) -> Result<Credentials, CredentialsError> {
-        let connector = SharedHttpConnector::new(Connector(Arc::clone(&self.transport)));
+        let connector = SharedHttpConnector::new(TransportConnector(Arc::clone(&self.transport)));
         let client = http_client_fn(move |_, _| connector.clone());
         let config = ProviderConfig::without_region().with_http_client(client);
         let chain = DefaultCredentialsChain::builder().configure(config).build().await;
         chain.provide_credentials().await
     }
 
-    fn kept(&self, now: SystemTime) -> Option<Credentials> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+    fn cached(&self, now: SystemTime) -> Option<Credentials> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = |keys: &&Credentials| keys.expiry().is_none_or(|expiry| expiry > now + RENEW_BEFORE);
-        found.as_ref().filter(fresh).cloned()
+        cache.as_ref().filter(fresh).cloned()
     }
 }
 
-/// Bytes of an answer: credentials take a few kilobytes.
-const LARGEST: usize = 1024 * 1024;
+/// Maximum size of a response in bytes. Credentials take a few kilobytes.
+const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
-/// Our transport, as AWS's crate wants one.
-struct Connector(Arc<dyn Transport>);
+/// Adapts our transport to the interface of AWS's crate.
+struct TransportConnector(Arc<dyn Transport>);
 
-impl fmt::Debug for Connector {
+impl fmt::Debug for TransportConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Connector")
     }
 }
 
-impl HttpConnector for Connector {
+impl HttpConnector for TransportConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let transport = Arc::clone(&self.0);
         HttpConnectorFuture::new(async move {
             let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
             let request = request.map(|body| Bytes::copy_from_slice(body.bytes().unwrap_or_default()));
-            let answer = transport.send(request).await.map_err(|error| ConnectorError::io(error.into()))?;
+            let incoming = transport.send(request).await.map_err(|error| ConnectorError::io(error.into()))?;
             let mut body = BytesMut::new();
-            let mut pieces = answer.body;
-            while let Some(piece) = pieces.next().await {
-                body.extend_from_slice(&piece.map_err(|error| ConnectorError::io(error.into()))?);
-                if body.len() > LARGEST {
-                    return Err(ConnectorError::io("the answer is too large".into()));
+            let mut chunks = incoming.body;
+            while let Some(chunk) = chunks.next().await {
+                body.extend_from_slice(&chunk.map_err(|error| ConnectorError::io(error.into()))?);
+                if body.len() > MAX_RESPONSE_BYTES {
+                    return Err(ConnectorError::io("the response is too large".into()));
                 }
             }
             let mut response = http::Response::new(SdkBody::from(body.freeze()));
-            *response.status_mut() = http::StatusCode::from_u16(answer.status)
+            *response.status_mut() = http::StatusCode::from_u16(incoming.status)
                 .map_err(|error| ConnectorError::other(error.into(), None))?;
-            *response.headers_mut() = answer.headers;
+            *response.headers_mut() = incoming.headers;
             HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
         })
     }
 }
 
-/// What AWS's crate says went wrong, with its causes: the outermost only says that nothing was found.
-fn explained(error: &CredentialsError) -> String {
+/// Formats an error with all its causes, because the outermost only says that no credentials were found.
+fn with_causes(error: &CredentialsError) -> String {
     let mut text = format!("no AWS credentials: {error}");
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -116,18 +119,18 @@ fn explained(error: &CredentialsError) -> String {
 }
 
 impl CredentialSource for StandardChain {
-    #[expect(clippy::disallowed_methods, reason = "the expiry of AWS keys is wall time")]
+    #[expect(clippy::disallowed_methods, reason = "AWS keys expire by wall time")]
     fn secret<'a>(&'a self, model: &'a ModelConfig) -> BoxFuture<'a, Result<Secret, ProviderError>> {
         Box::pin(async move {
             if model.api_key.expose().is_some() {
                 return Ok(Secret::Key(model.api_key.clone()));
             }
-            let keys = match self.kept(SystemTime::now()) {
+            let keys = match self.cached(SystemTime::now()) {
                 Some(keys) => keys,
                 None => {
-                    let failed = |error: CredentialsError| ProviderError::Auth(explained(&error).into());
+                    let failed = |error: CredentialsError| ProviderError::Auth(with_causes(&error).into());
                     let keys = self.find().await.map_err(failed)?;
-                    *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys.clone());
+                    *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys.clone());
                     keys
                 }
             };

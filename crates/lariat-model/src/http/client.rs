@@ -1,7 +1,8 @@
-//! The real transport: one pooled HTTP/1.1 and HTTP/2 client for all requests.
+//! The real transport: one pooled HTTP/1.1 and HTTP/2 client (reqwest) for all requests, with TLS, proxies
+//! and compression.
 //!
-//! Owns TLS, proxies, compression and connection reuse, all by reqwest. Follows no redirect: a key goes where it was
-//! told to go. Invariant: errors name no address, because an address can hold secrets of a proxy or a gateway.
+//! It never follows a redirect, so that a key reaches only the configured server. Invariant: errors contain
+//! no address, because an address can hold the secrets of a proxy or a gateway.
 
 use std::error::Error;
 use std::sync::OnceLock;
@@ -14,26 +15,27 @@ use lariat_core::BoxFuture;
 
 use super::transport::{Incoming, Transport, TransportError};
 
-/// Idle connections are kept this long: shorter than the minute after which load balancers drop them silently.
+/// How long idle connections stay open: less than the minute after which load balancers silently drop them.
 const POOL_IDLE: Duration = Duration::from_secs(50);
-/// Probes that find a dead connection while a model thinks.
+/// Interval of the probes that detect a dead connection while a model thinks.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// How the client reaches the world.
+/// Proxies, certificates and timeouts of the client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientConfig {
-    /// Proxy for all requests: `http://`, `https://` or `socks5://`. None is taken from the environment here.
+    /// Proxy for all requests: `http://`, `https://` or `socks5://`. The client does not read one from the
+    /// environment.
     pub proxy: Option<String>,
     /// Proxy for `http://` addresses, where it differs from [`proxy`](Self::proxy).
     pub http_proxy: Option<String>,
-    /// Hosts that are reached without the proxy, comma-separated.
+    /// Hosts that bypass the proxy, comma-separated.
     pub no_proxy: Option<String>,
-    /// Certificates (PEM) that are trusted besides the system's.
+    /// Certificates (PEM) to trust in addition to the system's.
     pub extra_certificates: Vec<Vec<u8>>,
-    /// Time to make a connection.
+    /// Maximum time to establish a connection.
     pub connect_timeout: Duration,
-    /// What the client calls itself.
+    /// Value of the `user-agent` header.
     pub user_agent: String,
 }
 
@@ -50,10 +52,10 @@ impl Default for ClientConfig {
     }
 }
 
-/// The client. Made at its first request, shared by all that follow.
+/// Creates its connection pool with the first request and shares it among all later ones.
 ///
-/// Whom to trust takes longer to read than a server on this machine takes to answer, so requests that use no TLS go by a client that
-/// trusts nobody.
+/// Loading the trusted certificates takes longer than a local server needs to respond, so requests without
+/// TLS use a separate client that loads none.
 #[derive(Debug, Default)]
 pub struct HttpClient {
     config: ClientConfig,
@@ -61,28 +63,28 @@ pub struct HttpClient {
     plain: OnceLock<Result<reqwest::Client, TransportError>>,
 }
 
-/// Who is trusted to be who they say.
+/// Which certificate authorities the client trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Roots {
-    /// The system's, and those of the configuration.
+    /// The system's and the configured ones.
     System,
-    /// Nobody: no TLS.
-    Nobody,
+    /// None, for requests without TLS.
+    None,
 }
 
 impl HttpClient {
-    /// A client by its configuration.
+    /// Creates a client. It does not connect before the first request.
     pub fn new(config: ClientConfig) -> Self {
         Self { config, secure: OnceLock::new(), plain: OnceLock::new() }
     }
 
     fn client(&self, request: &Request<Bytes>) -> Result<reqwest::Client, TransportError> {
-        // A proxy may be reached by TLS whatever the request is, and certificates that were given are looked at.
+        // A proxy may require TLS even for plain requests, and configured certificates must be validated.
         let no_proxy = self.config.proxy.is_none() && self.config.http_proxy.is_none();
-        let plain_world = no_proxy && self.config.extra_certificates.is_empty();
-        let is_plain = plain_world && request.uri().scheme_str() == Some("http");
+        let no_tls_settings = no_proxy && self.config.extra_certificates.is_empty();
+        let is_plain = no_tls_settings && request.uri().scheme_str() == Some("http");
         let (client, roots) =
-            if is_plain { (&self.plain, Roots::Nobody) } else { (&self.secure, Roots::System) };
+            if is_plain { (&self.plain, Roots::None) } else { (&self.secure, Roots::System) };
         client.get_or_init(|| build(&self.config, roots)).clone()
     }
 }
@@ -92,17 +94,18 @@ impl Transport for HttpClient {
         let client = self.client(&request);
         Box::pin(async move {
             let request =
-                reqwest::Request::try_from(request).map_err(|error| describe(error, Stage::Sending))?;
-            let response = client?.execute(request).await.map_err(|error| describe(error, Stage::Sending))?;
+                reqwest::Request::try_from(request).map_err(|error| convert_error(error, Stage::Sending))?;
+            let response =
+                client?.execute(request).await.map_err(|error| convert_error(error, Stage::Sending))?;
             let (status, headers) = (response.status().as_u16(), response.headers().clone());
-            let body = response.bytes_stream().map_err(|error| describe(error, Stage::Reading)).boxed();
+            let body = response.bytes_stream().map_err(|error| convert_error(error, Stage::Reading)).boxed();
             Ok(Incoming { status, headers, body })
         })
     }
 }
 
 fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, TransportError> {
-    let impossible = |what: &str, error: reqwest::Error| {
+    let setup_error = |what: &str, error: reqwest::Error| {
         TransportError::Impossible(format!("{what}: {}", cause(&error.without_url())))
     };
     let mut builder = reqwest::Client::builder()
@@ -116,28 +119,28 @@ fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, Transpo
         .http2_keep_alive_timeout(KEEP_ALIVE)
         .http2_adaptive_window(true)
         .retry(reqwest::retry::never());
-    // The client asks its proxies in order, so the narrower one comes first.
+    // reqwest uses the first proxy that matches, so the more specific one comes first.
     let proxies = [
         config.http_proxy.as_ref().map(reqwest::Proxy::http),
         config.proxy.as_ref().map(reqwest::Proxy::all),
     ];
     for proxy in proxies.into_iter().flatten() {
-        let mut proxy = proxy.map_err(|error| impossible("the proxy's address", error))?;
+        let mut proxy = proxy.map_err(|error| setup_error("invalid proxy address", error))?;
         if let Some(hosts) = &config.no_proxy {
             proxy = proxy.no_proxy(reqwest::NoProxy::from_string(hosts));
         }
         builder = builder.proxy(proxy);
     }
-    if roots == Roots::Nobody {
+    if roots == Roots::None {
         builder = builder.tls_certs_only([]);
-        return builder.build().map_err(|error| impossible("the HTTP client", error));
+        return builder.build().map_err(|error| setup_error("cannot set up the HTTP client", error));
     }
     for pem in &config.extra_certificates {
         let certificates = reqwest::Certificate::from_pem_bundle(pem);
-        let certificates = certificates.map_err(|error| impossible("an extra certificate", error))?;
+        let certificates = certificates.map_err(|error| setup_error("invalid extra certificate", error))?;
         builder = builder.tls_certs_merge(certificates);
     }
-    builder.build().map_err(|error| impossible("the HTTP client", error))
+    builder.build().map_err(|error| setup_error("cannot set up the HTTP client", error))
 }
 
 enum Stage {
@@ -145,23 +148,23 @@ enum Stage {
     Reading,
 }
 
-fn describe(error: reqwest::Error, stage: Stage) -> TransportError {
+fn convert_error(error: reqwest::Error, stage: Stage) -> TransportError {
     let (connect, builder, decode) = (error.is_connect(), error.is_builder(), error.is_decode());
-    let words = cause(&error.without_url());
+    let message = cause(&error.without_url());
     match stage {
-        _ if builder => TransportError::Impossible(format!("the request cannot be sent: {words}")),
-        _ if decode => TransportError::Damaged(format!("the body is damaged: {words}")),
-        // Trying again does not make a certificate trusted. The words are rustls's.
-        Stage::Sending if words.starts_with("invalid peer certificate") => {
-            TransportError::Impossible(format!("no connection: {words}"))
+        _ if builder => TransportError::Impossible(format!("cannot send the request: {message}")),
+        _ if decode => TransportError::Damaged(format!("the body is damaged: {message}")),
+        // A retry does not make a certificate trusted. The prefix is rustls's wording.
+        Stage::Sending if message.starts_with("invalid peer certificate") => {
+            TransportError::Impossible(format!("no connection: {message}"))
         }
-        Stage::Sending if connect => TransportError::Broken(format!("no connection: {words}")),
-        Stage::Sending => TransportError::Broken(format!("the request broke: {words}")),
-        Stage::Reading => TransportError::Broken(format!("the connection broke: {words}")),
+        Stage::Sending if connect => TransportError::Broken(format!("no connection: {message}")),
+        Stage::Sending => TransportError::Broken(format!("the request failed: {message}")),
+        Stage::Reading => TransportError::Broken(format!("the connection broke: {message}")),
     }
 }
 
-/// The innermost words: the outer ones only repeat that something failed.
+/// Returns the innermost error, because the outer ones only repeat that something failed.
 fn cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

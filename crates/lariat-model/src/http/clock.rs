@@ -1,4 +1,4 @@
-//! The clock of exchanges outside of tests.
+//! The clock that exchanges use in production.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +6,7 @@ use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::time::Timestamp;
 
-/// Wall time, and tokio's timer for waiting.
+/// Reads wall time and waits with tokio's timer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokioClock;
 

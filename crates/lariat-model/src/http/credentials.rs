@@ -1,7 +1,7 @@
-//! Where keys come from, and how one is attached to a request.
+//! Supplies keys and attaches them to requests.
 //!
-//! Owns the two kinds of secrets (a key, a set of AWS keys) and the contract of a source. Sources that read the
-//! environment are features or the binary's: this crate reads none by itself.
+//! A secret is a key or a set of AWS keys. This crate does not read the environment by itself: sources that
+//! do are optional features or part of the binary.
 
 use std::fmt;
 
@@ -16,26 +16,26 @@ use super::redact::Redactor;
 use super::sign;
 use crate::wire::{Auth, Outgoing};
 
-/// What opens a service.
+/// Authenticates requests to a provider.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Secret {
-    /// A key or a token; also Bedrock's API keys.
+    /// A key or a token, including Bedrock's API keys.
     Key(ApiKey),
-    /// Keys that sign requests.
+    /// AWS keys, which sign the request.
     Aws(AwsKeys),
-    /// Nothing: local servers.
+    /// No secret, for local servers.
     None,
 }
 
-/// AWS keys.
+/// AWS access keys for request signing.
 #[derive(Clone)]
 pub struct AwsKeys {
-    /// Names the keys; not secret by itself.
+    /// Identifies the keys; not secret by itself.
     pub access_key_id: String,
-    /// Signs.
+    /// The secret that signs requests.
     pub secret_access_key: String,
-    /// Comes with temporary keys.
+    /// Present for temporary keys only.
     pub session_token: Option<String>,
 }
 
@@ -45,13 +45,13 @@ impl fmt::Debug for AwsKeys {
     }
 }
 
-/// Where secrets come from. Asked before every request, so that short-lived ones can be renewed.
+/// Supplies secrets. It is called before every request, so that short-lived secrets can be renewed.
 pub trait CredentialSource: Send + Sync {
-    /// The secret for a model.
+    /// Returns the secret for `model`.
     fn secret<'a>(&'a self, model: &'a ModelConfig) -> BoxFuture<'a, Result<Secret, ProviderError>>;
 }
 
-/// The key in the model's configuration.
+/// Uses the key in the model's configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConfiguredKey;
 
@@ -68,7 +68,7 @@ impl CredentialSource for AwsKeys {
     }
 }
 
-/// An address without a user and password: they are not sent, and the client beneath would log them.
+/// Removes user and password from an address. They are never sent, and the HTTP client would log them.
 fn without_user(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at_checked(start).unwrap_or(("", url));
@@ -77,7 +77,7 @@ fn without_user(url: &str) -> String {
     format!("{scheme}{}", rest.get(at..).unwrap_or_default())
 }
 
-/// The HTTP request with its secret attached; the redactor learns it.
+/// Builds the HTTP request with its secret attached, and registers the secret with `redactor`.
 pub(crate) fn attach(
     outgoing: Outgoing,
     secret: &Secret,
@@ -93,11 +93,11 @@ pub(crate) fn attach(
     *request.method_mut() = method;
     *request.uri_mut() = without_user(&url)
         .parse()
-        .map_err(|_| ProviderError::Config(format!("`{url}` is not an address").into()))?;
+        .map_err(|_| ProviderError::Config(format!("invalid address `{url}`").into()))?;
     *request.headers_mut() = headers;
     let missing = || {
-        let service = if model.provider.is_empty() { &model.api } else { &model.provider };
-        ProviderError::Auth(format!("no key is configured for `{service}`").into())
+        let provider = if model.provider.is_empty() { &model.api } else { &model.provider };
+        ProviderError::Auth(format!("no API key is configured for `{provider}`").into())
     };
     match (&auth, secret) {
         (Auth::None, _) => {}
@@ -105,8 +105,8 @@ pub(crate) fn attach(
             let key = key.expose().ok_or_else(missing)?;
             redactor.add(key);
             match auth {
-                Auth::Header(name) => put(&mut request, HeaderName::from_static(name), key)?,
-                _ => put(&mut request, AUTHORIZATION, &format!("Bearer {key}"))?,
+                Auth::Header(name) => set_header(&mut request, HeaderName::from_static(name), key)?,
+                _ => set_header(&mut request, AUTHORIZATION, &format!("Bearer {key}"))?,
             }
         }
         (Auth::Aws { region, service }, Secret::Aws(keys)) => {
@@ -114,16 +114,17 @@ pub(crate) fn attach(
             keys.session_token.iter().for_each(|token| redactor.add(token));
             sign::sign(&mut request, keys, region, service, now)?;
         }
-        // A key may come in by a configured header instead.
+        // A configured header may carry the key instead.
         (_, Secret::None) if !model.headers.is_empty() => {}
         _ => return Err(missing()),
     }
     Ok(request)
 }
 
-fn put(request: &mut Request<Bytes>, name: HeaderName, value: &str) -> Result<(), ProviderError> {
-    let mut value = HeaderValue::from_str(value)
-        .map_err(|_| ProviderError::Auth("the key holds characters that no header can".into()))?;
+fn set_header(request: &mut Request<Bytes>, name: HeaderName, value: &str) -> Result<(), ProviderError> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        ProviderError::Auth("the API key contains characters that are not allowed in an HTTP header".into())
+    })?;
     value.set_sensitive(true);
     request.headers_mut().insert(name, value);
     Ok(())

@@ -1,4 +1,4 @@
-//! Tests of attaching secrets.
+//! Tests how secrets are attached to requests.
 
 use lariat_core::model::ModelConfig;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const KEY: &str = "sk-secret-123";
 
-fn attached(auth: Auth, secret: &Secret, model: &ModelConfig) -> Result<Request<Bytes>, ProviderError> {
+fn attach_to_get(auth: Auth, secret: &Secret, model: &ModelConfig) -> Result<Request<Bytes>, ProviderError> {
     let outgoing = Outgoing::get("https://host/v1?a=b".into(), auth).with_headers_of(model)?;
     attach(outgoing, secret, model, Timestamp::default(), &mut Redactor::default())
 }
@@ -16,15 +16,15 @@ fn header<'a>(request: &'a Request<Bytes>, name: &str) -> &'a str {
 }
 
 #[test]
-fn a_key_goes_into_the_header_that_its_service_reads_and_nowhere_else() {
+fn sends_key_only_in_the_header_that_the_provider_reads() {
     let key = Secret::Key(ApiKey::new(KEY));
     let model = ModelConfig::default();
-    let bearer = attached(Auth::Bearer, &key, &model).unwrap();
+    let bearer = attach_to_get(Auth::Bearer, &key, &model).unwrap();
     assert_eq!(header(&bearer, "authorization"), format!("Bearer {KEY}"));
-    let named = attached(Auth::Header("x-api-key"), &key, &model).unwrap();
+    let named = attach_to_get(Auth::Header("x-api-key"), &key, &model).unwrap();
     assert_eq!(header(&named, "x-api-key"), KEY);
     let aws = Auth::Aws { region: "us-east-1".into(), service: "bedrock" };
-    assert_eq!(header(&attached(aws, &key, &model).unwrap(), "authorization"), format!("Bearer {KEY}"));
+    assert_eq!(header(&attach_to_get(aws, &key, &model).unwrap(), "authorization"), format!("Bearer {KEY}"));
     for request in [bearer, named] {
         assert!(!request.uri().to_string().contains(KEY));
         assert!(!format!("{request:?}").contains(KEY), "{request:?}");
@@ -32,28 +32,28 @@ fn a_key_goes_into_the_header_that_its_service_reads_and_nowhere_else() {
 }
 
 #[test]
-fn a_missing_key_is_named_by_its_service() {
+fn missing_key_error_names_the_provider() {
     let mut model = ModelConfig::new("openai-chat", "m");
     model.provider = "groq".into();
-    let error = attached(Auth::Bearer, &Secret::None, &model).unwrap_err();
-    assert_eq!(error.to_string(), "authentication: no key is configured for `groq`");
-    assert!(attached(Auth::None, &Secret::None, &model).is_ok(), "local servers need none");
+    let error = attach_to_get(Auth::Bearer, &Secret::None, &model).unwrap_err();
+    assert_eq!(error.to_string(), "authentication: no API key is configured for `groq`");
+    assert!(attach_to_get(Auth::None, &Secret::None, &model).is_ok(), "local servers need no key");
     model.headers.insert("authorization".into(), "Bearer other".into());
-    let request = attached(Auth::Bearer, &Secret::None, &model).unwrap();
+    let request = attach_to_get(Auth::Bearer, &Secret::None, &model).unwrap();
     assert_eq!(header(&request, "authorization"), "Bearer other");
     assert!(!format!("{request:?}").contains("other"));
 }
 
 #[test]
-fn a_key_with_a_line_break_is_refused_and_not_shown() {
+fn rejects_key_with_line_break_without_showing_it() {
     let key = Secret::Key(ApiKey::new("sk-secret\n"));
-    let error = attached(Auth::Bearer, &key, &ModelConfig::default()).unwrap_err();
+    let error = attach_to_get(Auth::Bearer, &key, &ModelConfig::default()).unwrap_err();
     assert!(matches!(&error, ProviderError::Auth(_)) && !error.to_string().contains("sk-secret"));
 }
 
-/// The vector `get-vanilla` that AWS publishes for signature version 4.
+/// The test vector `get-vanilla` that AWS publishes for signature version 4.
 #[test]
-fn a_signature_is_the_one_aws_publishes() {
+fn signature_matches_the_published_aws_test_vector() {
     let keys = AwsKeys {
         access_key_id: "AKIDEXAMPLE".into(),
         secret_access_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".into(),
@@ -73,20 +73,20 @@ fn a_signature_is_the_one_aws_publishes() {
 }
 
 #[test]
-fn temporary_keys_send_their_token() {
+fn temporary_keys_send_their_session_token() {
     let keys = AwsKeys {
         access_key_id: "A".into(),
         secret_access_key: "secret-secret".into(),
         session_token: Some("token-token".into()),
     };
     let auth = Auth::Aws { region: "eu-west-1".into(), service: "bedrock" };
-    let request = attached(auth, &Secret::Aws(keys), &ModelConfig::default()).unwrap();
+    let request = attach_to_get(auth, &Secret::Aws(keys), &ModelConfig::default()).unwrap();
     assert_eq!(header(&request, "x-amz-security-token"), "token-token");
     assert!(header(&request, "authorization").contains("/eu-west-1/bedrock/aws4_request"));
 }
 
 #[test]
-fn a_password_in_an_address_is_not_handed_on() {
+fn removes_user_and_password_from_addresses() {
     for (address, left) in [
         ("https://me:word@host/v1?x=a@b", "https://host/v1?x=a@b"),
         ("https://a@b@host", "https://host"),

@@ -1,7 +1,7 @@
-//! How long an exchange may take, in each of the ways it can take too long.
+//! Limits how long an exchange may take, and detects which limit it reached.
 //!
-//! Owns the limits and the arithmetic of "which is next". Bytes and progress are two things: a server that sends
-//! keep-alives for ever is alive and gets nowhere.
+//! Receiving bytes and making progress have separate limits, because a server that sends keep-alives forever
+//! is alive but gets nowhere.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use lariat_core::time::Timestamp;
 
 use crate::wire::sse::EVENT_LIMIT;
 
-/// Limits of one exchange.
+/// Time limits of one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deadlines {
-    /// From the start to the first byte of the body. A local server works through the whole prompt before it.
+    /// From the start to the first byte of the body. A local server processes the whole prompt before that.
     pub first_byte: Duration,
     /// Between two bytes of the body, keep-alives included.
     pub idle: Duration,
-    /// Between two events that bring the reply forward. Models think for minutes behind keep-alives.
+    /// Between two events that advance the reply. Models think for minutes behind keep-alives.
     pub no_progress: Duration,
     /// From the start to the end.
     pub total: Duration,
@@ -35,63 +35,66 @@ impl Default for Deadlines {
     }
 }
 
-/// Bytes that may come without bringing the reply forward: room for the largest event, and for keep-alives beside it. Keep-alives of
-/// ten minutes take kilobytes; a server that sends comments as fast as it can reaches this in a second.
+/// Maximum number of bytes without progress: room for the largest event plus keep-alives. Ten minutes of
+/// keep-alives take kilobytes; a server that sends comments as fast as it can reaches this limit in a second.
 const MOST_BYTES_WITHOUT_PROGRESS: u64 = 2 * EVENT_LIMIT as u64;
 
-/// The times of an exchange in progress.
+/// Tracks the times of an exchange in progress.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct DeadlineTracker {
     deadlines: Deadlines,
     started: Timestamp,
     last_byte: Option<Timestamp>,
     last_progress: Timestamp,
     progress: u64,
     /// Bytes since the last progress.
-    barren: u64,
+    bytes_without_progress: u64,
 }
 
-impl Watch {
+impl DeadlineTracker {
     pub(crate) const fn new(deadlines: Deadlines, now: Timestamp) -> Self {
-        Self { deadlines, started: now, last_byte: None, last_progress: now, progress: 0, barren: 0 }
+        Self {
+            deadlines,
+            started: now,
+            last_byte: None,
+            last_progress: now,
+            progress: 0,
+            bytes_without_progress: 0,
+        }
     }
 
-    /// `count` bytes arrived, after which the decoder had made so much progress.
+    /// Records that `count` bytes arrived, after which the decoder's progress counter was `progress`.
     pub(crate) fn on_bytes(&mut self, now: Timestamp, count: usize, progress: u64) {
         self.last_byte = Some(now);
         if progress > self.progress {
             self.progress = progress;
             self.last_progress = now;
-            self.barren = 0;
+            self.bytes_without_progress = 0;
         } else {
-            self.barren = self.barren.saturating_add(count as u64);
+            self.bytes_without_progress = self.bytes_without_progress.saturating_add(count as u64);
         }
     }
 
-    /// When the next limit is reached, and what that will mean.
+    /// Returns when the next limit is reached, the error message for it and the limit itself.
     pub(crate) fn next(&self) -> (Timestamp, &'static str, Duration) {
         let Deadlines { first_byte, idle, no_progress, total } = self.deadlines;
         let all = [
             match self.last_byte {
-                None => (self.started.after(first_byte), "no answer came", first_byte),
-                Some(last) => (last.after(idle), "the stream fell silent", idle),
+                None => (self.started.after(first_byte), "no response", first_byte),
+                Some(last) => (last.after(idle), "no data received", idle),
             },
-            (
-                self.last_progress.after(no_progress),
-                "the stream brought nothing but keep-alives",
-                no_progress,
-            ),
-            (self.started.after(total), "the reply was not complete", total),
+            (self.last_progress.after(no_progress), "the stream sent only keep-alives", no_progress),
+            (self.started.after(total), "the reply did not complete", total),
         ];
         all.into_iter().min_by_key(|(at, ..)| *at).unwrap_or((self.started, "", Duration::ZERO))
     }
 
-    /// The limit that was reached, if one was.
+    /// Returns an error if a limit has been reached.
     pub(crate) fn expired(&self, now: Timestamp) -> Option<ProviderError> {
-        if self.barren > MOST_BYTES_WITHOUT_PROGRESS {
+        if self.bytes_without_progress > MOST_BYTES_WITHOUT_PROGRESS {
             let limit = MOST_BYTES_WITHOUT_PROGRESS >> 20;
             return Some(ProviderError::Network(
-                format!("the stream brought no progress in {limit} MiB").into(),
+                format!("the stream sent {limit} MiB without progress").into(),
             ));
         }
         let (at, what, limit) = self.next();
@@ -108,50 +111,53 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    fn words(watch: &Watch, now: u64) -> Option<String> {
-        watch.expired(at(now)).map(|error| error.to_string())
+    fn expired_message(deadlines: &DeadlineTracker, now: u64) -> Option<String> {
+        deadlines.expired(at(now)).map(|error| error.to_string())
     }
 
     #[test]
-    fn the_first_byte_has_its_own_limit() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
-        assert_eq!(words(&watch, 299), None);
-        assert_eq!(words(&watch, 300).unwrap(), "network: no answer came within 300 seconds");
-        watch.on_bytes(at(299), 1, 1);
-        assert_eq!(words(&watch, 598), None);
-        assert_eq!(words(&watch, 599).unwrap(), "network: the stream fell silent within 300 seconds");
+    fn first_byte_has_its_own_limit() {
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
+        assert_eq!(expired_message(&deadlines, 299), None);
+        assert_eq!(expired_message(&deadlines, 300).unwrap(), "network: no response within 300 seconds");
+        deadlines.on_bytes(at(299), 1, 1);
+        assert_eq!(expired_message(&deadlines, 598), None);
+        assert_eq!(expired_message(&deadlines, 599).unwrap(), "network: no data received within 300 seconds");
     }
 
     #[test]
-    fn keep_alives_keep_a_stream_open_only_so_long() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
-        watch.on_bytes(at(1), 1, 1);
+    fn keep_alives_do_not_extend_the_progress_limit() {
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
+        deadlines.on_bytes(at(1), 1, 1);
         for second in 2..601 {
-            watch.on_bytes(at(second), 16, 1);
-            assert_eq!(words(&watch, second), None);
+            deadlines.on_bytes(at(second), 16, 1);
+            assert_eq!(expired_message(&deadlines, second), None);
         }
-        assert!(words(&watch, 601).unwrap().contains("nothing but keep-alives"));
+        assert!(expired_message(&deadlines, 601).unwrap().contains("only keep-alives"));
     }
 
     #[test]
-    fn a_flood_without_progress_ends_the_stream() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
+    fn too_many_bytes_without_progress_end_the_stream() {
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
         for _ in 0..64 {
-            watch.on_bytes(at(1), 1 << 20, 0);
+            deadlines.on_bytes(at(1), 1 << 20, 0);
         }
-        assert_eq!(words(&watch, 1), None);
-        watch.on_bytes(at(1), 1 << 20, 1);
-        watch.on_bytes(at(1), 64 << 20, 1);
-        assert_eq!(words(&watch, 1), None, "progress starts the count again");
-        watch.on_bytes(at(1), 1, 1);
-        assert_eq!(words(&watch, 1).unwrap(), "network: the stream brought no progress in 64 MiB");
+        assert_eq!(expired_message(&deadlines, 1), None);
+        deadlines.on_bytes(at(1), 1 << 20, 1);
+        deadlines.on_bytes(at(1), 64 << 20, 1);
+        assert_eq!(expired_message(&deadlines, 1), None, "progress resets the count");
+        deadlines.on_bytes(at(1), 1, 1);
+        assert_eq!(
+            expired_message(&deadlines, 1).unwrap(),
+            "network: the stream sent 64 MiB without progress"
+        );
     }
 
     #[test]
     fn progress_does_not_extend_the_total() {
-        let mut watch = Watch::new(Deadlines::default(), at(0));
-        (1..3600).for_each(|second| watch.on_bytes(at(second), 16, second));
-        assert_eq!(words(&watch, 3599), None);
-        assert!(words(&watch, 3600).unwrap().contains("not complete within 3600 seconds"));
+        let mut deadlines = DeadlineTracker::new(Deadlines::default(), at(0));
+        (1..3600).for_each(|second| deadlines.on_bytes(at(second), 16, second));
+        assert_eq!(expired_message(&deadlines, 3599), None);
+        assert!(expired_message(&deadlines, 3600).unwrap().contains("not complete within 3600 seconds"));
     }
 }

@@ -1,7 +1,8 @@
-//! One request and its answer, from the first byte to the last event.
+//! Performs one exchange with a provider: builds the request, attaches the key, sends it, checks status and
+//! content type, then reads and decodes the response.
 //!
-//! Owns the order: build, attach the key, send, look at status and type, read, decode. Whatever happens, it ends: with
-//! `Done`, or with one typed error after the events that came before it, within the [`Deadlines`](super::Deadlines).
+//! Every exchange ends within the [`Deadlines`](super::Deadlines): with `Done`, or with one typed error after
+//! all events that preceded it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,50 +20,50 @@ use lariat_core::clock::Clock;
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig, StreamEvent};
 
 use super::credentials::attach;
-use super::deadlines::Watch;
+use super::deadlines::DeadlineTracker;
 use super::provider::HttpProvider;
 use super::redact::Redactor;
 use super::transport::{BodyStream, Incoming};
 use crate::protocol::Protocol;
 use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
 
-/// Bytes read of an answer that is not a stream.
-const FAILURE_LIMIT: usize = 64 * 1024;
-/// Time to read such an answer: its status has said the most important already, and not every body ends.
-const FAILURE_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes read of a list of models, or of a count.
-const LIST_LIMIT: usize = 16 * 1024 * 1024;
+/// Maximum number of bytes to read of a response that is not a stream.
+const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// Time to read such a response. Its status already said the most important part, and some bodies never end.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of bytes to read of a model list or a token count.
+const JSON_BODY_LIMIT: usize = 16 * 1024 * 1024;
 
-/// A reply in the making, as a stream of events.
+/// A stream of the events of one reply.
 pub(crate) struct Exchange {
     phase: Phase,
     decoder: Decoder,
     request: StreamConfig,
-    /// What ended the body, to be told after the events that came before it.
-    failed: Option<ProviderError>,
+    /// The error that ended the body. It is reported after the events that came before it.
+    failure: Option<ProviderError>,
     redactor: Redactor,
-    watch: Watch,
-    alarm: BoxFuture<'static, ()>,
+    deadlines: DeadlineTracker,
+    timer: BoxFuture<'static, ()>,
     clock: Arc<dyn Clock>,
     cancelled: Cancelled,
 }
 
 enum Phase {
-    Opening(BoxFuture<'static, Opening>),
+    Opening(BoxFuture<'static, OpenResult>),
     Reading(BodyStream),
-    /// Everything was read; the decoder's last events, then the failure if there is one.
+    /// The body has ended: the decoder's remaining events follow, then the error if there is one.
     Draining,
     Over,
 }
 
-/// What opening an exchange came to, and the secrets it used.
-type Opening = (Result<BodyStream, ProviderError>, Redactor);
+/// The opened body or an error, and the secrets that the request used.
+type OpenResult = (Result<BodyStream, ProviderError>, Redactor);
 
 impl Exchange {
     pub(crate) fn new(provider: HttpProvider, request: StreamConfig, cancel: &CancellationToken) -> Self {
         let clock = Arc::clone(&provider.clock);
         let now = clock.now();
-        let watch = Watch::new(provider.deadlines, now);
+        let deadlines = DeadlineTracker::new(provider.deadlines, now);
         let decoder = provider.protocol.decoder(&request);
         let built = provider.protocol.request(&request);
         let model = Arc::clone(&request.model_config);
@@ -70,35 +71,35 @@ impl Exchange {
             phase: Phase::Opening(Box::pin(open(provider, built, model))),
             decoder,
             request,
-            failed: None,
+            failure: None,
             redactor: Redactor::default(),
-            alarm: clock.sleep_until(watch.next().0),
-            watch,
+            timer: clock.sleep_until(deadlines.next().0),
+            deadlines,
             clock,
             cancelled: cancel.cancelled(),
         }
     }
 
     fn fail(&mut self, error: ProviderError) {
-        self.failed = Some(self.redactor.error(error));
+        self.failure = Some(self.redactor.error(error));
         self.phase = Phase::Draining;
     }
 
     fn on_bytes(&mut self, bytes: &Bytes) {
         let fed = self.decoder.feed(bytes);
         let now = self.clock.now();
-        self.watch.on_bytes(now, bytes.len(), self.decoder.progress());
-        // Here too, because a body that never pauses never lets the timer ring.
-        match fed.and_then(|()| self.watch.expired(now).map_or(Ok(()), Err)) {
+        self.deadlines.on_bytes(now, bytes.len(), self.decoder.progress());
+        // Checked here as well, because a body that never pauses never lets the timer fire.
+        match fed.and_then(|()| self.deadlines.expired(now).map_or(Ok(()), Err)) {
             Err(_) if self.decoder.is_done() => self.phase = Phase::Draining,
             Err(error) => self.fail(error),
-            // What a server sends after the end is not waited for.
+            // Bytes after the end of the reply are not waited for.
             Ok(()) if self.decoder.is_done() => self.phase = Phase::Draining,
             Ok(()) => {}
         }
     }
 
-    /// Reads on; ready when something changed.
+    /// Reads more of the response; ready if the state changed.
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.phase {
             Phase::Opening(opening) => {
@@ -125,20 +126,21 @@ impl Exchange {
         Poll::Ready(())
     }
 
-    /// Ready when a deadline has passed. One timer is set for the next limit and set again only when it rings early,
-    /// because bytes moved the limit: resetting it for every chunk would cost more than the chunk.
+    /// Ready when a deadline has passed. One timer is set for the next limit. When it fires early, because
+    /// bytes have moved the limit since, it is set again: resetting it for every chunk would cost more than
+    /// the chunk.
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<ProviderError> {
-        while self.alarm.as_mut().poll(context).is_ready() {
-            if let Some(error) = self.watch.expired(self.clock.now()) {
+        while self.timer.as_mut().poll(context).is_ready() {
+            if let Some(error) = self.deadlines.expired(self.clock.now()) {
                 return Poll::Ready(error);
             }
-            self.alarm = self.clock.sleep_until(self.watch.next().0);
+            self.timer = self.clock.sleep_until(self.deadlines.next().0);
         }
         Poll::Pending
     }
 
-    /// The event as it leaves, with what the reply cost.
-    fn priced(&self, mut event: StreamEvent) -> StreamEvent {
+    /// Adds the cost of the reply to its last event.
+    fn with_cost(&self, mut event: StreamEvent) -> StreamEvent {
         if let (StreamEvent::Done { usage, .. }, Some(cost)) = (&mut event, &self.request.model_config.cost) {
             usage.cost = cost.of(usage);
         }
@@ -156,11 +158,11 @@ impl Stream for Exchange {
                 return Poll::Ready(None);
             }
             if let Some(event) = exchange.decoder.next_event() {
-                return Poll::Ready(Some(Ok(exchange.priced(event))));
+                return Poll::Ready(Some(Ok(exchange.with_cost(event))));
             }
             if let Phase::Draining = exchange.phase {
                 exchange.phase = Phase::Over;
-                return Poll::Ready(exchange.failed.take().map(Err));
+                return Poll::Ready(exchange.failure.take().map(Err));
             }
             if Pin::new(&mut exchange.cancelled).poll(context).is_ready() {
                 exchange.fail(ProviderError::Cancelled);
@@ -181,21 +183,21 @@ async fn open(
     provider: HttpProvider,
     built: Result<Outgoing, ProviderError>,
     model: Arc<ModelConfig>,
-) -> Opening {
+) -> OpenResult {
     let mut redactor = Redactor::default();
     let opened = async {
-        let request = authorised(&provider, built?, &model, &mut redactor).await?;
+        let request = authorize(&provider, built?, &model, &mut redactor).await?;
         let incoming = provider.transport.send(request).await?;
         if incoming.status / 100 == 2 && may_be_stream(&incoming) {
             return Ok(incoming.body);
         }
-        Err(refusal(provider.protocol, incoming, &*provider.clock).await)
+        Err(read_error(provider.protocol, incoming, &*provider.clock).await)
     };
     let opened = opened.await;
     (opened, redactor)
 }
 
-async fn authorised(
+async fn authorize(
     provider: &HttpProvider,
     outgoing: Outgoing,
     model: &ModelConfig,
@@ -205,8 +207,8 @@ async fn authorised(
     attach(outgoing, &secret, model, provider.clock.now(), redactor)
 }
 
-/// Services say `text/event-stream` or AWS's name for theirs; small servers say something else or nothing. Only what is
-/// certainly no stream is refused by its type.
+/// Whether the response may be an event stream. Providers send `text/event-stream` or AWS's equivalent, but
+/// small servers send another type or none. Only types that are certainly not a stream are rejected.
 fn may_be_stream(incoming: &Incoming) -> bool {
     let stated = incoming.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let stated = stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -216,16 +218,16 @@ fn may_be_stream(incoming: &Incoming) -> bool {
     )
 }
 
-async fn refusal(protocol: &dyn Protocol, incoming: Incoming, clock: &dyn Clock) -> ProviderError {
+async fn read_error(protocol: &dyn Protocol, incoming: Incoming, clock: &dyn Clock) -> ProviderError {
     let Incoming { status, headers, body } = incoming;
-    // What could be read before the connection broke still says more than the broken connection.
-    let mut said = BytesMut::new();
-    let patience = clock.sleep_until(clock.now().after(FAILURE_PATIENCE));
-    futures_util::future::select(Box::pin(read(body, FAILURE_LIMIT, &mut said)), patience).await;
-    protocol.classify(&Failure { status, headers: &headers, body: &said, now: clock.now() })
+    // What arrived before the connection broke says more than that it broke.
+    let mut error_body = BytesMut::new();
+    let timeout = clock.sleep_until(clock.now().after(ERROR_BODY_TIMEOUT));
+    futures_util::future::select(Box::pin(read(body, ERROR_BODY_LIMIT, &mut error_body)), timeout).await;
+    protocol.classify(&Failure { status, headers: &headers, body: &error_body, now: clock.now() })
 }
 
-/// Reads the start of a body, as far as it comes.
+/// Reads the start of a body until `limit`, the end or an error.
 async fn read(mut body: BodyStream, limit: usize, read: &mut BytesMut) {
     while read.len() < limit
         && let Some(Ok(bytes)) = body.next().await
@@ -235,54 +237,54 @@ async fn read(mut body: BodyStream, limit: usize, read: &mut BytesMut) {
     }
 }
 
-/// The models that a service offers.
+/// Returns the models that a provider offers.
 pub(crate) async fn list(
     provider: &HttpProvider,
     model: &ModelConfig,
 ) -> Result<Vec<ListedModel>, ProviderError> {
     let outgoing = provider.protocol.list_request(model);
     let nothing =
-        || ProviderError::Other(format!("{} has no list of models", provider.protocol.api()).into());
-    let list = ask(provider, outgoing.ok_or_else(nothing)?, model, "list").await?;
-    provider.protocol.listed(&list)
+        || ProviderError::Other(format!("protocol {} cannot list models", provider.protocol.api()).into());
+    let list = fetch(provider, outgoing.ok_or_else(nothing)?, model, "list").await?;
+    provider.protocol.parse_models(&list)
 }
 
-/// The tokens that a request would take, where the service can be asked.
+/// Asks the provider how many tokens a request has. Returns `None` if the protocol cannot count.
 pub(crate) async fn count(
     provider: &HttpProvider,
     request: &StreamConfig,
 ) -> Result<Option<u64>, ProviderError> {
     let Some(outgoing) = provider.protocol.count_request(request)? else { return Ok(None) };
-    let answer = ask(provider, outgoing, &request.model_config, "count").await?;
-    provider.protocol.counted(&answer).map(Some)
+    let answer = fetch(provider, outgoing, &request.model_config, "count").await?;
+    provider.protocol.parse_count(&answer).map(Some)
 }
 
-/// A question that is answered in one piece, within the time that a stream has for its first byte.
-async fn ask(
+/// Sends a request whose response is not a stream, with the deadline that a stream has for its first byte.
+async fn fetch(
     provider: &HttpProvider,
     outgoing: Outgoing,
     model: &ModelConfig,
     what: &str,
 ) -> Result<BytesMut, ProviderError> {
     let mut redactor = Redactor::default();
-    let asked = async {
-        let request = authorised(provider, outgoing, model, &mut redactor).await?;
+    let response = async {
+        let request = authorize(provider, outgoing, model, &mut redactor).await?;
         let incoming = provider.transport.send(request).await?;
         if incoming.status / 100 != 2 {
-            return Err(refusal(provider.protocol, incoming, &*provider.clock).await);
+            return Err(read_error(provider.protocol, incoming, &*provider.clock).await);
         }
         let mut answer = BytesMut::new();
-        read(incoming.body, LIST_LIMIT, &mut answer).await;
+        read(incoming.body, JSON_BODY_LIMIT, &mut answer).await;
         Ok(answer)
     };
     let late = provider.clock.sleep_until(provider.clock.now().after(provider.deadlines.first_byte));
-    let asked = match futures_util::future::select(Box::pin(asked), late).await {
-        futures_util::future::Either::Left((asked, _)) => asked,
+    let response = match futures_util::future::select(Box::pin(response), late).await {
+        futures_util::future::Either::Left((response, _)) => response,
         futures_util::future::Either::Right(_) => {
-            Err(ProviderError::Network(format!("no {what} came in time").into()))
+            Err(ProviderError::Network(format!("the {what} request timed out").into()))
         }
     };
-    asked.map_err(|error| redactor.error(error))
+    response.map_err(|error| redactor.error(error))
 }
 
 #[cfg(test)]

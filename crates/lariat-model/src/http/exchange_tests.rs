@@ -1,4 +1,5 @@
-//! Exchanges on virtual time, with a transport that answers once. The fault matrix (`cargo xtask faults`) has the rest.
+//! Tests exchanges on virtual time, with a transport that responds once. The fault matrix (`cargo xtask
+//! faults`) covers the rest.
 
 use std::sync::Mutex;
 
@@ -13,10 +14,10 @@ use super::*;
 use crate::ApiProtocol;
 use crate::http::{Deadlines, Transport, TransportError};
 
-/// Answers one request.
-struct Once(Mutex<Option<Incoming>>);
+/// Responds to one request.
+struct SingleResponse(Mutex<Option<Incoming>>);
 
-impl Transport for Once {
+impl Transport for SingleResponse {
     fn send(&self, _request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
         let answer = self.0.lock().unwrap().take().expect("one request is sent");
         Box::pin(std::future::ready(Ok(answer)))
@@ -25,14 +26,14 @@ impl Transport for Once {
 
 type Chunk = Result<Bytes, TransportError>;
 
-/// All that an exchange gives, and how long it took.
-fn exchanged(
+/// Runs an exchange and returns all its events.
+fn run_exchange(
     status: u16,
     body: impl Stream<Item = Chunk> + Send + 'static,
     clock: &VirtualClock,
 ) -> Vec<Result<StreamEvent, ProviderError>> {
     let incoming = Incoming { status, headers: HeaderMap::new(), body: Box::pin(body) };
-    let transport = Arc::new(Once(Mutex::new(Some(incoming))));
+    let transport = Arc::new(SingleResponse(Mutex::new(Some(incoming))));
     let provider =
         HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), transport).with_clock(clock.shared());
     let mut model = ModelConfig::new("openai-chat", "gpt-5");
@@ -53,9 +54,9 @@ fn chunk(bytes: &'static [u8]) -> Chunk {
 }
 
 #[test]
-fn what_came_before_a_failure_is_given_first_and_nothing_after_it() {
+fn yields_events_before_an_error_and_nothing_after_it() {
     let broken = Err(TransportError::Broken("connection reset".to_owned()));
-    let given = exchanged(200, stream::iter([chunk(TEXT), broken, chunk(FINISH)]), &VirtualClock::new());
+    let given = run_exchange(200, stream::iter([chunk(TEXT), broken, chunk(FINISH)]), &VirtualClock::new());
     let (last, before) = given.split_last().unwrap();
     assert!(matches!(last, Err(ProviderError::Network(_))), "{last:?}");
     assert!(before.iter().all(Result::is_ok));
@@ -63,36 +64,36 @@ fn what_came_before_a_failure_is_given_first_and_nothing_after_it() {
 }
 
 #[test]
-fn a_reply_costs_what_its_model_does() {
-    let given = exchanged(200, stream::iter([chunk(TEXT), chunk(FINISH)]), &VirtualClock::new());
+fn done_event_carries_the_cost_of_the_model() {
+    let given = run_exchange(200, stream::iter([chunk(TEXT), chunk(FINISH)]), &VirtualClock::new());
     let Some(Ok(StreamEvent::Done { usage, .. })) = given.last() else { panic!("{given:?}") };
     assert_ne!(usage.cost, Cost::ZERO);
 }
 
 #[test]
-fn a_refusal_is_understood_although_its_body_never_ends() {
+fn classifies_error_response_whose_body_never_ends() {
     let clock = VirtualClock::new();
     let body = stream::iter([chunk(b"{\"error\":{\"message\":\"no\"")]).chain(stream::pending());
-    let given = exchanged(401, body, &clock);
+    let given = run_exchange(401, body, &clock);
     assert!(
         matches!(&given[..], [Err(ProviderError::Auth(detail))] if detail.status == Some(401)),
         "{given:?}"
     );
-    assert_eq!(clock.now().since(lariat_testkit::EPOCH), FAILURE_PATIENCE);
+    assert_eq!(clock.now().since(lariat_testkit::EPOCH), ERROR_BODY_TIMEOUT);
 }
 
 #[test]
-fn a_body_that_never_pauses_is_given_up_too() {
+fn deadline_applies_to_a_body_that_never_pauses() {
     let clock = VirtualClock::new();
     let (time, deadlines) = (clock.clone(), Deadlines::default());
-    // Always ready: whoever looks at the time only while waiting never looks.
+    // Always ready, so an exchange that checks the time only while waiting would never check it.
     let mut left = 2 * deadlines.no_progress.as_secs();
     let flood = stream::repeat_with(move || {
-        left = left.checked_sub(1).expect("the exchange reads for ever");
+        left = left.checked_sub(1).expect("the exchange must not read forever");
         time.advance(Duration::from_secs(1));
         chunk(b": keep-alive\n\n")
     });
-    let given = exchanged(200, flood, &clock);
+    let given = run_exchange(200, flood, &clock);
     assert!(matches!(given.last(), Some(Err(ProviderError::Network(_)))), "{given:?}");
     assert_eq!(clock.now().since(lariat_testkit::EPOCH), deadlines.no_progress);
 }

@@ -1,6 +1,8 @@
-//! Google's application default credentials: a key file, the user's login, workload identity, the metadata server.
+//! Gets Google's application default credentials: a key file, the user's login, workload identity or the
+//! metadata server.
 //!
-//! Finding, refreshing and caching tokens is Google's own crate's. A token in the model's configuration wins.
+//! Google's own crate finds, refreshes and caches the tokens. A token in the model's configuration takes
+//! precedence.
 
 use std::sync::OnceLock;
 
@@ -10,7 +12,7 @@ use lariat_core::model::{ApiKey, ModelConfig, ProviderError};
 
 use super::credentials::{CredentialSource, Secret};
 
-/// Application default credentials.
+/// Tokens from Google's application default credentials.
 #[derive(Debug, Default)]
 pub struct ApplicationDefault {
     credentials: OnceLock<Result<AccessTokenCredentials, String>>,

@@ -1,8 +1,9 @@
-//! The one driver for all protocols: it moves bytes, watches the time and attaches keys.
+//! Sends requests for all protocols: moves bytes, enforces deadlines and attaches keys.
 //!
-//! [`HttpProvider`] puts a [`Protocol`](crate::Protocol) on a [`Transport`]; [`HttpClient`] is the real transport.
-//! Each request is an `exchange`: open, read, decode, until the reply is complete or one of the [`Deadlines`] passes.
-//! Invariant: every exchange ends, and no key leaves this folder but in a header.
+//! [`HttpProvider`] runs a [`Protocol`](crate::Protocol) on a [`Transport`]; [`HttpClient`] is the real
+//! transport. Each request is an `exchange`: open, read and decode until the reply is complete or one of the
+//! [`Deadlines`] passes.
+//! Invariant: every exchange ends, and a key leaves this module only in a request header.
 
 #[cfg(feature = "aws")]
 pub mod aws;
@@ -13,7 +14,7 @@ mod deadlines;
 mod exchange;
 #[cfg(feature = "google")]
 pub mod google;
-mod post;
+mod json_post;
 mod provider;
 mod redact;
 mod sign;
@@ -22,6 +23,6 @@ mod transport;
 pub use client::{ClientConfig, HttpClient};
 pub use credentials::{AwsKeys, ConfiguredKey, CredentialSource, Secret};
 pub use deadlines::Deadlines;
-pub use post::{Post, PostError, post};
+pub use json_post::{Post, PostError, post};
 pub use provider::HttpProvider;
 pub use transport::{BodyStream, Incoming, Transport, TransportError};

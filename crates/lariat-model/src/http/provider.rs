@@ -1,4 +1,4 @@
-//! A protocol on a transport: the provider that answers for one of the seven APIs.
+//! Runs a protocol on a transport: the provider for one of the seven APIs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::transport::Transport;
 use crate::protocol::Protocol;
 use crate::wire::ListedModel;
 
-/// Answers requests by HTTP. Cheap to clone.
+/// Streams replies from a provider over HTTP. Cheap to clone.
 #[derive(Clone)]
 pub struct HttpProvider {
     pub(super) protocol: &'static dyn Protocol,
@@ -27,7 +27,7 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// A protocol on a transport, with the key of the model's configuration.
+    /// Creates a provider that uses the key in the model's configuration.
     pub fn new(protocol: &'static dyn Protocol, transport: Arc<dyn Transport>) -> Self {
         Self {
             protocol,
@@ -38,31 +38,31 @@ impl HttpProvider {
         }
     }
 
-    /// With another source of keys.
+    /// Replaces the source of keys.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Arc<dyn CredentialSource>) -> Self {
         self.credentials = credentials;
         self
     }
 
-    /// With another clock.
+    /// Replaces the clock.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// With other limits.
+    /// Replaces the time limits.
     #[must_use]
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// The models that the service offers.
+    /// Returns the models that the provider offers.
     ///
     /// # Errors
-    /// When the service cannot be asked, or the protocol has no list.
+    /// Returns an error if the request fails or the protocol cannot list models.
     pub async fn models(&self, model: &ModelConfig) -> Result<Vec<ListedModel>, ProviderError> {
         exchange::list(self, model).await
     }

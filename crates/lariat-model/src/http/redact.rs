@@ -1,16 +1,16 @@
-//! Taking secrets out of what a server or a library said, before anyone else sees it.
+//! Removes secrets from messages of servers and libraries before an error leaves the exchange.
 //!
-//! Services echo keys in their errors ("Incorrect API key provided: sk-…"). Invariant: an error that leaves an exchange
-//! holds none of the exchange's secrets, whole or in the parts that services print.
+//! Providers echo keys in their errors ("Incorrect API key provided: sk-…"). Invariant: an error that leaves
+//! an exchange contains none of the exchange's secrets, neither whole nor in the parts that providers print.
 
 use lariat_core::model::{ErrorDetail, ProviderError};
 
-/// Stands for what was taken out.
+/// Replaces a secret.
 const MASK: &str = "****";
-/// Shorter "secrets" (an empty key, `x`) would mask ordinary words.
-const SHORTEST: usize = 6;
+/// Minimum length of a secret. Shorter ones (an empty key, `x`) would mask ordinary words.
+const MIN_SECRET_LENGTH: usize = 6;
 
-/// Secrets of one exchange.
+/// Collects the secrets of one exchange and masks them in errors.
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
     secrets: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Redactor {
 
 impl Redactor {
     pub(crate) fn add(&mut self, secret: &str) {
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_SECRET_LENGTH {
             self.secrets.push(secret.to_owned());
         }
     }
@@ -27,7 +27,7 @@ impl Redactor {
         self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
     }
 
-    /// The same error without secrets.
+    /// Returns the error with all secrets masked.
     pub(crate) fn error(&self, error: ProviderError) -> ProviderError {
         let clean = |detail: ErrorDetail| {
             let (status, id, wait) = (detail.status, detail.request_id, detail.retry_after);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_a_server_echoes_is_masked() {
+    fn masks_key_that_a_server_echoes() {
         let mut redactor = Redactor::default();
         redactor.add("sk-12345678");
         redactor.add("x");

@@ -1,4 +1,4 @@
-//! AWS signature version 4, by AWS's own crate.
+//! Signs requests with AWS signature version 4, using AWS's own crate.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use lariat_core::time::Timestamp;
 
 use super::credentials::AwsKeys;
 
-/// Signs a request in its headers.
+/// Adds the signature to the request's headers.
 pub(crate) fn sign(
     request: &mut Request<Bytes>,
     keys: &AwsKeys,
@@ -20,7 +20,7 @@ pub(crate) fn sign(
     service: &str,
     now: Timestamp,
 ) -> Result<(), ProviderError> {
-    let failed = |what: String| ProviderError::Auth(format!("the request cannot be signed: {what}").into());
+    let failed = |what: String| ProviderError::Auth(format!("cannot sign the request: {what}").into());
     let identity = Credentials::new(
         keys.access_key_id.as_str(),
         keys.secret_access_key.as_str(),

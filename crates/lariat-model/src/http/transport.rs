@@ -1,4 +1,5 @@
-//! The contract of what carries requests: the real client, or a scripted one in tests.
+//! Defines the interface that sends HTTP requests: the real client implements it, and tests use a scripted
+//! one.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,22 +10,22 @@ use http::{HeaderMap, Request};
 use lariat_core::BoxFuture;
 use lariat_core::model::ProviderError;
 
-/// A body as it arrives, decompressed.
+/// A response body as it arrives, decompressed.
 pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
-/// Carries one HTTP request.
+/// Sends HTTP requests.
 pub trait Transport: Send + Sync {
-    /// Sends a request. Dropping the future or the body ends it.
+    /// Sends a request. Dropping the future or the body aborts the exchange.
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>>;
 }
 
-/// An answer whose body is still arriving.
+/// A response whose body is still arriving.
 pub struct Incoming {
-    /// HTTP status.
+    /// HTTP status code.
     pub status: u16,
-    /// Headers.
+    /// Response headers.
     pub headers: HeaderMap,
-    /// The body.
+    /// The body, still arriving.
     pub body: BodyStream,
 }
 
@@ -37,17 +38,18 @@ impl fmt::Debug for Incoming {
     }
 }
 
-/// Why bytes did not come.
+/// Why a transport could not deliver a response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// No connection came about, or it broke.
+    /// The connection could not be established, or it broke.
     #[error("{0}")]
     Broken(String),
-    /// The body was damaged on its way: its compression or its chunks do not decode.
+    /// The body was damaged in transit: its compression or its chunks do not decode.
     #[error("{0}")]
     Damaged(String),
-    /// The request cannot be sent at all: a bad address, a bad certificate file.
+    /// The request cannot be sent at all, for example because of an invalid address or certificate file. A
+    /// retry would fail too.
     #[error("{0}")]
     Impossible(String),
 }
@@ -55,8 +57,10 @@ pub enum TransportError {
 impl From<TransportError> for ProviderError {
     fn from(error: TransportError) -> Self {
         match error {
-            TransportError::Broken(words) | TransportError::Damaged(words) => Self::Network(words.into()),
-            TransportError::Impossible(words) => Self::Other(words.into()),
+            TransportError::Broken(message) | TransportError::Damaged(message) => {
+                Self::Network(message.into())
+            }
+            TransportError::Impossible(message) => Self::Other(message.into()),
         }
     }
 }

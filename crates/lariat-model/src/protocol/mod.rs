@@ -1,7 +1,7 @@
-//! The wire protocols, and the contract they fulfil.
+//! The wire protocols and the interface that they implement.
 //!
-//! A protocol is pure: it turns a request into bytes and bytes into events, and knows no socket, clock or key. The
-//! driver in [`crate::http`] does the rest, the same for all.
+//! A protocol is pure: it turns a request into bytes and bytes into events, and uses no socket, clock or key.
+//! The driver in [`crate::http`] does the rest in the same way for all protocols.
 
 pub mod anthropic;
 pub mod azure;
@@ -18,34 +18,35 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
 
-/// A way to talk to a model service.
+/// A wire protocol of a model provider.
 pub trait Protocol: Send + Sync + 'static {
-    /// Which one it is.
+    /// Identifies the protocol.
     fn api(&self) -> ApiProtocol;
 
-    /// The HTTP request for a model request, checked against what the service would reject. The key is not in it:
-    /// [`Outgoing::auth`] says how the driver attaches it.
+    /// Builds the HTTP request for a model request and checks that the provider will accept it. The key is
+    /// not included: [`Outgoing::auth`] says how the driver attaches it.
     ///
     /// # Errors
-    /// When the configuration is incomplete or the service would reject the request.
+    /// Returns an error if the configuration is incomplete or the provider would reject the request.
     fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError>;
 
-    /// Makes events of the body of a successful answer to `request`.
+    /// Creates the decoder for the body of a successful response to `request`.
     fn decoder(&self, request: &StreamConfig) -> Decoder;
 
-    /// What an answer other than a stream means: an error status, or an error that came as 200.
+    /// Classifies a response that is not a stream: an error status, or an error sent with status 200.
     fn classify(&self, failure: &Failure<'_>) -> ProviderError;
 
-    /// The HTTP request that lists the service's models; `None` where the protocol has none.
+    /// Builds the HTTP request that lists the provider's models; `None` if the protocol cannot list models.
     fn list_request(&self, model: &ModelConfig) -> Option<Outgoing>;
 
-    /// The models in an answer to [`Protocol::list_request`].
+    /// Parses the response to [`Protocol::list_request`].
     ///
     /// # Errors
-    /// When the body is not what the protocol says.
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError>;
+    /// Returns an error if the body violates the protocol.
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError>;
 
-    /// The HTTP request that asks how many tokens a model request would take; `None` where the service cannot be asked.
+    /// Builds the HTTP request that counts the tokens of a model request; `None` if the provider cannot
+    /// count.
     ///
     /// # Errors
     /// As for [`Protocol::request`].
@@ -54,17 +55,17 @@ pub trait Protocol: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The tokens in an answer to [`Protocol::count_request`].
+    /// Parses the response to [`Protocol::count_request`].
     ///
     /// # Errors
-    /// When the body is not what the protocol says.
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
+    /// Returns an error if the body violates the protocol.
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
         let _ = body;
-        Err(ProviderError::Other(format!("{} has no count of tokens", self.api()).into()))
+        Err(ProviderError::Other(format!("protocol {} cannot count tokens", self.api()).into()))
     }
 }
 
-/// The built-in protocols, by the names that `ModelConfig::api` holds.
+/// The built-in protocols, named by `ModelConfig::api`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ApiProtocol {
@@ -85,7 +86,7 @@ pub enum ApiProtocol {
 }
 
 impl ApiProtocol {
-    /// All of them.
+    /// All built-in protocols.
     pub const ALL: [Self; 7] = [
         Self::AnthropicMessages,
         Self::OpenAiChat,
@@ -96,7 +97,7 @@ impl ApiProtocol {
         Self::BedrockConverse,
     ];
 
-    /// The name in configurations.
+    /// The name used in `ModelConfig::api`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "anthropic-messages",
@@ -109,7 +110,7 @@ impl ApiProtocol {
         }
     }
 
-    /// The built-in implementation.
+    /// Returns the built-in implementation.
     pub fn implementation(self) -> &'static dyn Protocol {
         match self {
             Self::AnthropicMessages => &anthropic::Anthropic,
@@ -136,7 +137,7 @@ impl FromStr for ApiProtocol {
         let known = || Self::ALL.map(Self::as_str).join(", ");
         let found = Self::ALL.into_iter().find(|api| api.as_str() == name);
         found.ok_or_else(|| {
-            ProviderError::Other(format!("no protocol `{name}`; known are {}", known()).into())
+            ProviderError::Other(format!("unknown protocol `{name}`; valid protocols: {}", known()).into())
         })
     }
 }

@@ -1,9 +1,9 @@
-//! Building a request body by appending to the one before it.
+//! Builds a request body by appending to the previous one.
 //!
-//! A conversation's wire form only grows, so it is kept (in the request's memo) together with what the translator
-//! knows, and a request costs its new messages plus one copy. Cache marks move from request to request: they are not
-//! part of what is kept but put in while copying.
-//! Invariant: the body is the same, byte for byte, whether it was built at once or by appending.
+//! The wire form of a conversation only grows, so the request's memo stores it together with the state of the
+//! protocol's translator. A request then costs only its new messages and one copy. Cache marks move from
+//! request to request: they are not stored but inserted during the copy.
+//! Invariant: a body built by appending equals one built from scratch, byte for byte.
 
 use bytes::Bytes;
 use lariat_core::message::{AssistantMessage, Message};
@@ -13,36 +13,37 @@ use lariat_core::transcript::Window;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// How many of the last places for a mark are remembered.
+/// Number of most recent mark positions to remember.
 const MARKS: usize = 8;
 
-/// The part of a request builder that knows a protocol: messages in, wire items out.
+/// The protocol-specific part of a request builder: translates messages to wire items.
 pub trait Conversation: Send + 'static {
-    /// Appends a message. Checks it against what the service would reject.
+    /// Appends a message after checking that the provider will accept it.
     ///
     /// # Errors
-    /// When the service would reject it.
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError>;
+    /// Returns an error if the provider would reject the message.
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError>;
 }
 
-/// A request body in the making.
+/// A request body under construction.
 #[derive(Debug)]
 pub struct Body<C> {
-    /// What the wire form depends on besides the messages.
+    /// Everything but the messages that the wire form depends on.
     key: String,
     window: Window,
-    /// The protocol's translator, with what it knows after the messages so far.
+    /// The protocol's translator, with its state after the messages so far.
     pub conversation: C,
-    items: Opened,
+    items: ItemWriter,
     tools: Option<(Arc<[ToolDefinition]>, Vec<u8>)>,
 }
 
 impl<C: Conversation> Body<C> {
-    /// The body for a request: the kept one grown, or a fresh one. `key` names everything but the messages that the
-    /// wire form of messages depends on: at least protocol, service and model.
+    /// Returns the body for `request`: the stored one with the new messages appended, or a new one. `key`
+    /// names everything but the messages that the wire form depends on: at least protocol, provider and
+    /// model.
     ///
     /// # Errors
-    /// When the service would reject a message.
+    /// Returns an error if the provider would reject a message.
     pub fn of(
         request: &StreamConfig,
         key: String,
@@ -52,7 +53,7 @@ impl<C: Conversation> Body<C> {
             body.key == key && request.messages.shared_prefix(&body.window) == body.window.len()
         };
         let mut body = request.memo.take::<Self>().filter(|body| grows(body)).unwrap_or_else(|| {
-            let (window, items) = (Window::default(), Opened::default());
+            let (window, items) = (Window::default(), ItemWriter::default());
             Box::new(Self { key, window, conversation: fresh(), items, tools: None })
         });
         for message in request.messages.iter_from(body.window.len()) {
@@ -64,7 +65,7 @@ impl<C: Conversation> Body<C> {
         Ok(body)
     }
 
-    /// Makes the tools' wire form unless it is kept.
+    /// Builds the wire form of the tools, unless it is already stored.
     pub fn tools(&mut self, tools: &Arc<[ToolDefinition]>, make: impl FnOnce(&[ToolDefinition]) -> Value) {
         let kept = self.tools.as_ref().is_some_and(|(kept, _)| Arc::ptr_eq(kept, tools));
         if !kept {
@@ -72,15 +73,15 @@ impl<C: Conversation> Body<C> {
         }
     }
 
-    /// The last places where a mark can go in items of a role, newest first. A place is inside the last block of an
-    /// item, before its closing brace.
+    /// Returns the latest positions for a mark in items of `role`, newest first. A position is inside the
+    /// last block of an item, before its closing brace.
     pub fn places(&self, role: &str) -> impl Iterator<Item = usize> {
         let places = self.items.marks.iter().rev();
         places.filter(move |(of, _)| *of == Some(role)).map(|(_, place)| *place)
     }
 
-    /// Writes the body: the fields of `head`, the tools under `tools_field` when there are any, and the items under
-    /// `items_field`, with `mark` put into each of `places`. Keeps itself for the next request.
+    /// Writes the body: the fields of `head`, the tools under `tools_field` if there are any, and the items
+    /// under `items_field`, with `mark` inserted at each of `places`. Stores itself for the next request.
     pub fn finish(
         self: Box<Self>,
         request: &StreamConfig,
@@ -128,19 +129,19 @@ impl<C: Conversation> Body<C> {
     }
 }
 
-/// Closes the blocks and the item.
+/// Closes the list of blocks and the item.
 const CLOSE: &[u8] = b"]}";
 
-/// Wire items so far; the last one may still take blocks.
+/// The wire items so far. Blocks can still be added to the last item while it is open.
 #[derive(Debug, Default)]
-pub struct Opened {
+pub struct ItemWriter {
     bytes: Vec<u8>,
     open: Option<&'static str>,
-    /// Places for marks, with the role of their item.
+    /// Positions for marks, each with the role of its item.
     marks: Vec<(Option<&'static str>, usize)>,
 }
 
-impl Opened {
+impl ItemWriter {
     /// Appends a complete item.
     pub fn item(&mut self, item: &Value) {
         self.close();
@@ -149,8 +150,8 @@ impl Opened {
         self.remember_mark();
     }
 
-    /// Appends a complete item that counts as one of a role for [`Body::places`], with the place for a mark that many
-    /// bytes before its end.
+    /// Appends a complete item that [`Body::places`] lists under `role`, with the position for a mark
+    /// `from_end` bytes before its end.
     pub fn marked_item(&mut self, role: &'static str, item: &Value, from_end: usize) {
         self.item(item);
         if let Some(mark) = self.marks.last_mut() {
@@ -158,8 +159,8 @@ impl Opened {
         }
     }
 
-    /// Appends a block to the open item of this role, or to a new one. `blocks` is the field that holds blocks. An
-    /// item is `{"role": role, blocks: [block, …]}`.
+    /// Appends a block to the open item of this role, or to a new item. `blocks` names the field that holds
+    /// blocks: an item is `{"role": role, blocks: [block, …]}`.
     pub fn block(&mut self, role: &'static str, blocks: &str, block: &Value) {
         if self.open == Some(role) {
             self.bytes.push(b',');
@@ -187,7 +188,7 @@ impl Opened {
         }
     }
 
-    /// The place before the closing brace of what was written last.
+    /// Remembers the position before the closing brace of the last write.
     fn remember_mark(&mut self) {
         if self.marks.len() == MARKS {
             self.marks.remove(0);
@@ -197,11 +198,12 @@ impl Opened {
 }
 
 fn write(bytes: &mut Vec<u8>, value: &Value) {
-    // Writing a value into memory cannot fail: its keys are strings.
+    // Serializing a value into memory cannot fail, because its keys are strings.
     let _ = serde_json::to_writer(bytes, value);
 }
 
-/// Whether the model that is asked now made this reply, so that its signatures and encrypted reasoning are valid for it.
+/// Whether the requested model wrote this reply. Only then are the reply's signatures and encrypted reasoning
+/// valid for it.
 pub fn own_reply(reply: &AssistantMessage, model: &ModelConfig) -> bool {
     reply.provider == model.provider && reply.asked_model() == model.id
 }

@@ -1,4 +1,4 @@
-//! A body by appending is a body built at once, and costs what is new.
+//! Tests that a body built by appending equals one built from scratch, and that only new messages cost time.
 
 use lariat_core::message::{AgentMessage, ExtensionMessage, SharedMessage, StopReason};
 use lariat_core::model::RequestMemo;
@@ -9,14 +9,15 @@ use serde_json::json;
 
 use super::*;
 
-/// A protocol of this test: users and models speak in blocks, results are items; some words are refused.
+/// A protocol for these tests: user messages and replies become blocks, results become items; some words are
+/// rejected.
 #[derive(Debug, Default)]
-struct Sample {
+struct SampleTranslator {
     pushed: usize,
 }
 
-impl Conversation for Sample {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for SampleTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         self.pushed += 1;
         let text = message.text();
         if text.contains("refused") {
@@ -57,15 +58,16 @@ fn window(messages: &[SharedMessage]) -> Window {
     Transcript::repaired(messages.iter().cloned()).0.window()
 }
 
-fn asked(messages: &[SharedMessage], memo: &RequestMemo) -> StreamConfig {
+fn request_with(messages: &[SharedMessage], memo: &RequestMemo) -> StreamConfig {
     let mut request = StreamConfig::new(Arc::new(ModelConfig::new("test", "m")), window(messages));
     request.memo = memo.clone();
     request
 }
 
-/// The body, with marks at the last places of users, and how many messages were translated for it by now.
-fn built(request: &StreamConfig, key: &str) -> (String, usize) {
-    let mut body = Body::of(request, key.to_owned(), Sample::default).unwrap();
+/// Builds the body with marks at the last positions of user items. Also returns how many messages have been
+/// translated so far.
+fn build(request: &StreamConfig, key: &str) -> (String, usize) {
+    let mut body = Body::of(request, key.to_owned(), SampleTranslator::default).unwrap();
     body.tools(&request.tools, |tools| json!(tools.len()));
     let places: Vec<usize> = body.places("user").take(2).collect();
     let pushed = body.conversation.pushed;
@@ -74,15 +76,15 @@ fn built(request: &StreamConfig, key: &str) -> (String, usize) {
     (String::from_utf8(bytes.to_vec()).unwrap(), pushed)
 }
 
-fn at_once(messages: &[SharedMessage]) -> String {
-    built(&asked(messages, &RequestMemo::default()), "k").0
+fn build_at_once(messages: &[SharedMessage]) -> String {
+    build(&request_with(messages, &RequestMemo::default()), "k").0
 }
 
 #[test]
-fn neighbours_share_an_item_and_the_last_two_of_a_role_are_marked() {
+fn adjacent_blocks_share_an_item_and_the_last_two_user_items_are_marked() {
     let messages = [user("a"), user("b"), reply("c", 0), user("d"), user("e"), reply("f", 0), user("g")];
     assert_eq!(
-        at_once(&messages),
+        build_at_once(&messages),
         concat!(
             r#"{"model":"m","messages":["#,
             r#"{"role":"user","content":[{"text":"a"},{"text":"b"}]},"#,
@@ -95,17 +97,17 @@ fn neighbours_share_an_item_and_the_last_two_of_a_role_are_marked() {
 }
 
 #[test]
-fn only_the_last_block_of_an_item_is_a_place_for_a_mark() {
+fn marks_go_only_into_the_last_block_of_an_item() {
     let messages = [user("a"), reply("b", 0), user("c"), user("d")];
-    let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
+    let body: Value = serde_json::from_str(&build_at_once(&messages)).unwrap();
     assert_eq!(body["messages"][0]["content"], json!([{"text": "a", "mark": 1}]));
     assert_eq!(body["messages"][2]["content"], json!([{"text": "c"}, {"text": "d", "mark": 1}]));
 }
 
 #[test]
-fn whole_items_close_the_open_one_and_have_no_role_for_marks() {
+fn complete_items_close_the_open_item_and_take_no_marks() {
     let messages = [user("a"), reply("b", 1), user("c")];
-    let body: Value = serde_json::from_str(&at_once(&messages)).unwrap();
+    let body: Value = serde_json::from_str(&build_at_once(&messages)).unwrap();
     let roles: Vec<&str> =
         body["messages"].as_array().unwrap().iter().map(|item| item["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "user"]);
@@ -114,54 +116,54 @@ fn whole_items_close_the_open_one_and_have_no_role_for_marks() {
 }
 
 #[test]
-fn a_body_without_head_tools_or_messages_is_still_json() {
-    let request = asked(&[], &RequestMemo::default());
-    let body = Body::of(&request, "k".into(), Sample::default).unwrap();
+fn body_without_head_tools_or_messages_is_valid_json() {
+    let request = request_with(&[], &RequestMemo::default());
+    let body = Body::of(&request, "k".into(), SampleTranslator::default).unwrap();
     let bytes = body.finish(&request, &Map::new(), None, "messages", ("", &[]));
     assert_eq!(bytes, r#"{"messages":[]}"#);
 }
 
 #[test]
-fn growth_costs_the_new_messages_and_gives_the_same_bytes() {
+fn appending_translates_only_new_messages_and_gives_the_same_bytes() {
     let memo = RequestMemo::default();
     let messages = [user("a"), reply("b", 2), user("c"), reply("d", 0), user("e")];
     let mut before = 0;
     for end in 1..=messages.len() {
-        let request = asked(&messages[..end], &memo);
-        let (body, pushed) = built(&request, "k");
-        assert_eq!(body, at_once(&messages[..end]));
-        assert_eq!(pushed, request.messages.len(), "each message was translated once by now");
+        let request = request_with(&messages[..end], &memo);
+        let (body, pushed) = build(&request, "k");
+        assert_eq!(body, build_at_once(&messages[..end]));
+        assert_eq!(pushed, request.messages.len(), "each message has been translated once");
         assert!(pushed > before);
         before = pushed;
     }
 }
 
 #[test]
-fn the_same_request_again_translates_nothing() {
+fn repeated_request_translates_nothing() {
     let memo = RequestMemo::default();
     let messages = [user("a"), reply("b", 0), user("c")];
-    let first = built(&asked(&messages, &memo), "k");
-    assert_eq!(built(&asked(&messages, &memo), "k"), first);
+    let first = build(&request_with(&messages, &memo), "k");
+    assert_eq!(build(&request_with(&messages, &memo), "k"), first);
 }
 
 #[test]
-fn a_fork_a_compaction_and_another_model_start_anew() {
+fn fork_compaction_and_model_change_rebuild_the_body() {
     let memo = RequestMemo::default();
     let messages = [user("a"), reply("b", 0), user("c"), reply("d", 0), user("e")];
-    built(&asked(&messages, &memo), "k");
-    // Back to an earlier point, and on from there.
+    build(&request_with(&messages, &memo), "k");
+    // Back to an earlier message and on from there.
     let forked = [messages[0].clone(), messages[1].clone(), user("other")];
-    assert_eq!(built(&asked(&forked, &memo), "k"), (at_once(&forked), 3));
-    // The beginning was replaced by a summary.
+    assert_eq!(build(&request_with(&forked, &memo), "k"), (build_at_once(&forked), 3));
+    // A summary replaced the beginning.
     let compacted = [user("summary"), messages[1].clone(), messages[4].clone()];
-    assert_eq!(built(&asked(&compacted, &memo), "k"), (at_once(&compacted), 3));
-    // The same words in another message are not the same message.
+    assert_eq!(build(&request_with(&compacted, &memo), "k"), (build_at_once(&compacted), 3));
+    // Another message with the same text is not the same message.
     let copied = [user("summary"), messages[1].clone(), messages[4].clone()];
-    assert_eq!(built(&asked(&copied, &memo), "k").1, 3);
-    // A model that answers to another key takes nothing over, not even the translator.
-    let request = asked(&copied, &memo);
+    assert_eq!(build(&request_with(&copied, &memo), "k").1, 3);
+    // A model with another key reuses nothing, not even the translator.
+    let request = request_with(&copied, &memo);
     let count = |key: &str| {
-        let mut body = Body::of(&request, key.to_owned(), Sample::default).unwrap();
+        let mut body = Body::of(&request, key.to_owned(), SampleTranslator::default).unwrap();
         body.conversation.pushed += 100;
         let pushed = body.conversation.pushed;
         request.memo.put(body);
@@ -171,41 +173,41 @@ fn a_fork_a_compaction_and_another_model_start_anew() {
 }
 
 #[test]
-fn what_another_protocol_kept_is_forgotten() {
+fn memo_of_another_protocol_is_dropped() {
     let memo = RequestMemo::default();
     memo.put(Box::new(7_u8));
     let messages = [user("a")];
-    assert_eq!(built(&asked(&messages, &memo), "k"), (at_once(&messages), 1));
+    assert_eq!(build(&request_with(&messages, &memo), "k"), (build_at_once(&messages), 1));
 }
 
 #[test]
-fn a_refused_message_leaves_nothing_behind() {
+fn rejected_message_leaves_nothing_in_the_memo() {
     let memo = RequestMemo::default();
-    built(&asked(&[user("a")], &memo), "k");
-    let refused = asked(&[user("a"), user("refused")], &memo);
-    assert!(Body::of(&refused, "k".into(), Sample::default).is_err());
-    assert_eq!(built(&asked(&[user("b")], &memo), "k"), (at_once(&[user("b")]), 1));
+    build(&request_with(&[user("a")], &memo), "k");
+    let refused = request_with(&[user("a"), user("refused")], &memo);
+    assert!(Body::of(&refused, "k".into(), SampleTranslator::default).is_err());
+    assert_eq!(build(&request_with(&[user("b")], &memo), "k"), (build_at_once(&[user("b")]), 1));
 }
 
 #[test]
-fn messages_of_the_application_are_not_sent() {
+fn application_messages_are_not_sent() {
     let note: SharedMessage = Arc::new(ExtensionMessage::new("note", json!(1)).into());
     let messages = [user("a"), note, user("b")];
-    let (body, pushed) = built(&asked(&messages, &RequestMemo::default()), "k");
-    assert_eq!((body, pushed), (at_once(&[user("a"), user("b")]), 2));
+    let (body, pushed) = build(&request_with(&messages, &RequestMemo::default()), "k");
+    assert_eq!((body, pushed), (build_at_once(&[user("a"), user("b")]), 2));
 }
 
 #[test]
-fn tools_are_made_once_as_long_as_they_are_the_same() {
+fn unchanged_tools_are_serialized_once() {
     let memo = RequestMemo::default();
     let tool = ToolDefinition { name: "t".into(), description: String::new(), parameters: json!({}) };
     let tools: Arc<[ToolDefinition]> = Arc::from([tool]);
     let mut made = 0;
     let messages = [user("a")];
     for _ in 0..3 {
-        let mut request = asked(&messages, &memo);
+        let mut request = request_with(&messages, &memo);
         request.tools = Arc::clone(&tools);
-        let mut body = Body::of(&request, "k".into(), Sample::default).unwrap();
+        let mut body = Body::of(&request, "k".into(), SampleTranslator::default).unwrap();
         body.tools(&request.tools, |_| {
             made += 1;
             json!(["t"])
@@ -217,7 +219,7 @@ fn tools_are_made_once_as_long_as_they_are_the_same() {
 }
 
 #[test]
-fn only_a_reply_of_the_same_model_at_the_same_service_is_own() {
+fn own_reply_requires_same_provider_and_model() {
     let message = reply("a", 0);
     let reply = message.as_assistant().unwrap();
     let mut model = ModelConfig::new("test", "m");
@@ -234,7 +236,7 @@ fn only_a_reply_of_the_same_model_at_the_same_service_is_own() {
 
 proptest! {
     #[test]
-    fn any_history_appended_in_any_steps_is_the_history_at_once(
+    fn any_history_appended_in_any_steps_equals_one_built_from_scratch(
         kinds in proptest::collection::vec(0_usize..4, 1..20),
         stops in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
@@ -248,7 +250,7 @@ proptest! {
         ends.sort_unstable();
         ends.push(messages.len());
         for end in ends {
-            prop_assert_eq!(built(&asked(&messages[..end], &memo), "k").0, at_once(&messages[..end]));
+            prop_assert_eq!(build(&request_with(&messages[..end], &memo), "k").0, build_at_once(&messages[..end]));
         }
     }
 }

@@ -1,31 +1,33 @@
-//! Tool call ids as a service wants them.
+//! Converts tool call ids to the form that a provider accepts.
 //!
-//! A conversation can hold ids of any service; each accepts its own form only (Mistral: nine letters or digits).
-//! Invariant: an id always gets the same wire form within a conversation, and no two ids share one.
+//! A conversation can contain ids of any provider, and each provider accepts only its own form (Mistral: nine
+//! letters or digits). Invariant: within a conversation an id always has the same wire form, and no two ids
+//! share one.
 
 use std::collections::{HashMap, HashSet};
 
 use lariat_core::id::ToolCallId;
 
-/// What ids a service accepts.
+/// Which ids a provider accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdRule {
-    /// Shortest.
+    /// Minimum length.
     pub min: usize,
-    /// Longest.
+    /// Maximum length.
     pub max: usize,
-    /// What is allowed besides letters and digits.
+    /// Characters allowed besides letters and digits.
     pub marks: &'static str,
 }
 
 impl IdRule {
-    /// Letters, digits, `_`, `-`, up to 64: Anthropic, Bedrock and OpenAI Responses.
+    /// Letters, digits, `_` and `-`, at most 64: Anthropic, Bedrock and OpenAI Responses.
     pub const COMMON: Self = Self { min: 1, max: 64, marks: "_-" };
-    /// The same, up to 40: OpenAI Chat Completions ("string too long. Expected a string with maximum length 40").
+    /// Like `COMMON`, but at most 40: OpenAI Chat Completions ("string too long. Expected a string with
+    /// maximum length 40").
     pub const FORTY: Self = Self { max: 40, ..Self::COMMON };
     /// Exactly nine letters or digits: Mistral.
     pub const NINE: Self = Self { min: 9, max: 9, marks: "" };
-    /// With the marks of ids like `functions.read:0`, which mean something to their model: Moonshot.
+    /// Also allows `.` and `:`, because Moonshot's models rely on ids such as `functions.read:0`.
     pub const VISIBLE: Self = Self { min: 1, max: 255, marks: "_-.:" };
 
     pub(crate) fn accepts(self, id: &str) -> bool {
@@ -34,40 +36,41 @@ impl IdRule {
     }
 }
 
-/// The wire forms of the ids of one conversation.
+/// Maps the ids of one conversation to their wire forms.
 #[derive(Clone, Debug)]
 pub struct CallIds {
     rule: IdRule,
     wire: HashMap<ToolCallId, String>,
-    taken: HashSet<String>,
+    used: HashSet<String>,
 }
 
 impl CallIds {
-    /// No ids yet.
+    /// Creates an empty map.
     pub fn new(rule: IdRule) -> Self {
-        Self { rule, wire: HashMap::new(), taken: HashSet::new() }
+        Self { rule, wire: HashMap::new(), used: HashSet::new() }
     }
 
-    /// The wire form of an id.
+    /// Returns the wire form of `id`, and creates it at the first use.
     pub fn wire(&mut self, id: &ToolCallId) -> String {
         if let Some(known) = self.wire.get(id) {
             return known.clone();
         }
         let mut form = id.as_str().to_owned();
         let mut salt = 0u64;
-        while !self.rule.accepts(&form) || self.taken.contains(&form) {
-            form = self.made(id, salt);
+        while !self.rule.accepts(&form) || self.used.contains(&form) {
+            form = self.derived_id(id, salt);
             salt += 1;
         }
-        self.taken.insert(form.clone());
+        self.used.insert(form.clone());
         self.wire.insert(id.clone(), form.clone());
         form
     }
 
-    /// An id made from a hash, so that the same conversation gives the same request, byte for byte.
-    fn made(&self, id: &ToolCallId, salt: u64) -> String {
+    /// Derives an id from a hash, so that the same conversation always produces the same request, byte for
+    /// byte.
+    fn derived_id(&self, id: &ToolCallId, salt: u64) -> String {
         const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-        // FNV-1a: the standard library's hash may change between releases, and requests must not.
+        // FNV-1a, because the standard library's hash may change between releases and requests must not.
         let bytes = id.as_str().bytes().chain(salt.to_le_bytes());
         let mut rest = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
@@ -87,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_fits_is_kept() {
+    fn valid_id_stays_unchanged() {
         let mut ids = CallIds::new(IdRule::COMMON);
         assert_eq!(ids.wire(&"toolu_01-a".into()), "toolu_01-a");
         assert_eq!(ids.wire(&"toolu_01-a".into()), "toolu_01-a");
     }
 
     #[test]
-    fn an_id_that_does_not_fit_gets_one_that_does_and_keeps_it() {
+    fn invalid_id_gets_a_valid_and_stable_form() {
         for rule in [IdRule::COMMON, IdRule::FORTY, IdRule::NINE, IdRule::VISIBLE] {
             let mut ids = CallIds::new(rule);
             for id in ["", "a b", "ü", &"x".repeat(256), "call|fc_1", "1.2/3"] {
@@ -106,18 +109,18 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_means_something_to_its_model_is_kept_where_it_may_be() {
+    fn id_with_dots_and_colons_is_kept_where_the_rule_allows_it() {
         assert_eq!(CallIds::new(IdRule::VISIBLE).wire(&"functions.read:0".into()), "functions.read:0");
         assert_ne!(CallIds::new(IdRule::FORTY).wire(&"functions.read:0".into()), "functions.read:0");
         assert_ne!(CallIds::new(IdRule::FORTY).wire(&"x".repeat(41).into()), "x".repeat(41));
     }
 
     #[test]
-    fn two_ids_never_share_a_form() {
+    fn two_ids_never_share_a_wire_form() {
         let mut ids = CallIds::new(IdRule::NINE);
-        let made = ids.wire(&"x".into());
-        let other = ids.wire(&made.as_str().into());
-        assert_ne!(made, other);
+        let derived_id = ids.wire(&"x".into());
+        let other = ids.wire(&derived_id.as_str().into());
+        assert_ne!(derived_id, other);
         let forms: HashSet<String> = (0..10_000).map(|n| ids.wire(&format!("call_{n}").into())).collect();
         assert_eq!(forms.len(), 10_000);
     }

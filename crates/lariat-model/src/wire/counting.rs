@@ -1,7 +1,8 @@
-//! Asking a service how many tokens a request would take: the request that would be sent, cut down to what counts.
+//! Builds requests that ask a provider how many tokens a model request has, and reads the count from the
+//! response.
 //!
-//! Owns the cutting and the reading of the answer's one number. Costs a parse of the body, which is nothing beside the
-//! call; it is asked rarely.
+//! The count request is the model request reduced to the fields that the counting endpoint accepts. That
+//! costs a parse of the body, which is negligible next to the HTTP request, and counts are rarely requested.
 
 use bytes::Bytes;
 use http::header::ACCEPT;
@@ -10,24 +11,27 @@ use serde_json::{Map, Value};
 
 use super::Outgoing;
 
-/// The fields of a request's body that a count takes.
-pub(crate) fn picked(outgoing: &Outgoing, fields: &[&str]) -> Result<Map<String, Value>, ProviderError> {
-    let body: Map<String, Value> = serde_json::from_slice(&outgoing.body)
-        .map_err(|error| ProviderError::Other(format!("the request to be counted: {error}").into()))?;
+/// Returns the fields of the request body that the counting endpoint accepts.
+pub(crate) fn pick_fields(outgoing: &Outgoing, fields: &[&str]) -> Result<Map<String, Value>, ProviderError> {
+    let body: Map<String, Value> = serde_json::from_slice(&outgoing.body).map_err(|error| {
+        ProviderError::Other(format!("cannot build the token count request: {error}").into())
+    })?;
     Ok(body.into_iter().filter(|(name, _)| fields.contains(&name.as_str())).collect())
 }
 
-/// The same request with another address and body, answered by JSON.
-pub(crate) fn redirected(mut outgoing: Outgoing, url: String, body: impl Into<Value>) -> Outgoing {
+/// Replaces address and body of the request. The response is JSON instead of a stream.
+pub(crate) fn redirect(mut outgoing: Outgoing, url: String, body: impl Into<Value>) -> Outgoing {
     outgoing.url = url;
     outgoing.body = Bytes::from(body.into().to_string());
     outgoing.headers.remove(ACCEPT);
     outgoing
 }
 
-/// The number in an answer.
-pub(crate) fn counted(body: &[u8], field: &str) -> Result<u64, ProviderError> {
+/// Returns the number in `field` of the response.
+pub(crate) fn parse_count(body: &[u8], field: &str) -> Result<u64, ProviderError> {
     let answer: Option<Value> = serde_json::from_slice(body).ok();
     let number = answer.as_ref().and_then(|answer| answer.get(field)?.as_u64());
-    number.ok_or_else(|| ProviderError::InvalidReply(format!("the count has no `{field}`").into()))
+    number.ok_or_else(|| {
+        ProviderError::InvalidReply(format!("the token count response has no `{field}`").into())
+    })
 }

@@ -1,7 +1,8 @@
-//! Bytes in, events out: a framing and an interpreter, whatever the protocol.
+//! Decodes a response body into events: a framing splits it into frames, and a protocol's interpreter reads
+//! them.
 //!
-//! Owns the order of things at the end of a stream. Invariant: after `Done` or an error nothing more comes; a body that
-//! ends before its protocol says so is an error, never a reply.
+//! Invariant: no event follows `Done` or an error. A body that ends before its protocol's end is an error,
+//! never a reply.
 
 use aws_smithy_types::event_stream::Message;
 use lariat_core::model::{ProviderError, StreamEvent};
@@ -10,7 +11,7 @@ use super::frames::{self, BadFrame};
 use super::reply::Reply;
 use super::sse::{self, TooLarge};
 
-/// How a body is cut into frames.
+/// How a body is split into frames.
 #[derive(Debug)]
 pub enum Framing {
     /// Server-sent events.
@@ -20,21 +21,21 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Server-sent events.
+    /// Framing of server-sent events.
     pub fn sse() -> Self {
         Self::Sse(sse::Parser::new())
     }
 
-    /// AWS event-stream frames.
+    /// Framing of AWS event streams.
     pub fn aws() -> Self {
         Self::Aws(frames::Parser::new())
     }
 
     #[inline]
-    fn hold(&mut self, byte: u8) -> bool {
+    fn try_push(&mut self, byte: u8) -> bool {
         match self {
-            Self::Sse(parser) => parser.hold(byte),
-            Self::Aws(parser) => parser.hold(byte),
+            Self::Sse(parser) => parser.try_push(byte),
+            Self::Aws(parser) => parser.try_push(byte),
         }
     }
 }
@@ -42,9 +43,9 @@ impl Framing {
 /// One frame of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Whether the service reports a failure by it.
+    /// Whether the provider uses the frame to report a failure.
     pub kind: FrameKind,
-    /// The event's name; empty when the stream gives none.
+    /// The event's name; empty if the stream gives none.
     pub name: &'a str,
     /// The payload, usually JSON.
     pub data: &'a str,
@@ -55,29 +56,29 @@ pub struct Frame<'a> {
 pub enum FrameKind {
     /// An ordinary event.
     Event,
-    /// An exception frame of AWS.
+    /// An AWS exception frame.
     Exception,
 }
 
-/// The part of a decoder that knows a protocol.
+/// The protocol-specific part of a decoder.
 pub trait Interpret: Send {
-    /// Takes in one frame. Calls [`Reply::finish`] on the one that ends the reply.
+    /// Reads one frame. Calls [`Reply::finish`] on the frame that ends the reply.
     ///
     /// # Errors
-    /// When the frame reports a failure or does not follow the protocol.
+    /// Returns an error if the frame reports a failure or violates the protocol.
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError>;
 
-    /// The body ended. For protocols that have no closing event, this is where a complete reply is finished.
+    /// Called at the end of the body. A protocol without a closing event finishes a complete reply here.
     ///
     /// # Errors
-    /// When the reply was not complete.
+    /// Returns an error if the reply was not complete.
     fn end(&mut self, reply: &mut Reply) -> Result<(), ProviderError> {
         let _ = reply;
         Err(ProviderError::Network("the stream ended before the reply was complete".into()))
     }
 }
 
-/// Makes events of a body.
+/// Decodes a response body into events.
 pub struct Decoder {
     framing: Framing,
     interpret: Box<dyn Interpret>,
@@ -85,19 +86,20 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder at the start of a body.
+    /// Creates a decoder for a new body.
     pub fn new(framing: Framing, interpret: impl Interpret + 'static) -> Self {
         Self { framing, interpret: Box::new(interpret), reply: Reply::default() }
     }
 
-    /// Takes in bytes. Events that came before an error can still be taken with [`Decoder::next_event`].
+    /// Decodes `bytes`. Events before an error remain available from [`Decoder::next_event`].
     ///
     /// # Errors
-    /// When the service reports a failure or the stream does not follow its protocol. Nothing can be fed after that.
+    /// Returns an error if the provider reports a failure or the stream violates its protocol. Feed nothing
+    /// more after an error.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         match bytes {
-            [byte] if self.framing.hold(*byte) => Ok(()),
+            [byte] if self.framing.try_push(*byte) => Ok(()),
             _ => self.feed_frames(bytes),
         }
     }
@@ -112,7 +114,7 @@ impl Decoder {
                 if reply.is_done() {
                     return Ok(());
                 }
-                Ok::<(), Broken>(interpret.frame(Frame { kind: FrameKind::Event, name, data }, reply)?)
+                Ok::<(), FeedError>(interpret.frame(Frame { kind: FrameKind::Event, name, data }, reply)?)
             }),
             Framing::Aws(parser) => parser.feed(bytes, |message| {
                 if reply.is_done() {
@@ -121,13 +123,13 @@ impl Decoder {
                 aws_frame(&message, |frame| interpret.frame(frame, reply))
             }),
         };
-        fed.map_err(|Broken(error)| error)
+        fed.map_err(|FeedError(error)| error)
     }
 
-    /// The body ended.
+    /// Tells the decoder that the body has ended.
     ///
     /// # Errors
-    /// When the reply was not complete.
+    /// Returns an error if the reply was not complete.
     pub fn end(&mut self) -> Result<(), ProviderError> {
         if self.reply.is_done() {
             return Ok(());
@@ -135,39 +137,39 @@ impl Decoder {
         self.interpret.end(&mut self.reply)
     }
 
-    /// The next event that is ready.
+    /// Returns the next decoded event, if one is ready.
     #[inline]
     pub fn next_event(&mut self) -> Option<StreamEvent> {
         self.reply.next_event()
     }
 
-    /// True when the reply is complete; its last events may still wait to be taken.
+    /// Whether the reply is complete. Its last events may still be waiting in [`Decoder::next_event`].
     pub const fn is_done(&self) -> bool {
         self.reply.is_done()
     }
 
-    /// Events made so far that show progress; keep-alives make none.
+    /// Number of events so far that advanced the reply. Keep-alives do not.
     pub const fn progress(&self) -> u64 {
         self.reply.progress()
     }
 }
 
-/// Why feeding stopped, with what the framings call too large or damaged made into an invalid reply.
-struct Broken(ProviderError);
+/// Why feeding stopped. An oversized or damaged frame becomes an invalid reply.
+struct FeedError(ProviderError);
 
-impl From<ProviderError> for Broken {
+impl From<ProviderError> for FeedError {
     fn from(error: ProviderError) -> Self {
         Self(error)
     }
 }
 
-impl From<TooLarge> for Broken {
+impl From<TooLarge> for FeedError {
     fn from(error: TooLarge) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
 }
 
-impl From<BadFrame> for Broken {
+impl From<BadFrame> for FeedError {
     fn from(error: BadFrame) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
@@ -176,23 +178,23 @@ impl From<BadFrame> for Broken {
 fn aws_frame(
     message: &Message,
     interpret: impl FnOnce(Frame<'_>) -> Result<(), ProviderError>,
-) -> Result<(), Broken> {
+) -> Result<(), FeedError> {
     let header = |name: &str| {
         let found = message.headers().iter().find(|header| header.name().as_str() == name);
         found.and_then(|header| header.value().as_string().ok()).map(|value| value.as_str())
     };
-    let invalid = |what: &str| Broken(ProviderError::InvalidReply(what.into()));
-    let data =
-        std::str::from_utf8(message.payload()).map_err(|_| invalid("a frame's payload is not text"))?;
+    let invalid = |what: &str| FeedError(ProviderError::InvalidReply(what.into()));
+    let data = std::str::from_utf8(message.payload())
+        .map_err(|_| invalid("the payload of a frame is not valid UTF-8"))?;
     let (kind, name) = match header(":message-type") {
         Some("event") | None => (FrameKind::Event, header(":event-type")),
         Some("exception") => (FrameKind::Exception, header(":exception-type")),
         Some("error") => {
-            let (code, words) = (header(":error-code"), header(":error-message"));
+            let (code, error_message) = (header(":error-code"), header(":error-message"));
             let frame = Frame {
                 kind: FrameKind::Exception,
                 name: code.unwrap_or_default(),
-                data: words.unwrap_or_default(),
+                data: error_message.unwrap_or_default(),
             };
             return Ok(interpret(frame)?);
         }

@@ -1,10 +1,10 @@
-//! Tests of `decoder`: the ends of a stream.
+//! Tests how a decoder handles the end of a stream.
 
 use lariat_core::message::StopReason;
 
 use super::*;
 
-/// Says every frame's data; `end` ends the reply, `bad` breaks it.
+/// Emits the data of every frame as text; `end` ends the reply, `bad` breaks it.
 struct Echo;
 
 impl Interpret for Echo {
@@ -37,7 +37,7 @@ fn events_before_an_error_can_still_be_taken() {
 }
 
 #[test]
-fn nothing_comes_after_the_end() {
+fn no_event_follows_the_end() {
     let mut decoder = decoder();
     decoder.feed(b"data: a\n\ndata: end\n\ndata: b\n\ndata: bad\n\n").unwrap();
     decoder.feed(b"data: bad\n\n").unwrap();
@@ -46,7 +46,7 @@ fn nothing_comes_after_the_end() {
 }
 
 #[test]
-fn a_body_that_ends_too_soon_is_no_reply() {
+fn body_that_ends_too_soon_is_an_error() {
     let mut decoder = decoder();
     decoder.feed(b"data: a\n\n").unwrap();
     assert!(matches!(decoder.end(), Err(ProviderError::Network(_))));
@@ -54,14 +54,14 @@ fn a_body_that_ends_too_soon_is_no_reply() {
 }
 
 #[test]
-fn an_event_without_end_is_an_invalid_reply() {
+fn endless_event_is_an_invalid_reply() {
     let mut decoder = decoder();
     let line = vec![b'x'; sse::EVENT_LIMIT + 1];
     assert!(matches!(decoder.feed(&line), Err(ProviderError::InvalidReply(_))));
 }
 
 #[test]
-fn keep_alives_are_no_progress() {
+fn keep_alives_are_not_progress() {
     let mut decoder = decoder();
     decoder.feed(b": ping\n\n:\n\nevent: ping\n\n").unwrap();
     assert_eq!(decoder.progress(), 0);

@@ -1,7 +1,7 @@
-//! An answer that is not a stream: what every service's failures have in common.
+//! Classifies responses that are not streams, as far as all providers agree.
 //!
-//! Owns the general meaning of statuses, both forms of `Retry-After`, request ids, and finding a server's words in any
-//! body. What a single service means by its error codes belongs to its protocol.
+//! Interprets statuses, both forms of `Retry-After` and request ids, and finds the server's error message in
+//! any body. Each protocol interprets its provider's own error codes.
 
 use std::time::Duration;
 
@@ -13,38 +13,38 @@ use serde_json::Value;
 
 use super::overflow::is_overflow;
 
-/// Headers that name a request, in the order they are looked for.
+/// Headers that carry a request id, in order of preference.
 const REQUEST_ID_HEADERS: [&str; 6] =
     ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "x-goog-request-id", "cf-ray"];
-/// A wait longer than this is not believed: nobody sleeps for a day because a header said so.
+/// Longest wait that is accepted from a header. A longer one is reduced to this.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// An answer that is not a stream.
+/// A response that is not a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
-    /// HTTP status; 200 for an error that came as success.
+    /// HTTP status; 200 for an error sent with a success status.
     pub status: u16,
-    /// Headers.
+    /// Response headers.
     pub headers: &'a HeaderMap,
-    /// The start of the body, bounded by the driver.
+    /// The start of the body, up to the driver's limit.
     pub body: &'a [u8],
-    /// When it arrived, for `Retry-After` as a date.
+    /// Time of arrival, needed if `Retry-After` is a date.
     pub now: Timestamp,
 }
 
 impl Failure<'_> {
-    /// What is known about the failure, whatever the service.
+    /// Collects what all providers report alike: message, status, request id and wait.
     pub fn detail(&self) -> ErrorDetail {
         let header = |name: &&str| self.headers.get(*name).and_then(|value| value.to_str().ok());
         let id = REQUEST_ID_HEADERS.iter().find_map(header).map(str::to_owned);
-        ErrorDetail::new(words(self.body))
+        ErrorDetail::new(error_message(self.body))
             .with_status(self.status)
             .with_request_id(id)
             .with_retry_after(retry_after(self.headers, self.now))
     }
 
-    /// The meaning of the status alone, for services and codes nobody knows better. `json` is the parsed body.
-    pub fn general(&self) -> ProviderError {
+    /// Classifies the failure by its status alone, for providers and codes without a more specific rule.
+    pub fn classify_by_status(&self) -> ProviderError {
         let detail = self.detail();
         match self.status {
             401 | 403 => ProviderError::Auth(detail),
@@ -57,13 +57,13 @@ impl Failure<'_> {
         }
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(self.body).ok()
     }
 }
 
-/// How long a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+/// Returns how long the server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis =
@@ -80,26 +80,26 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-/// The server's words in a body of any form: the message of a JSON error wherever services put it, else the text, else
-/// the title of a page.
-pub fn words(body: &[u8]) -> String {
+/// Returns the server's error message: the message of a JSON error wherever providers put it, else the title
+/// of a web page, else the text itself.
+pub fn error_message(body: &[u8]) -> String {
     if let Ok(json) = serde_json::from_slice::<Value>(body)
-        && let Some(message) = json_words(&json)
+        && let Some(message) = json_error_message(&json)
     {
         return message;
     }
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     if text.is_empty() {
-        return "no explanation".to_owned();
+        return "the response has no error message".to_owned();
     }
     if let Some(title) = between(text, "<title>", "</title>") {
-        return format!("a web page: {}", title.trim());
+        return format!("the server returned a web page: {}", title.trim());
     }
     text.chars().take(500).collect()
 }
 
-fn json_words(json: &Value) -> Option<String> {
+fn json_error_message(json: &Value) -> Option<String> {
     const PLACES: [&str; 7] = [
         "/error/message",
         "/message",

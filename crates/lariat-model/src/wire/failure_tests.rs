@@ -10,7 +10,7 @@ fn header(name: &'static str, value: &'static str) -> HeaderMap {
 }
 
 #[test]
-fn a_status_alone_says_whether_to_try_again() {
+fn status_alone_decides_the_error_kind() {
     let headers = HeaderMap::new();
     for (status, retryable) in [
         (400, false),
@@ -26,16 +26,16 @@ fn a_status_alone_says_whether_to_try_again() {
         (503, true),
         (529, true),
     ] {
-        let error = failure(status, &headers, "x").general();
+        let error = failure(status, &headers, "x").classify_by_status();
         assert_eq!(error.is_retryable(), retryable, "{status}");
         assert_eq!(error.status(), Some(status));
     }
-    assert!(matches!(failure(413, &headers, "").general(), ProviderError::ContextOverflow(_)));
-    assert!(matches!(failure(200, &headers, "{}").general(), ProviderError::InvalidReply(_)));
+    assert!(matches!(failure(413, &headers, "").classify_by_status(), ProviderError::ContextOverflow(_)));
+    assert!(matches!(failure(200, &headers, "{}").classify_by_status(), ProviderError::InvalidReply(_)));
 }
 
 #[test]
-fn a_wait_is_read_in_all_its_forms_and_bounded() {
+fn parses_all_forms_of_retry_after_and_limits_the_wait() {
     for (name, value, expected) in [
         ("retry-after", "7", Some(Duration::from_secs(7))),
         ("retry-after", "0.5", Some(Duration::from_millis(500))),
@@ -54,14 +54,14 @@ fn a_wait_is_read_in_all_its_forms_and_bounded() {
 }
 
 #[test]
-fn the_more_exact_wait_counts() {
+fn retry_after_ms_takes_precedence() {
     let mut headers = header("retry-after", "7");
     headers.extend(header("retry-after-ms", "250"));
     assert_eq!(failure(429, &headers, "").detail().retry_after, Some(Duration::from_millis(250)));
 }
 
 #[test]
-fn the_request_id_is_found_under_every_name() {
+fn finds_request_id_in_every_known_header() {
     for name in REQUEST_ID_HEADERS {
         let headers = header(name, "req_1");
         assert_eq!(failure(500, &headers, "").detail().request_id.as_deref(), Some("req_1"), "{name}");
@@ -69,7 +69,7 @@ fn the_request_id_is_found_under_every_name() {
 }
 
 #[test]
-fn a_servers_words_are_found_in_any_body() {
+fn finds_error_message_in_any_body() {
     for (body, expected) in [
         (r#"{"error":{"message":"a"}}"#, "a"),
         (r#"{"message":"b"}"#, "b"),
@@ -78,12 +78,15 @@ fn a_servers_words_are_found_in_any_body() {
         (r#"{"detail":"e"}"#, "e"),
         (r#"[{"error":{"message":"f"}}]"#, "f"),
         ("plain", "plain"),
-        ("  ", "no explanation"),
-        ("<html><head><title> 502 Bad Gateway </title></head></html>", "a web page: 502 Bad Gateway"),
+        ("  ", "the response has no error message"),
+        (
+            "<html><head><title> 502 Bad Gateway </title></head></html>",
+            "the server returned a web page: 502 Bad Gateway",
+        ),
         (r#"{"odd":1}"#, r#"{"odd":1}"#),
     ] {
-        assert_eq!(words(body.as_bytes()), expected);
+        assert_eq!(error_message(body.as_bytes()), expected);
     }
-    assert_eq!(words(b"\xff\xfe"), "\u{fffd}\u{fffd}");
-    assert!(words("é".repeat(10_000).as_bytes()).chars().count() <= 500);
+    assert_eq!(error_message(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+    assert!(error_message("é".repeat(10_000).as_bytes()).chars().count() <= 500);
 }

@@ -1,63 +1,64 @@
-//! The binary frames of AWS event streams: lengths, headers, payload and two checksums.
+//! Splits AWS event streams into their binary frames: lengths, headers, payload and two checksums.
 //!
-//! Owns cutting bytes into whole frames and bounding them; AWS's own crate checks and reads a frame.
-//! Invariant: the frames do not depend on how the bytes were cut.
+//! This module finds frame boundaries and limits the size; AWS's own crate verifies and parses each frame.
+//! Invariant: the frames do not depend on where the chunks were split.
 
 use aws_smithy_eventstream::frame::read_message_from;
 use aws_smithy_types::event_stream::Message;
 
-/// Bytes that one frame may hold: AWS's own limit is 24 MB.
+/// Maximum size of a frame in bytes: AWS's own limit is 24 MB.
 pub const FRAME_LIMIT: usize = 24 * 1024 * 1024;
-/// Total length, headers length and their checksum, then at least the frame's checksum.
+/// Smallest possible frame: total length, headers length and their checksum, then the frame's checksum.
 const FRAME_MINIMUM: usize = 16;
 
-/// A frame that cannot be read. Nothing after it can be, either.
+/// A frame that cannot be read. The rest of the stream cannot be read either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadFrame {
-    /// A length that no frame has.
-    #[error("a frame claims a length of {0} bytes")]
+    /// The stated length is outside the limits.
+    #[error("a frame states an invalid length of {0} bytes")]
     Length(usize),
-    /// A checksum or a header that does not fit.
+    /// A checksum does not match or a header is invalid.
     #[error("a frame is damaged: {0}")]
     Damaged(String),
 }
 
-/// Cuts bytes into frames.
+/// Splits bytes into frames.
 #[derive(Debug, Default)]
 pub struct Parser {
     buffer: Vec<u8>,
-    /// Length of the frame at the start of the buffer, once its first four bytes are there.
+    /// Length of the frame at the start of the buffer, known after its first four bytes.
     expected: Option<usize>,
-    /// Length up to which the frame can grow by a byte without anything else happening.
+    /// Length up to which a single byte can be appended without completing the frame or growing the buffer.
     room: usize,
 }
 
 impl Parser {
-    /// A parser at the start of a stream.
+    /// Creates a parser for a new stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// True between frames: a stream that ends elsewhere was cut.
+    /// Whether the parser is between two frames. A stream that ends elsewhere was cut.
     pub const fn is_between_frames(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Takes in a byte that completes nothing and fits where the frame grows; false when it must be fed.
+    /// Appends a byte if it completes nothing and fits the buffer; otherwise returns false and the byte must
+    /// go to [`feed`](Self::feed).
     #[inline]
-    pub fn hold(&mut self, byte: u8) -> bool {
-        let holds = self.buffer.len() < self.room;
-        if holds {
+    pub fn try_push(&mut self, byte: u8) -> bool {
+        let fits = self.buffer.len() < self.room;
+        if fits {
             self.buffer.push(byte);
         }
-        holds
+        fits
     }
 
-    /// Takes in bytes and gives every frame that they complete to `sink`.
+    /// Parses `bytes` and passes every completed frame to `sink`.
     ///
     /// # Errors
-    /// When a frame is damaged, or the sink's own.
+    /// Returns an error if a frame is damaged or `sink` fails.
     pub fn feed<E: From<BadFrame>>(
         &mut self,
         bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Frames come out whole however they were cut, and damaged ones do not come out.
+//! Tests that frames do not depend on where chunks are split, and that damaged frames are rejected.
 
 use aws_smithy_eventstream::frame::write_message_to;
 use aws_smithy_types::event_stream::{Header, HeaderValue};
@@ -20,11 +20,11 @@ fn stream() -> Vec<u8> {
     [frame(&event, r#"{"delta":{"text":"Größe"}}"#), frame(&[], ""), frame(&event, &"x".repeat(300))].concat()
 }
 
-/// Number of headers, and payload.
-type Seen = (usize, Vec<u8>);
+/// Number of headers, and the payload.
+type ParsedFrame = (usize, Vec<u8>);
 
-/// Every frame, and how it ended.
-fn parsed<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), BadFrame>) {
+/// Parses all chunks; returns every frame and the final result.
+fn parse_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<ParsedFrame>, Result<(), BadFrame>) {
     let mut parser = Parser::new();
     let mut frames = Vec::new();
     for chunk in chunks {
@@ -40,7 +40,7 @@ fn parsed<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<
 }
 
 #[test]
-fn frames_are_read_with_headers_and_payload() {
+fn reads_frames_with_headers_and_payload() {
     let mut names = Vec::new();
     let fed = Parser::new().feed(&stream(), |message| {
         names.extend(
@@ -55,21 +55,21 @@ fn frames_are_read_with_headers_and_payload() {
 }
 
 #[test]
-fn no_cut_changes_the_frames() {
+fn frames_do_not_depend_on_chunk_boundaries() {
     let bytes = stream();
-    let whole = parsed([bytes.as_slice()]);
+    let whole = parse_chunks([bytes.as_slice()]);
     assert_eq!((whole.0.len(), &whole.1), (3, &Ok(())));
     for cut in 0..=bytes.len() {
         let (before, after) = bytes.split_at(cut);
-        assert_eq!(parsed([before, after]), whole, "cut at {cut}");
+        assert_eq!(parse_chunks([before, after]), whole, "cut at {cut}");
     }
     for size in 1..20 {
-        assert_eq!(parsed(bytes.chunks(size)), whole, "pieces of {size}");
+        assert_eq!(parse_chunks(bytes.chunks(size)), whole, "chunks of {size}");
     }
 }
 
 #[test]
-fn a_parser_knows_whether_it_is_between_frames() {
+fn reports_whether_the_parser_is_between_frames() {
     let bytes = stream();
     let mut parser = Parser::new();
     let mut feed =
@@ -78,30 +78,31 @@ fn a_parser_knows_whether_it_is_between_frames() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
+fn detects_every_flipped_bit() {
     let bytes = frame(&[(":event-type", "x")], "payload");
     for bit in 0..bytes.len() * 8 {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        let (frames, ended) = parsed([damaged.as_slice()]);
-        // A longer length makes the parser wait for more; the body's end then says that the reply is incomplete.
+        let (frames, ended) = parse_chunks([damaged.as_slice()]);
+        // A larger stated length makes the parser wait for more. The end of the body then makes the reply
+        // incomplete.
         assert!(frames.is_empty(), "bit {bit}");
         assert!(ended.is_err() || bit / 8 < 4, "bit {bit}");
     }
 }
 
 #[test]
-fn frames_before_a_damaged_one_come_out() {
+fn yields_frames_before_a_damaged_one() {
     let mut bytes = stream();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
-    let (frames, ended) = parsed([bytes.as_slice()]);
+    let (frames, ended) = parse_chunks([bytes.as_slice()]);
     assert_eq!(frames.len(), 2);
     assert!(matches!(ended, Err(BadFrame::Damaged(_))));
 }
 
 #[test]
-fn an_absurd_length_is_refused_at_once() {
+fn rejects_absurd_length_immediately() {
     for length in [
         0u32,
         15,
@@ -110,13 +111,13 @@ fn an_absurd_length_is_refused_at_once() {
         u32::from_be_bytes(*b"HTTP"),
         u32::from_be_bytes(*b"<htm"),
     ] {
-        let (_, ended) = parsed([&length.to_be_bytes()[..]]);
+        let (_, ended) = parse_chunks([&length.to_be_bytes()[..]]);
         assert_eq!(ended, Err(BadFrame::Length(length as usize)));
     }
 }
 
 #[test]
-fn what_the_sink_refuses_ends_the_feeding() {
+fn sink_error_stops_feeding() {
     let mut seen = 0;
     let fed = Parser::new().feed(&stream(), |_| {
         seen += 1;

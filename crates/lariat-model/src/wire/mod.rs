@@ -1,9 +1,10 @@
-//! What all protocols have in common on the wire.
+//! Code that all protocols share: building requests, decoding streams and classifying failures.
 //!
-//! [`Outgoing`] and [`Failure`] are the two ends of an HTTP exchange; [`Decoder`] turns a body into events through a
-//! framing ([`sse`] or the binary [`frames`] of AWS) and a protocol's [`Interpret`]; [`Reply`] is where an interpreter
-//! puts what it understood; [`Body`] builds a request by appending to the last one; [`CallIds`] fits ids to a service.
-//! Owns no protocol. Invariant: everything here is bounded and costs linear time.
+//! [`Outgoing`] is an HTTP request and [`Failure`] a response that is not a stream. A [`Decoder`] turns a
+//! body into events: a framing ([`sse`] or the binary [`frames`] of AWS) splits it into frames, a protocol's
+//! [`Interpret`] reads each frame and adds what it read to a [`Reply`]. [`Body`] builds a request by
+//! appending to the previous one. [`CallIds`] converts tool call ids to the form that a provider accepts.
+//! Invariant: everything here has bounded memory and runs in linear time.
 
 mod body;
 mod call_ids;
@@ -16,10 +17,10 @@ mod overflow;
 mod reply;
 pub mod sse;
 
-pub use body::{Body, Conversation, Opened, own_reply};
+pub use body::{Body, Conversation, ItemWriter, own_reply};
 pub use call_ids::{CallIds, IdRule};
 pub use decoder::{Decoder, Frame, FrameKind, Framing, Interpret};
-pub use failure::{Failure, retry_after, words};
+pub use failure::{Failure, error_message, retry_after};
 pub use outgoing::{Auth, ListedModel, Outgoing};
 pub use overflow::is_overflow;
 pub use reply::Reply;

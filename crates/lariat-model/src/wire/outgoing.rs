@@ -1,6 +1,6 @@
-//! An HTTP request as a protocol wants it, before a key is attached.
+//! An HTTP request built by a protocol, before a key is attached.
 //!
-//! Invariant: holds no secret but the configured extra headers, whose values do not show in debug output.
+//! Invariant: it contains no secret other than the configured extra headers, whose values debug output hides.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use lariat_core::model::{ModelConfig, ProviderError};
 
-/// An HTTP request.
+/// An HTTP request without its key.
 #[derive(Clone)]
 pub struct Outgoing {
-    /// `POST` for requests to a model, `GET` for lists.
+    /// `POST` for requests to a model, `GET` for model lists.
     pub method: Method,
-    /// Complete address. Never holds a key.
+    /// Complete address. Never contains a key.
     pub url: String,
     /// Headers, without the key.
     pub headers: HeaderMap,
@@ -23,7 +23,7 @@ pub struct Outgoing {
     pub auth: Auth,
 }
 
-/// How a key is attached.
+/// How the driver attaches the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
@@ -31,44 +31,46 @@ pub enum Auth {
     Bearer,
     /// The key alone in a header of this name.
     Header(&'static str),
-    /// AWS signature version 4, unless the key is a Bedrock API key, which goes as a bearer.
+    /// AWS signature version 4. A Bedrock API key is sent as a bearer token instead.
     Aws {
-        /// Region that the signature is for.
+        /// Region to sign for.
         region: String,
-        /// Service that the signature is for.
+        /// AWS service to sign for.
         service: &'static str,
     },
-    /// No key at all: local servers.
+    /// No key, for local servers.
     None,
 }
 
 impl Outgoing {
-    /// A `POST` of JSON to an address.
+    /// Creates a `POST` request with a JSON body.
     pub fn post(url: String, auth: Auth, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Self { method: Method::POST, url, headers, body: body.into(), auth }
     }
 
-    /// A `GET` of an address.
+    /// Creates a `GET` request.
     pub fn get(url: String, auth: Auth) -> Self {
         Self { method: Method::GET, url, headers: HeaderMap::new(), body: Bytes::new(), auth }
     }
 
-    /// With a fixed header.
+    /// Sets a fixed header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         self
     }
 
-    /// With the model's extra headers, which win over the protocol's own.
+    /// Adds the model's extra headers, which override the protocol's own.
     ///
     /// # Errors
-    /// When one is not a valid header.
+    /// Returns an error if a header is invalid.
     pub fn with_headers_of(mut self, model: &ModelConfig) -> Result<Self, ProviderError> {
         for (name, value) in &model.headers {
-            let invalid = || ProviderError::Other(format!("`{name}` is not a valid header").into());
+            let invalid = || {
+                ProviderError::Other(format!("invalid header `{name}` in the model's configuration").into())
+            };
             let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
             let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
             value.set_sensitive(true);
@@ -90,22 +92,22 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// A model as a service lists it.
+/// A model in a provider's model list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListedModel {
-    /// Id, as requests name it.
+    /// Id to use in requests.
     pub id: String,
-    /// Name for people, where the service has one.
+    /// Display name, if the provider gives one.
     pub name: Option<String>,
-    /// Context window in tokens, where the service says.
+    /// Context window in tokens, if the provider gives it.
     pub context_window: Option<u64>,
-    /// Output limit in tokens, where the service says.
+    /// Output limit in tokens, if the provider gives it.
     pub max_tokens: Option<u32>,
 }
 
 impl ListedModel {
-    /// A model of which only the id is known.
+    /// Creates an entry of which only the id is known.
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }

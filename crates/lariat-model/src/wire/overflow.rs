@@ -1,9 +1,9 @@
-//! The many ways of saying that a request does not fit the context window.
+//! Recognises error messages that say a request exceeds the context window.
 //!
-//! Services have no common code for it, and some have none at all. Owns the list of phrases, each as a service says it.
-//! Invariant: a phrase is narrow enough that a limit on requests or on output does not match it.
+//! Providers share no error code for this, and some have none at all, so this module lists the phrases that
+//! each of them uses. Invariant: a phrase is narrow enough not to match a rate limit or an output limit.
 
-/// Parts of messages, in lower case; all words of a row must occur.
+/// Parts of messages in lower case. All parts of a row must occur.
 const PHRASES: &[&[&str]] = &[
     // Anthropic: "prompt is too long: 200082 tokens > 199999 maximum"
     &["prompt is too long"],
@@ -43,7 +43,7 @@ const PHRASES: &[&[&str]] = &[
     &["context length is only"],
     // vLLM: "The decoder prompt (length 9001) is longer than the maximum model length of 8192."
     &["longer than the maximum model length"],
-    // LiteLLM puts its own class before the service's words.
+    // LiteLLM puts its own class before the provider's message.
     &["contextwindowexceedederror"],
     // Moonshot: "Invalid request: Your request exceeded model token limit"
     &["exceeded model token limit"],
@@ -60,7 +60,7 @@ const PHRASES: &[&[&str]] = &[
     &["request too large for model", "context"],
 ];
 
-/// Whether a server's words say that the request does not fit.
+/// Whether an error message says that the request exceeds the context window.
 pub fn is_overflow(message: &str) -> bool {
     let message = message.to_lowercase();
     PHRASES.iter().any(|words| words.iter().all(|word| message.contains(word)))
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overflow_is_recognised_in_the_words_of_every_service() {
+    fn recognises_overflow_messages_of_every_provider() {
         for words in [
             "prompt is too long: 200082 tokens > 199999 maximum",
             "input length and `max_tokens` exceed context limit: 199000 + 21333 > 200000, decrease input length",
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_on_requests_or_on_output_are_something_else() {
+    fn rate_and_output_limits_are_not_overflow() {
         for words in [
             "Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000",
             "max_tokens is too large: 200000. This model supports at most 16384 completion tokens",

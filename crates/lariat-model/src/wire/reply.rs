@@ -1,8 +1,9 @@
-//! A reply while it is understood: where every interpreter puts what arrives.
+//! Collects a model's reply while it arrives and turns it into events.
 //!
-//! Owns the rules that hold for all services: empty pieces are nothing; tool calls wait until the reply has ended
-//! cleanly, and leave only with arguments that parse; a reply that was cut delivers none; ids are given where a service
-//! gave none or the same twice. Invariant: `Done` is the last event, and there is one.
+//! Applies the rules that all providers share: empty deltas are ignored; tool calls are held until the reply
+//! has ended cleanly and are emitted only if their arguments parse; a reply that was cut off emits none; an
+//! id is generated if the provider sent none or repeated one. Invariant: `Done` is emitted exactly once, as
+//! the last event.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -13,12 +14,12 @@ use lariat_core::model::{ProviderError, StreamEvent};
 use lariat_core::usage::Usage;
 use serde_json::{Map, Value};
 
-/// Bytes of text, reasoning and arguments that one reply may hold.
+/// Maximum number of bytes of text, reasoning and arguments in one reply.
 const REPLY_LIMIT: usize = 64 * 1024 * 1024;
-/// Calls in one reply: a model that loops must not fill the memory.
+/// Maximum number of tool calls in one reply, so that a model that loops cannot exhaust the memory.
 const CALL_LIMIT: usize = 1024;
 
-/// A reply in the making.
+/// A reply under construction.
 #[derive(Debug, Default)]
 pub struct Reply {
     ready: VecDeque<StreamEvent>,
@@ -28,11 +29,11 @@ pub struct Reply {
     bytes: usize,
     progress: u64,
     started: bool,
-    spoke: bool,
+    has_content: bool,
     done: bool,
 }
 
-/// A tool call whose arguments are arriving.
+/// A tool call whose arguments are still arriving.
 #[derive(Debug)]
 struct PendingCall {
     index: usize,
@@ -49,70 +50,72 @@ enum Arguments {
 }
 
 impl Reply {
-    /// The service accepted the request. Later calls change nothing, nor does one after content arrived: a start is the
-    /// first event, or there is none.
+    /// Records that the provider accepted the request. Only the first call has an effect, and only before any
+    /// content, because `Start` must be the first event.
     pub fn start(&mut self, model: &str) {
         if !std::mem::replace(&mut self.started, true) {
             self.emit(StreamEvent::Start { model: model.to_owned() });
         }
     }
 
-    /// Text arrived.
+    /// Adds text.
     ///
     /// # Errors
-    /// When the reply is too large; the same for all that arrives.
+    /// Returns an error if the reply is too large. The same applies to all methods that add content.
     pub fn text(&mut self, index: usize, delta: Cow<'_, str>) -> Result<(), ProviderError> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.weigh(delta.len())?;
-        self.spoke = true;
+        self.add_bytes(delta.len())?;
+        self.has_content = true;
         self.emit(StreamEvent::TextDelta { index, delta: delta.into_owned() });
         Ok(())
     }
 
-    /// Reasoning arrived.
+    /// Adds reasoning text.
     ///
     /// # Errors
-    /// When the reply is too large.
+    /// Returns an error if the reply is too large.
     pub fn thinking(&mut self, index: usize, delta: Cow<'_, str>) -> Result<(), ProviderError> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.weigh(delta.len())?;
+        self.add_bytes(delta.len())?;
         self.emit(StreamEvent::ThinkingDelta { index, delta: delta.into_owned() });
         Ok(())
     }
 
-    /// The signature of a reasoning block arrived, complete.
+    /// Adds the complete signature of a reasoning block.
     ///
     /// # Errors
-    /// When the reply is too large.
+    /// Returns an error if the reply is too large.
     pub fn signature(&mut self, index: usize, signature: Cow<'_, str>) -> Result<(), ProviderError> {
         if signature.is_empty() {
             return Ok(());
         }
-        self.weigh(signature.len())?;
+        self.add_bytes(signature.len())?;
         self.emit(StreamEvent::ThinkingSignature { index, signature: signature.into_owned() });
         Ok(())
     }
 
-    /// A block of another kind arrived, complete: encrypted reasoning, or one of a kind only its service knows.
+    /// Adds a complete block of another kind: encrypted reasoning, or one that only its provider understands.
     ///
     /// # Errors
-    /// When the reply is too large.
+    /// Returns an error if the reply is too large.
     pub fn block(&mut self, index: usize, content: Content) -> Result<(), ProviderError> {
-        // Blocks are rare and their service bounds them; what counts is that there is a bound.
-        self.weigh(64)?;
-        self.spoke |= !matches!(content, Content::RedactedThinking { .. } | Content::Thinking { .. });
+        // Blocks are rare and the provider limits their size, so a fixed amount for each is enough to bound
+        // them.
+        self.add_bytes(64)?;
+        self.has_content |= !matches!(content, Content::RedactedThinking { .. } | Content::Thinking { .. });
         self.emit(StreamEvent::Block { index, content });
         Ok(())
     }
 
-    /// A tool call began, or told more of its id or name. Empty pieces change nothing: services repeat them.
+    /// Starts a tool call, or adds an id or name to one that has started. Empty strings change nothing,
+    /// because providers repeat them.
     ///
     /// # Errors
-    /// When there are too many calls.
+    /// Returns an error if there are too many tool calls.
     pub fn call(&mut self, index: usize, id: &str, name: &str) -> Result<(), ProviderError> {
         let Some(call) = self.calls.iter_mut().find(|call| call.index == index) else {
             return self.push_call(index, id, name, Arguments::Text(String::new()), None);
@@ -126,16 +129,17 @@ impl Reply {
         Ok(())
     }
 
-    /// Arguments of a call arrived, as JSON text. For a call that did not begin they are dropped.
+    /// Adds a part of a tool call's arguments, as JSON text. Arguments of a tool call that has not started
+    /// are dropped.
     ///
     /// # Errors
-    /// When the reply is too large.
+    /// Returns an error if the reply is too large.
     pub fn arguments(&mut self, index: usize, delta: Cow<'_, str>) -> Result<(), ProviderError> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.weigh(delta.len())?;
-        // The newest first: arguments arrive for the call that began last.
+        self.add_bytes(delta.len())?;
+        // Newest first, because arguments usually belong to the tool call that started last.
         let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) else { return Ok(()) };
         if let Arguments::Text(text) = &mut call.arguments {
             text.push_str(&delta);
@@ -144,18 +148,18 @@ impl Reply {
         Ok(())
     }
 
-    /// The complete arguments of a call, as JSON text, replacing what arrived in pieces.
-    pub fn arguments_whole(&mut self, index: usize, text: &str) {
+    /// Replaces all arguments of a tool call received so far with the complete JSON text.
+    pub fn replace_arguments(&mut self, index: usize, text: &str) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
             call.arguments = Arguments::Text(text.to_owned());
         }
     }
 
-    /// A tool call arrived in one piece.
+    /// Adds a tool call that arrived complete.
     ///
     /// # Errors
-    /// When the reply is too large or there are too many calls.
-    pub fn whole_call(
+    /// Returns an error if the reply is too large or there are too many tool calls.
+    pub fn complete_call(
         &mut self,
         index: usize,
         id: &str,
@@ -164,7 +168,7 @@ impl Reply {
         signature: Option<String>,
     ) -> Result<(), ProviderError> {
         let delta = arguments.to_string();
-        self.weigh(delta.len())?;
+        self.add_bytes(delta.len())?;
         self.emit(StreamEvent::ToolCallDelta { index, delta });
         self.push_call(index, id, name, Arguments::Whole(arguments), signature)
     }
@@ -186,41 +190,40 @@ impl Reply {
         Ok(())
     }
 
-    /// What the reply used, to be updated as the service reports it.
+    /// The usage of the reply, which interpreters update as the provider reports it.
     pub const fn usage_mut(&mut self) -> &mut Usage {
         &mut self.usage
     }
 
-    /// The service said why it stopped. The last word counts.
+    /// Records why the model stopped. The last reason wins.
     pub const fn stop(&mut self, reason: StopReason) {
         self.stop = Some(reason);
     }
 
-    /// Whether the service said why it stopped.
+    /// Whether a stop reason has arrived.
     pub const fn has_stopped(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Whether a tool call began.
+    /// Whether a tool call has started.
     pub const fn has_calls(&self) -> bool {
         !self.calls.is_empty()
     }
 
-    /// The reply is complete: tool calls are delivered, then `Done`.
+    /// Finishes the reply: emits the tool calls, then `Done`.
     ///
     /// # Errors
-    /// When the service never said why it stopped, when a call has no name or its arguments do not parse, or when the
-    /// reply is empty. Nothing of the calls is delivered then.
+    /// Returns an error if no stop reason arrived, if a tool call has no name or its arguments do not parse,
+    /// or if the reply is empty. Then no tool call is emitted.
     pub fn finish(&mut self) -> Result<(), ProviderError> {
         if self.done {
             return Ok(());
         }
         let Some(stop) = self.stop else {
-            return Err(ProviderError::Network(
-                "the stream ended without saying why the model stopped".into(),
-            ));
+            return Err(ProviderError::Network("the stream ended without a stop reason".into()));
         };
-        // A reply that was cut, refused or overflowed is not a clean end: its last call may be half of one that parses.
+        // A reply that was cut off, refused or too long did not end cleanly: its last tool call may be
+        // incomplete and parse anyway.
         let calls = match stop {
             StopReason::Stop | StopReason::ToolUse | StopReason::Pause => self.finished_calls()?,
             _ => Vec::new(),
@@ -230,10 +233,8 @@ impl Reply {
             StopReason::ToolUse if calls.is_empty() => StopReason::Stop,
             other => other,
         };
-        if stop == StopReason::Stop && !self.spoke {
-            return Err(ProviderError::EmptyReply(
-                "the model ended its reply without saying anything".into(),
-            ));
+        if stop == StopReason::Stop && !self.has_content {
+            return Err(ProviderError::EmptyReply("the model sent an empty reply".into()));
         }
         for (index, call) in calls {
             self.emit(StreamEvent::ToolCallEnd { index, call });
@@ -257,13 +258,17 @@ impl Reply {
                 Arguments::Whole(value) => value,
                 Arguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),
                 Arguments::Text(text) => serde_json::from_str(&text).map_err(|error| {
-                    invalid(format!("the arguments of a call of `{name}` do not parse: {error}"))
+                    invalid(format!("the arguments of the tool call `{name}` are not valid JSON: {error}"))
                 })?,
             };
             let arguments = match arguments {
                 Value::Object(_) => arguments,
                 Value::Null => Value::Object(Map::new()),
-                _ => return Err(invalid(format!("the arguments of a call of `{name}` are not an object"))),
+                _ => {
+                    return Err(invalid(format!(
+                        "the arguments of the tool call `{name}` are not a JSON object"
+                    )));
+                }
             };
             let mut id = call.id;
             let mut number = call.index;
@@ -277,7 +282,7 @@ impl Reply {
         Ok(finished)
     }
 
-    /// True when the reply is complete.
+    /// Whether the reply is complete.
     pub const fn is_done(&self) -> bool {
         self.done
     }
@@ -291,7 +296,7 @@ impl Reply {
         self.ready.pop_front()
     }
 
-    fn weigh(&mut self, bytes: usize) -> Result<(), ProviderError> {
+    fn add_bytes(&mut self, bytes: usize) -> Result<(), ProviderError> {
         self.bytes += bytes;
         if self.bytes > REPLY_LIMIT {
             let megabytes = REPLY_LIMIT / (1024 * 1024);

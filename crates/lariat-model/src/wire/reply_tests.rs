@@ -1,4 +1,4 @@
-//! Tests of `reply`: what leaves, when, and what never does.
+//! Tests which events a reply emits, and when.
 
 use lariat_core::content::Content;
 use lariat_core::message::StopReason;
@@ -19,7 +19,7 @@ fn calls(reply: &mut Reply) -> Vec<(String, Value)> {
     events(reply).into_iter().filter_map(call).collect()
 }
 
-/// A reply with one call that was told in these pieces.
+/// A reply with one tool call whose arguments arrived in these pieces.
 fn called(pieces: &[&str], stop: StopReason) -> Reply {
     let mut reply = Reply::default();
     reply.start("m");
@@ -30,7 +30,7 @@ fn called(pieces: &[&str], stop: StopReason) -> Reply {
 }
 
 #[test]
-fn calls_wait_for_a_clean_end() {
+fn tool_calls_wait_for_a_clean_end() {
     let mut reply = called(&["{\"p\"", ":1}"], StopReason::ToolUse);
     assert_eq!(calls(&mut reply), []);
     reply.finish().unwrap();
@@ -38,7 +38,7 @@ fn calls_wait_for_a_clean_end() {
 }
 
 #[test]
-fn arguments_that_do_not_parse_deliver_nothing_whatever_the_service_says() {
+fn invalid_arguments_emit_no_tool_call_for_any_stop_reason() {
     for pieces in [&["{\"p\":"][..], &["{\"p\":1}}"], &["[1]"], &["\"x\""], &["{}", "{}"]] {
         for stop in [StopReason::ToolUse, StopReason::Stop] {
             let mut reply = called(pieces, stop);
@@ -50,7 +50,7 @@ fn arguments_that_do_not_parse_deliver_nothing_whatever_the_service_says() {
 }
 
 #[test]
-fn one_bad_call_holds_back_the_good_ones() {
+fn one_invalid_tool_call_suppresses_all() {
     let mut reply = called(&["{}"], StopReason::ToolUse);
     reply.call(1, "b", "read").unwrap();
     reply.arguments(1, "{".into()).unwrap();
@@ -59,7 +59,7 @@ fn one_bad_call_holds_back_the_good_ones() {
 }
 
 #[test]
-fn a_reply_that_was_cut_delivers_no_calls() {
+fn truncated_reply_emits_no_tool_calls() {
     for stop in [StopReason::Length, StopReason::Refusal, StopReason::ContextExceeded] {
         let mut reply = called(&["{\"p\":1}"], stop);
         reply.finish().unwrap();
@@ -70,7 +70,7 @@ fn a_reply_that_was_cut_delivers_no_calls() {
 }
 
 #[test]
-fn no_arguments_are_an_empty_object() {
+fn missing_arguments_become_an_empty_object() {
     for pieces in [&[][..], &[" "], &["null"], &["{}"]] {
         let mut reply = called(pieces, StopReason::ToolUse);
         reply.finish().unwrap();
@@ -79,7 +79,7 @@ fn no_arguments_are_an_empty_object() {
 }
 
 #[test]
-fn empty_pieces_of_ids_and_names_overwrite_nothing() {
+fn empty_id_and_name_deltas_overwrite_nothing() {
     let mut reply = called(&[], StopReason::ToolUse);
     reply.call(0, "", "").unwrap();
     reply.finish().unwrap();
@@ -91,7 +91,7 @@ fn empty_pieces_of_ids_and_names_overwrite_nothing() {
 fn missing_and_repeated_ids_are_made_unique() {
     let mut reply = Reply::default();
     for (index, id) in ["", "x", "x", "", "call_0"].into_iter().enumerate() {
-        reply.whole_call(index, id, "read", json!({}), None).unwrap();
+        reply.complete_call(index, id, "read", json!({}), None).unwrap();
     }
     reply.stop(StopReason::Stop);
     reply.finish().unwrap();
@@ -101,7 +101,7 @@ fn missing_and_repeated_ids_are_made_unique() {
 }
 
 #[test]
-fn a_call_without_a_name_is_no_call() {
+fn tool_call_without_name_is_invalid() {
     let mut reply = Reply::default();
     reply.call(0, "a", "").unwrap();
     reply.stop(StopReason::ToolUse);
@@ -109,7 +109,7 @@ fn a_call_without_a_name_is_no_call() {
 }
 
 #[test]
-fn the_stop_reason_agrees_with_the_calls() {
+fn stop_reason_is_adjusted_to_the_tool_calls() {
     let stop = |mut reply: Reply| {
         reply.finish().unwrap();
         match events(&mut reply).pop() {
@@ -125,7 +125,7 @@ fn the_stop_reason_agrees_with_the_calls() {
 }
 
 #[test]
-fn an_empty_reply_is_an_outcome_of_its_own() {
+fn empty_reply_is_an_error_of_its_own() {
     let empty = |fill: fn(&mut Reply), reason| {
         let mut reply = Reply::default();
         fill(&mut reply);
@@ -139,31 +139,31 @@ fn an_empty_reply_is_an_outcome_of_its_own() {
         |reply: &mut Reply| reply.block(0, Content::RedactedThinking { data: "x".into() }).unwrap();
     assert!(matches!(empty(redacted, StopReason::ToolUse), Err(ProviderError::EmptyReply(_))));
     for reason in [StopReason::Refusal, StopReason::Length, StopReason::Pause, StopReason::ContextExceeded] {
-        assert_eq!(empty(|_| {}, reason), Ok(()), "{reason:?} says enough");
+        assert_eq!(empty(|_| {}, reason), Ok(()), "{reason:?} is enough");
     }
 }
 
 #[test]
-fn a_reply_that_never_said_why_it_stopped_is_not_complete() {
+fn reply_without_stop_reason_is_incomplete() {
     let mut reply = Reply::default();
     reply.text(0, "half".into()).unwrap();
     assert!(matches!(reply.finish(), Err(ProviderError::Network(_))));
 }
 
 #[test]
-fn a_reply_is_bounded() {
+fn reply_size_is_limited() {
     let mut reply = Reply::default();
     let piece = "x".repeat(1024 * 1024);
     let fits = (0..64).all(|_| reply.text(0, piece.as_str().into()).is_ok());
     assert!(fits && reply.text(0, "x".into()).is_err());
-    assert!(reply.whole_call(1, "a", "write", Value::Null, None).is_err());
+    assert!(reply.complete_call(1, "a", "write", Value::Null, None).is_err());
     let mut reply = Reply::default();
     assert!((0..CALL_LIMIT).all(|n| reply.call(n, "", "read").is_ok()));
     assert!(reply.call(CALL_LIMIT, "", "read").is_err());
 }
 
 #[test]
-fn it_starts_and_ends_once() {
+fn start_and_done_are_emitted_once() {
     let mut reply = Reply::default();
     reply.start("m");
     reply.start("n");
@@ -177,7 +177,7 @@ fn it_starts_and_ends_once() {
 }
 
 #[test]
-fn a_start_that_comes_after_content_is_passed_over() {
+fn start_after_content_is_ignored() {
     let mut reply = Reply::default();
     reply.block(0, Content::RedactedThinking { data: "x".into() }).unwrap();
     reply.start("m");

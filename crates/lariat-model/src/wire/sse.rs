@@ -1,61 +1,64 @@
-//! Server-sent events by the WHATWG rules, in linear time and bounded memory.
+//! Parses server-sent events by the WHATWG rules, in linear time and bounded memory.
 //!
-//! Owns lines (`\n`, `\r\n`, `\r`), the byte order mark, comments and fields. Bytes are looked at once, wherever chunks
-//! are cut; text is decoded only when a line is complete, so a character split between chunks stays whole.
-//! Invariant: the events do not depend on how the bytes were cut.
+//! Handles all line ends (`\n`, `\r\n`, `\r`), the byte order mark, comments and fields. Each byte is scanned
+//! once, wherever chunks are split. Text is decoded only when a line is complete, so a character split
+//! between chunks stays intact.
+//! Invariant: the events do not depend on where the chunks were split.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Bytes that one event may hold. Replies carry images and large tool arguments; nothing sane carries more.
+/// Maximum size of one event in bytes. Replies carry images and large tool arguments, but no legitimate event
+/// is larger.
 pub const EVENT_LIMIT: usize = 32 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event grew beyond [`EVENT_LIMIT`].
+/// An event exceeds [`EVENT_LIMIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event of the stream is larger than {} MB", EVENT_LIMIT / (1024 * 1024))]
+#[error("an event in the stream is larger than {} MB", EVENT_LIMIT / (1024 * 1024))]
 pub struct TooLarge;
 
-/// Cuts bytes into events.
+/// Splits bytes into events.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// The part of a line that has arrived.
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// The lines of `data` so far, each with a newline after it.
+    /// The `data` lines of the current event, each followed by a newline.
     data: Vec<u8>,
     event: Vec<u8>,
-    /// The last byte was `\r`: a `\n` right after it belongs to the same line end.
+    /// The last byte was `\r`, so an immediately following `\n` belongs to the same line end.
     after_cr: bool,
-    /// The first line was seen, and its byte order mark with it.
-    begun: bool,
-    /// Length up to which the line can grow by a byte without anything else happening.
+    /// Whether the first line, which may begin with a byte order mark, has been read.
+    started: bool,
+    /// Length up to which a single byte can be appended without ending the line or growing the buffer.
     room: usize,
 }
 
 impl Parser {
-    /// A parser at the start of a stream.
+    /// Creates a parser for a new stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in a byte that completes nothing and fits where the line grows; false when it must be fed. Bodies that
-    /// arrive byte by byte cost a push for each, not a search.
+    /// Appends a byte if it completes nothing and fits the buffer; otherwise returns false and the byte must
+    /// go to [`feed`](Self::feed). A body that arrives byte by byte then costs one push per byte, without a
+    /// search.
     #[inline]
-    pub fn hold(&mut self, byte: u8) -> bool {
-        let holds = self.line.len() < self.room && !matches!(byte, b'\n' | b'\r');
-        if holds {
+    pub fn try_push(&mut self, byte: u8) -> bool {
+        let fits = self.line.len() < self.room && !matches!(byte, b'\n' | b'\r');
+        if fits {
             self.line.push(byte);
         }
-        holds
+        fits
     }
 
-    /// Takes in bytes and gives every event that they complete to `sink`, as name and data. The name is empty when
-    /// the stream gives none. An event without data is none, by the rules.
+    /// Parses `bytes` and passes the name and data of every completed event to `sink`. The name is empty if
+    /// the stream gives none. By the rules, an event without data is dropped.
     ///
     /// # Errors
-    /// When an event is too large, or the sink's own.
+    /// Returns an error if an event is too large or `sink` fails.
     pub fn feed<E: From<TooLarge>>(
         &mut self,
         bytes: &[u8],
@@ -113,7 +116,7 @@ impl Parser {
         line: &[u8],
         sink: &mut impl FnMut(&str, &str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let line = if std::mem::replace(&mut self.begun, true) {
+        let line = if std::mem::replace(&mut self.started, true) {
             line
         } else {
             line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
@@ -139,7 +142,8 @@ impl Parser {
                 self.event.clear();
                 self.event.extend_from_slice(value);
             }
-            // Comments have an empty field name; `id` and `retry` are for reconnecting, which a reply cannot.
+            // Comments have an empty field name. `id` and `retry` serve reconnecting, which is impossible for
+            // a reply.
             _ => {}
         }
         Ok(())
@@ -156,7 +160,8 @@ impl Parser {
     }
 }
 
-/// Bytes as text. Almost always they are, which is quickly checked; replacing what is not takes its time.
+/// Decodes bytes as text. They are nearly always valid UTF-8, which is quick to check; replacing invalid
+/// parts is slow.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

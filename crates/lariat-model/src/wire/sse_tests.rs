@@ -1,4 +1,5 @@
-//! The rules of event streams (WHATWG, chapter "Server-sent events"), each in its own words, and each at every cut.
+//! Tests the rules for event streams (WHATWG, chapter "Server-sent events") one by one, each with every way
+//! of splitting the stream.
 
 use proptest::prelude::*;
 
@@ -6,8 +7,8 @@ use super::*;
 
 type Events = Vec<(String, String)>;
 
-/// The events of chunks.
-fn fed(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
+/// Parses the chunks into events.
+fn feed_chunks(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
     let mut parser = Parser::new();
     let mut events = Vec::new();
     for chunk in chunks {
@@ -19,16 +20,16 @@ fn fed(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
     Ok(events)
 }
 
-/// The events of a stream, which must be the same in one piece, byte by byte, and cut in two anywhere.
+/// Parses a stream. Its events must be the same in one chunk, byte by byte, and split in two anywhere.
 fn events(stream: impl AsRef<[u8]>) -> Events {
     let stream = stream.as_ref();
-    let whole = fed(&[stream]).unwrap();
+    let whole = feed_chunks(&[stream]).unwrap();
     let bytes: Vec<&[u8]> = stream.chunks(1).collect();
-    assert_eq!(fed(&bytes).unwrap(), whole, "byte by byte");
+    assert_eq!(feed_chunks(&bytes).unwrap(), whole, "byte by byte");
     for cut in 0..=stream.len() {
         let (front, back) = stream.split_at(cut);
-        assert_eq!(fed(&[front, back]).unwrap(), whole, "cut at {cut}");
-        assert_eq!(fed(&[front, b"", back]).unwrap(), whole, "cut at {cut} with nothing in between");
+        assert_eq!(feed_chunks(&[front, back]).unwrap(), whole, "cut at {cut}");
+        assert_eq!(feed_chunks(&[front, b"", back]).unwrap(), whole, "cut at {cut} with nothing in between");
     }
     whole
 }
@@ -42,7 +43,7 @@ fn named(name: &str, data: &str) -> (String, String) {
 }
 
 #[test]
-fn a_line_ends_in_lf_crlf_or_cr_in_any_mixture() {
+fn lines_may_end_in_any_mix_of_lf_crlf_and_cr() {
     for end in ["\n", "\r\n", "\r"] {
         assert_eq!(
             events(format!("data: a{end}data: b{end}{end}data: c{end}{end}")),
@@ -54,23 +55,23 @@ fn a_line_ends_in_lf_crlf_or_cr_in_any_mixture() {
 }
 
 #[test]
-fn a_byte_order_mark_at_the_start_is_nothing_and_elsewhere_is_text() {
+fn byte_order_mark_is_skipped_only_at_the_start() {
     assert_eq!(events("\u{feff}data: a\n\n"), unnamed(&["a"]));
     assert_eq!(events("\u{feff}\u{feff}data: a\n\ndata: b\n\n"), unnamed(&["b"]));
     assert_eq!(events("data: a\n\n\u{feff}data: b\n\ndata: \u{feff}c\n\n"), unnamed(&["a", "\u{feff}c"]));
     assert_eq!(events("\u{feff}\n\ndata: a\n\n"), unnamed(&["a"]));
-    // Bytes that only begin like the mark are a field that nobody knows.
+    // Bytes that only start like the mark form an unknown field name.
     assert_eq!(events(b"\xEF\xBBdata: a\n\ndata: b\n\n"), unnamed(&["b"]));
 }
 
 #[test]
-fn comments_are_nothing() {
+fn comments_are_ignored() {
     assert_eq!(events(": hello\n:\n:data: x\n\ndata: a\n: in between\ndata: b\n\n"), unnamed(&["a\nb"]));
     assert_eq!(events(format!(":{}\ndata: a\n\n", "x".repeat(3000))), unnamed(&["a"]));
 }
 
 #[test]
-fn one_space_after_the_colon_is_nothing_and_others_are_data() {
+fn only_one_space_after_the_colon_is_skipped() {
     assert_eq!(
         events("data:a\n\ndata: b\n\ndata:  c\n\ndata:\td\n\ndata: e \n\n"),
         unnamed(&["a", "b", " c", "\td", "e "])
@@ -78,7 +79,7 @@ fn one_space_after_the_colon_is_nothing_and_others_are_data() {
 }
 
 #[test]
-fn a_field_without_a_colon_has_an_empty_value() {
+fn field_without_colon_has_an_empty_value() {
     assert_eq!(events("data\n\n"), unnamed(&[""]));
     assert_eq!(events("data\ndata\n\n"), unnamed(&["\n"]));
     assert_eq!(events("data:\n\n"), unnamed(&[""]));
@@ -86,43 +87,43 @@ fn a_field_without_a_colon_has_an_empty_value() {
 }
 
 #[test]
-fn everything_after_the_first_colon_is_the_value() {
+fn value_starts_after_the_first_colon() {
     assert_eq!(events("data: a: b:c\n\ndata::\n\n"), unnamed(&["a: b:c", ":"]));
 }
 
 #[test]
-fn fields_that_nobody_knows_are_nothing_and_names_are_exact() {
+fn unknown_fields_are_ignored_and_names_must_match_exactly() {
     let stream =
         "datas: x\n data: x\nDATA: x\nid: 1\nretry: 1000\nretry: soon\nunknown\ndata : x\ndata: a\n\n";
     assert_eq!(events(stream), unnamed(&["a"]));
 }
 
 #[test]
-fn a_name_holds_for_one_event_and_the_last_one_counts() {
+fn event_name_applies_to_one_event_and_the_last_name_wins() {
     let stream = "event: a\nevent: b\ndata: 1\n\ndata: 2\n\nevent:  c\ndata: 3\n\n";
     assert_eq!(events(stream), [named("b", "1"), named("", "2"), named(" c", "3")]);
 }
 
 #[test]
-fn an_event_without_data_is_none_and_takes_its_name_along() {
+fn event_without_data_is_dropped_with_its_name() {
     assert_eq!(events("event: ping\n\ndata: a\n\n\n\n\nid: 3\n\n"), unnamed(&["a"]));
 }
 
 #[test]
-fn lines_of_data_are_joined_and_the_last_newline_is_not_data() {
+fn data_lines_are_joined_without_the_last_newline() {
     assert_eq!(events("data: a\ndata:\ndata: b\n\n"), unnamed(&["a\n\nb"]));
     assert_eq!(events("data:\ndata:\n\n"), unnamed(&["\n"]));
 }
 
 #[test]
-fn what_is_not_ended_by_an_empty_line_never_was() {
+fn event_without_final_empty_line_is_dropped() {
     for stream in ["", "data: a", "data: a\n", "data: a\r", "data: a\r\n", "event: a\ndata: b\n"] {
         assert_eq!(events(stream), unnamed(&[]), "{stream:?}");
     }
 }
 
 #[test]
-fn nul_and_other_controls_are_data() {
+fn nul_and_control_characters_are_data() {
     assert_eq!(
         events("data: a\0b\u{1b}\u{7f}\u{85}\u{2028}\n\n"),
         unnamed(&["a\0b\u{1b}\u{7f}\u{85}\u{2028}"])
@@ -131,18 +132,18 @@ fn nul_and_other_controls_are_data() {
 }
 
 #[test]
-fn characters_stay_whole_wherever_they_are_cut() {
+fn characters_split_between_chunks_stay_intact() {
     let text = "é€𝄞 नमस्ते 👩‍👩‍👧";
     assert_eq!(events(format!("event: {text}\ndata: {text}\n\n")), [named(text, text)]);
 }
 
 #[test]
-fn bytes_that_are_no_text_become_the_replacement_character() {
+fn invalid_utf8_becomes_the_replacement_character() {
     assert_eq!(events(b"data: a\xFFb\xE2\x82\n\n"), unnamed(&["a\u{fffd}b\u{fffd}"]));
 }
 
 #[test]
-fn an_event_that_is_too_large_is_an_error_however_it_comes() {
+fn too_large_event_is_an_error_in_one_line_or_many() {
     let line = vec![b'x'; 1024 * 1024];
     let mut parser = Parser::new();
     let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), TooLarge>(()));
@@ -159,7 +160,7 @@ fn an_event_that_is_too_large_is_an_error_however_it_comes() {
 }
 
 #[test]
-fn many_events_below_the_limit_are_no_event_above_it() {
+fn many_events_below_the_size_limit_are_accepted() {
     let mut parser = Parser::new();
     let mut count = 0;
     let event = [b"data: ".as_slice(), &vec![b'x'; EVENT_LIMIT / 2], b"\n\n"].concat();
@@ -174,7 +175,7 @@ fn many_events_below_the_limit_are_no_event_above_it() {
 }
 
 #[test]
-fn an_error_of_the_sink_is_passed_on_and_what_came_before_stands() {
+fn sink_error_is_returned_and_earlier_events_remain() {
     #[derive(Debug, PartialEq)]
     struct Stop;
     impl From<TooLarge> for Stop {
@@ -190,8 +191,8 @@ fn an_error_of_the_sink_is_passed_on_and_what_came_before_stands() {
     assert_eq!((stopped, seen), (Err(Stop), vec!["a".to_owned(), "b".to_owned()]));
 }
 
-/// The rules again, in the slowest and plainest form there is: all bytes first, then lines, then fields.
-fn plainly(stream: &[u8]) -> Events {
+/// A reference parser in the simplest form: all bytes first, then lines, then fields.
+fn reference_events(stream: &[u8]) -> Events {
     let text = String::from_utf8_lossy(stream);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n").replace('\r', "\n");
     let (mut events, mut name, mut data) = (Vec::new(), String::new(), None::<String>);
@@ -217,16 +218,16 @@ fn plainly(stream: &[u8]) -> Events {
 
 proptest! {
     #[test]
-    fn any_stream_in_any_pieces_means_what_the_rules_say(
+    fn any_stream_in_any_chunks_matches_the_reference_parser(
         pieces in proptest::collection::vec("(data|event|id|d)?(: ?)?[aé:\u{feff} ]{0,3}(\n|\r|\r\n){0,2}", 0..30),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
         let stream = pieces.concat().into_bytes();
-        let expected = plainly(&stream);
+        let expected = reference_events(&stream);
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
         places.extend([0, stream.len()]);
         places.sort_unstable();
         let chunks: Vec<&[u8]> = places.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
-        prop_assert_eq!(fed(&chunks).unwrap(), expected);
+        prop_assert_eq!(feed_chunks(&chunks).unwrap(), expected);
     }
 }

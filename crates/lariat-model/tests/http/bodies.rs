@@ -1,11 +1,11 @@
-//! Compressed, cut and broken bodies.
+//! Tests compressed, truncated and damaged bodies.
 
 use std::io::Write;
 
 use futures_util::StreamExt;
 use lariat_model::http::TransportError;
 
-use super::raw_server::{RawServer, Then, answer, chunk, chunked, client, drain, post};
+use super::raw_server::{RawServer, ServerAction, answer, chunk, chunked, client, drain, post};
 
 const FIRST: &[u8] = b"data: {\"first\":1}\n\n";
 const SECOND: &[u8] = b"data: {\"second\":2}\n\n";
@@ -34,20 +34,20 @@ fn brotli() -> (Vec<u8>, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn compressed_streams_are_read_while_they_are_written() {
+async fn reads_compressed_streams_incrementally() {
     for (name, (first, second)) in [("gzip", gzip()), ("br", brotli())] {
         let head = chunked(&format!("content-encoding: {name}\r\n"));
         let begin = [head, chunk(&first)].concat();
         let end = [chunk(&second), b"0\r\n\r\n".to_vec()].concat();
-        let server = RawServer::start(move |_| Then::InTwo(begin.clone(), end.clone())).await;
+        let server = RawServer::start(move |_| ServerAction::InTwo(begin.clone(), end.clone())).await;
         let incoming = post(&client(), &server.url("/")).await.unwrap();
         let mut body = incoming.body;
         let mut read = Vec::new();
         while read.len() < FIRST.len() {
             read.extend_from_slice(&body.next().await.unwrap().unwrap());
         }
-        assert_eq!(read, FIRST, "{name}: the first event is there before the server goes on");
-        server.go_on.send_replace(true);
+        assert_eq!(read, FIRST, "{name}: the first event arrives before the server continues");
+        server.resume.send_replace(true);
         while let Some(next) = body.next().await {
             read.extend_from_slice(&next.unwrap());
         }
@@ -58,41 +58,41 @@ async fn compressed_streams_are_read_while_they_are_written() {
 }
 
 #[tokio::test]
-async fn compressed_bodies_that_are_cut_or_damaged_are_errors_after_what_came() {
+async fn truncated_or_damaged_compressed_body_ends_in_an_error() {
     for (name, (first, second)) in [("gzip", gzip()), ("br", brotli())] {
         let encoding = format!("content-encoding: {name}\r\n");
-        // HTTP says that the body is whole; only the compression knows better.
+        // By HTTP the body is complete; only the decompression detects the cut.
         let cut = [&first[..], &second[..second.len() / 2]].concat();
         let body = answer("200 OK", &encoding, &cut);
-        let server = RawServer::start(move |_| Then::Keep(body.clone())).await;
+        let server = RawServer::start(move |_| ServerAction::Keep(body.clone())).await;
         let (read, error) = drain(post(&client(), &server.url("/")).await.unwrap()).await;
         assert!(read.starts_with(FIRST), "{name}: {read:?}");
         assert!(matches!(error, Some(TransportError::Damaged(_))), "{name}: {error:?}");
 
         let body = answer("200 OK", &encoding, b"\xde\xad\xbe\xef this is not compressed");
-        let server = RawServer::start(move |_| Then::Keep(body.clone())).await;
+        let server = RawServer::start(move |_| ServerAction::Keep(body.clone())).await;
         let (_, error) = drain(post(&client(), &server.url("/")).await.unwrap()).await;
         assert!(matches!(error, Some(TransportError::Damaged(_))), "{name}: {error:?}");
     }
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_an_error_after_what_came() {
+async fn truncated_body_ends_in_an_error_after_its_data() {
     let by_length = [b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n", FIRST].concat();
     let by_chunks = [chunked(""), chunk(FIRST)].concat();
     for bytes in [by_length, by_chunks] {
-        let server = RawServer::start(move |_| Then::Close(bytes.clone())).await;
+        let server = RawServer::start(move |_| ServerAction::Close(bytes.clone())).await;
         let (read, error) = drain(post(&client(), &server.url("/")).await.unwrap()).await;
         assert_eq!(read, FIRST);
-        let error = error.expect("a cut body is no whole one");
+        let error = error.expect("a truncated body must be an error");
         assert!(!error.to_string().contains("127.0.0.1"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn chunks_that_do_not_count_are_errors() {
+async fn invalid_chunk_sizes_are_errors() {
     let bytes = [chunked(""), chunk(FIRST), b"zz\r\nnonsense".to_vec()].concat();
-    let server = RawServer::start(move |_| Then::Keep(bytes.clone())).await;
+    let server = RawServer::start(move |_| ServerAction::Keep(bytes.clone())).await;
     let (read, error) = drain(post(&client(), &server.url("/")).await.unwrap()).await;
     assert_eq!(read, FIRST);
     assert!(error.is_some());

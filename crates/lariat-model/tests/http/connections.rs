@@ -1,4 +1,4 @@
-//! Connections: reused, found dead, not made, dropped.
+//! Tests connections that are reused, found dead, refused or dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use lariat_model::ApiProtocol;
 use lariat_model::http::{ClientConfig, HttpClient, HttpProvider, TransportError};
 use tokio::net::TcpListener;
 
-use super::raw_server::{RawServer, Then, answer, chunk, chunked, client, drain, post};
+use super::raw_server::{RawServer, ServerAction, answer, chunk, chunked, client, drain, post};
 
 fn request(base_url: &str) -> StreamConfig {
     let model = ModelConfig::new(ApiProtocol::OpenAiChat.as_str(), "gpt-5");
@@ -21,14 +21,14 @@ fn request(base_url: &str) -> StreamConfig {
     StreamConfig::new(Arc::new(model), transcript.window())
 }
 
-/// Fails instead of hanging.
+/// Fails the test instead of letting it hang.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), future).await.expect("it ends within ten seconds")
 }
 
 #[tokio::test]
-async fn requests_one_after_another_share_a_connection() {
-    let server = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"done"))).await;
+async fn sequential_requests_share_a_connection() {
+    let server = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"done"))).await;
     let client = client();
     for _ in 0..5 {
         let (read, error) = drain(post(&client, &server.url("/")).await.unwrap()).await;
@@ -39,10 +39,10 @@ async fn requests_one_after_another_share_a_connection() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_the_server_closed_costs_one_retryable_error_at_most() {
+async fn closed_idle_connection_causes_at_most_one_retryable_error() {
     let server = RawServer::start(|number| match number {
-        0 => Then::Close(answer("200 OK", "", b"first")),
-        _ => Then::Keep(answer("200 OK", "", b"second")),
+        0 => ServerAction::Close(answer("200 OK", "", b"first")),
+        _ => ServerAction::Keep(answer("200 OK", "", b"second")),
     })
     .await;
     let client = client();
@@ -59,15 +59,15 @@ async fn a_kept_connection_that_the_server_closed_costs_one_retryable_error_at_m
 }
 
 #[tokio::test]
-async fn a_connection_that_closes_before_it_answers_is_broken() {
-    let server = RawServer::start(|_| Then::Close(Vec::new())).await;
+async fn connection_closed_before_the_response_is_a_broken_error() {
+    let server = RawServer::start(|_| ServerAction::Close(Vec::new())).await;
     let error = post(&client(), &server.url("/")).await.unwrap_err();
     assert!(matches!(error, TransportError::Broken(_)), "{error}");
-    assert_eq!(server.requests().len(), 1, "the client itself does not try again");
+    assert_eq!(server.requests().len(), 1, "the client itself does not retry");
 }
 
 #[tokio::test]
-async fn a_refused_connection_is_broken_and_names_no_address() {
+async fn refused_connection_error_contains_no_address() {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().port()
@@ -77,9 +77,9 @@ async fn a_refused_connection_is_broken_and_names_no_address() {
     assert!(!format!("{error:?}").contains("a-path"), "{error:?}");
 }
 
-/// A server that takes the connection and never answers the handshake: for the client there is none yet.
+/// The server accepts the connection and never answers the TLS handshake, so the client is not connected yet.
 #[tokio::test]
-async fn a_connection_that_does_not_come_about_is_given_up_in_time() {
+async fn connect_timeout_covers_the_tls_handshake() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut config = ClientConfig::default();
@@ -90,17 +90,17 @@ async fn a_connection_that_does_not_come_about_is_given_up_in_time() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_impossible() {
+async fn invalid_address_cannot_be_retried() {
     let error = post(&client(), "gopher://127.0.0.1/").await.unwrap_err();
     assert!(matches!(error, TransportError::Impossible(_)), "{error}");
 }
 
 #[tokio::test]
-async fn a_cancelled_exchange_closes_its_connection() {
+async fn cancelled_exchange_closes_its_connection() {
     let event = br#"data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}"#;
     let bytes =
         [chunked("content-type: text/event-stream\r\n"), chunk(&[event, &b"\n\n"[..]].concat())].concat();
-    let server = RawServer::start(move |_| Then::WatchFor(bytes.clone())).await;
+    let server = RawServer::start(move |_| ServerAction::WatchFor(bytes.clone())).await;
     let provider = HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), Arc::new(client()));
     let cancel = CancellationToken::new();
     let mut stream = provider.stream(request(&server.url("/v1")), cancel.clone());
@@ -117,6 +117,6 @@ async fn a_cancelled_exchange_closes_its_connection() {
     }
     assert_eq!(last, Some(Err(ProviderError::Cancelled)));
     drop(stream);
-    let mut gone = server.gone.clone();
-    soon(gone.wait_for(|gone| *gone)).await.unwrap();
+    let mut disconnected = server.disconnected.clone();
+    soon(disconnected.wait_for(|disconnected| *disconnected)).await.unwrap();
 }

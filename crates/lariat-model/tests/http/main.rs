@@ -1,6 +1,7 @@
-//! The real client on real sockets: compression, reuse, proxies, certificates, and connections that die.
+//! Tests the real client on real sockets: compression, connection reuse, proxies, certificates and dying
+//! connections.
 
-// `cfg(test)` tells the lints that helpers of tests may unwrap.
+// `cfg(test)` tells the lints that test helpers may unwrap.
 #[cfg(test)]
 mod bodies;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A server that knows HTTP/1.1 only as far as it must, so that it can break it.
+//! A minimal HTTP/1.1 server, small enough that tests can make it break the protocol.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +12,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What a server does when it has read a request.
+/// What the server does after reading a request.
 #[derive(Clone)]
-pub(crate) enum Then {
-    /// Writes this and keeps the connection.
+pub(crate) enum ServerAction {
+    /// Writes this and keeps the connection open.
     Keep(Vec<u8>),
-    /// Writes this and closes.
+    /// Writes this and closes the connection.
     Close(Vec<u8>),
-    /// Writes this, and the rest when it is told to.
+    /// Writes the first part, and the second when the test continues the server.
     InTwo(Vec<u8>, Vec<u8>),
-    /// Writes this, and reports when the client is gone.
+    /// Writes this, then reports when the client has disconnected.
     WatchFor(Vec<u8>),
 }
 
@@ -29,30 +29,37 @@ pub(crate) enum Then {
 pub(crate) struct RawServer {
     pub(crate) address: SocketAddr,
     pub(crate) connections: Arc<AtomicUsize>,
-    /// The head of every request.
+    /// The head of every request so far.
     pub(crate) heads: Arc<Mutex<Vec<String>>>,
-    pub(crate) go_on: watch::Sender<bool>,
-    pub(crate) gone: watch::Receiver<bool>,
+    pub(crate) resume: watch::Sender<bool>,
+    pub(crate) disconnected: watch::Receiver<bool>,
 }
 
 impl RawServer {
-    /// Answers every request as `then` says, by the number of the request.
-    pub(crate) async fn start(then: impl Fn(usize) -> Then + Send + Sync + 'static) -> Self {
+    /// Starts a server that answers the n-th request (from 0) with `action(n)`.
+    pub(crate) async fn start(action: impl Fn(usize) -> ServerAction + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (connections, heads): (Arc<AtomicUsize>, Arc<Mutex<Vec<String>>>) = Default::default();
-        let ((go_on, told), (left, gone)) = (watch::channel(false), watch::channel(false));
-        let (then, left) = (Arc::new(then), Arc::new(left));
-        let (counter, seen) = (Arc::clone(&connections), Arc::clone(&heads));
+        let ((resume, resumed), (disconnect_sender, disconnected)) =
+            (watch::channel(false), watch::channel(false));
+        let (action, disconnect_sender) = (Arc::new(action), Arc::new(disconnect_sender));
+        let (counter, recorded) = (Arc::clone(&connections), Arc::clone(&heads));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);
-                let (then, seen, told, left) =
-                    (Arc::clone(&then), Arc::clone(&seen), told.clone(), Arc::clone(&left));
-                tokio::spawn(async move { serve(stream, &*then, &seen, told, &left).await });
+                let (action, recorded, resumed, disconnect_sender) = (
+                    Arc::clone(&action),
+                    Arc::clone(&recorded),
+                    resumed.clone(),
+                    Arc::clone(&disconnect_sender),
+                );
+                tokio::spawn(
+                    async move { serve(stream, &*action, &recorded, resumed, &disconnect_sender).await },
+                );
             }
         });
-        Self { address, connections, heads, go_on, gone }
+        Self { address, connections, heads, resume, disconnected }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -66,10 +73,10 @@ impl RawServer {
 
 async fn serve(
     mut stream: TcpStream,
-    then: &(dyn Fn(usize) -> Then + Send + Sync),
+    action: &(dyn Fn(usize) -> ServerAction + Send + Sync),
     heads: &Mutex<Vec<String>>,
-    mut told: watch::Receiver<bool>,
-    left: &watch::Sender<bool>,
+    mut resumed: watch::Receiver<bool>,
+    disconnect_sender: &watch::Sender<bool>,
 ) {
     while let Some(head) = read_request(&mut stream).await {
         let number = {
@@ -77,29 +84,30 @@ async fn serve(
             heads.push(head);
             heads.len() - 1
         };
-        match then(number) {
-            Then::Keep(bytes) => stream.write_all(&bytes).await.unwrap(),
-            Then::Close(bytes) => {
+        match action(number) {
+            ServerAction::Keep(bytes) => stream.write_all(&bytes).await.unwrap(),
+            ServerAction::Close(bytes) => {
                 stream.write_all(&bytes).await.unwrap();
                 return;
             }
-            Then::InTwo(first, second) => {
+            ServerAction::InTwo(first, second) => {
                 stream.write_all(&first).await.unwrap();
-                told.wait_for(|go_on| *go_on).await.unwrap();
+                resumed.wait_for(|resume| *resume).await.unwrap();
                 stream.write_all(&second).await.unwrap();
             }
-            Then::WatchFor(bytes) => {
+            ServerAction::WatchFor(bytes) => {
                 stream.write_all(&bytes).await.unwrap();
                 let mut rest = [0; 64];
                 while stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
-                left.send_replace(true);
+                disconnect_sender.send_replace(true);
                 return;
             }
         }
     }
 }
 
-/// One request with its body; its head as text. `None` when the client closed.
+/// Reads one request including its body and returns its head. Returns `None` if the client closed the
+/// connection.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -119,23 +127,23 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     Some(head)
 }
 
-/// An answer with its length.
+/// A response with a `content-length`.
 pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// The head of an answer in chunks.
+/// The head of a chunked response.
 pub(crate) fn chunked(headers: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes()
 }
 
-/// One chunk.
+/// One chunk of a chunked body.
 pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// A client as it comes.
+/// A client with the default configuration.
 pub(crate) fn client() -> HttpClient {
     HttpClient::new(ClientConfig::default())
 }
@@ -144,7 +152,7 @@ pub(crate) async fn post(client: &HttpClient, url: &str) -> Result<Incoming, Tra
     client.send(Request::post(url).body(Bytes::from_static(b"{}")).unwrap()).await
 }
 
-/// A whole body, and what broke it.
+/// Reads the whole body; returns it with the error that ended it, if any.
 pub(crate) async fn drain(incoming: Incoming) -> (Vec<u8>, Option<TransportError>) {
     let (mut body, mut read) = (incoming.body, Vec::new());
     while let Some(next) = body.next().await {

@@ -1,4 +1,4 @@
-//! The way to a server: proxies, certificates, HTTP/2, and no way that a redirect suggests.
+//! Tests the route to a server: proxies, certificates, HTTP/2, and that redirects are not followed.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::raw_server::{RawServer, Then, answer, client, drain, post};
+use super::raw_server::{RawServer, ServerAction, answer, client, drain, post};
 
 const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("tls/server.pem");
 const KEY: &[u8] = include_bytes!("tls/server.key");
 
 #[tokio::test]
-async fn a_redirect_is_told_and_not_followed() {
-    let elsewhere = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"caught"))).await;
+async fn returns_redirect_without_following_it() {
+    let elsewhere = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"caught"))).await;
     let location = format!("location: {}\r\n", elsewhere.url("/"));
     let server =
-        RawServer::start(move |_| Then::Keep(answer("307 Temporary Redirect", &location, b""))).await;
+        RawServer::start(move |_| ServerAction::Keep(answer("307 Temporary Redirect", &location, b""))).await;
     let incoming = post(&client(), &server.url("/")).await.unwrap();
     assert_eq!(incoming.status, 307);
     assert!(elsewhere.requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_proxy_gets_the_whole_address_and_tunnels_what_is_encrypted() {
+async fn proxy_gets_the_full_address_and_tunnels_https() {
     let proxy = RawServer::start(|number| match number {
-        0 => Then::Keep(answer("200 OK", "", b"by the proxy")),
-        _ => Then::Close(answer("403 Forbidden", "", b"")),
+        0 => ServerAction::Keep(answer("200 OK", "", b"by the proxy")),
+        _ => ServerAction::Close(answer("403 Forbidden", "", b"")),
     })
     .await;
     let mut config = ClientConfig::default();
@@ -51,9 +51,9 @@ async fn a_proxy_gets_the_whole_address_and_tunnels_what_is_encrypted() {
 }
 
 #[tokio::test]
-async fn hosts_that_need_no_proxy_are_reached_without_it() {
-    let proxy = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"by the proxy"))).await;
-    let server = RawServer::start(|_| Then::Keep(answer("200 OK", "", b"directly"))).await;
+async fn no_proxy_hosts_bypass_the_proxy() {
+    let proxy = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"by the proxy"))).await;
+    let server = RawServer::start(|_| ServerAction::Keep(answer("200 OK", "", b"directly"))).await;
     for (no_proxy, expected) in [(Some("127.0.0.1"), "directly"), (None, "by the proxy")] {
         let mut config = ClientConfig::default();
         config.proxy = Some(proxy.url(""));
@@ -64,7 +64,7 @@ async fn hosts_that_need_no_proxy_are_reached_without_it() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_no_address_is_impossible_and_not_repeated() {
+async fn invalid_proxy_error_does_not_show_the_password() {
     let mut config = ClientConfig::default();
     config.proxy = Some("http://someone:a-password@[bad".to_owned());
     let error = post(&HttpClient::new(config), "http://127.0.0.1:9/").await.unwrap_err();
@@ -72,7 +72,7 @@ async fn a_proxy_that_is_no_address_is_impossible_and_not_repeated() {
     assert!(!error.to_string().contains("a-password"), "{error}");
 }
 
-/// A server that answers with the version of HTTP that was spoken.
+/// Starts a server that responds with the HTTP version of the request.
 async fn tls_server() -> u16 {
     let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
@@ -101,7 +101,7 @@ async fn tls_server() -> u16 {
 }
 
 #[tokio::test]
-async fn an_extra_authority_is_trusted_and_http_2_is_agreed_on() {
+async fn trusts_extra_authority_and_negotiates_http_2() {
     let port = tls_server().await;
     let mut config = ClientConfig::default();
     config.extra_certificates = vec![AUTHORITY.to_vec()];
@@ -111,14 +111,14 @@ async fn an_extra_authority_is_trusted_and_http_2_is_agreed_on() {
 }
 
 #[tokio::test]
-async fn an_authority_nobody_trusts_is_an_error_that_stays() {
+async fn untrusted_authority_cannot_be_retried() {
     let port = tls_server().await;
     let error = post(&client(), &format!("https://localhost:{port}/")).await.unwrap_err();
     assert!(matches!(&error, TransportError::Impossible(words) if words.contains("certificate")), "{error}");
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_none_is_impossible() {
+async fn invalid_extra_certificate_cannot_be_retried() {
     let mut config = ClientConfig::default();
     config.extra_certificates =
         vec![b"-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n".to_vec()];

@@ -1,13 +1,14 @@
-//! Recorded exchanges: what was asked, what went over the wire both ways, and what came of it.
+//! Replays recorded exchanges and compares the requests and events with the recording.
 //!
-//! A cassette is four files in `tests/cassettes/PROTOCOL/`, all readable:
+//! A cassette is four text files in `tests/cassettes/PROTOCOL/`:
 //! - `FEATURE.given.json`: the request as the agent states it ([`Given`]);
-//! - `FEATURE.request.json`: the HTTP request that must be made of it, exactly what the model sees;
-//! - `FEATURE.response.sse`: the body of the answer; AWS streams are `FEATURE.response.frames`, one JSON object
-//!   `{headers, payload}` a line, framed here, or `FEATURE.response.bin`, as they are;
-//! - `FEATURE.events.json`: the events that must be made of the body, and how it ended.
+//! - `FEATURE.request.json`: the HTTP request that the protocol must build from it, exactly what the model
+//!   sees;
+//! - `FEATURE.response.sse`: the body of the response; for AWS streams `FEATURE.response.frames` (one JSON
+//!   object `{headers, payload}` per line, framed by this test) or `FEATURE.response.bin` (raw bytes);
+//! - `FEATURE.events.json`: the events that the decoder must make of the body, and how the stream ended.
 //!
-//! `LARIAT_RECORD=1` writes the second and the fourth; look at the difference before committing it.
+//! `LARIAT_RECORD=1` writes the second and the fourth file; review the diff before you commit it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -65,7 +66,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
-#[expect(clippy::disallowed_methods, reason = "recording is asked for by hand")]
+#[expect(clippy::disallowed_methods, reason = "a developer turns recording on by hand")]
 fn recording() -> bool {
     std::env::var("LARIAT_RECORD").is_ok_and(|value| value == "1")
 }
@@ -75,7 +76,7 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// Paths of all cassettes, without what comes after the feature's name.
+/// Paths of all cassettes, without the suffix after the feature's name.
 fn cassettes() -> Vec<PathBuf> {
     let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes")).unwrap();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
@@ -96,8 +97,8 @@ fn part(cassette: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// The HTTP request in a form a person can read.
-fn shown(outgoing: &Outgoing) -> Value {
+/// The HTTP request in a readable form.
+fn readable(outgoing: &Outgoing) -> Value {
     let headers: BTreeMap<&str, &str> = outgoing
         .headers
         .iter()
@@ -135,7 +136,7 @@ fn frames(lines: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The events of a body that arrives in pieces of a size.
+/// Decodes a body that arrives in chunks of `size` bytes.
 fn events(protocol: &dyn Protocol, request: &StreamConfig, body: &[u8], size: usize) -> Value {
     let mut decoder = protocol.decoder(request);
     let mut events = Vec::new();
@@ -167,7 +168,7 @@ fn event(event: &StreamEvent) -> Value {
     }
 }
 
-/// Compares with a file, or records it. Says what differs.
+/// Compares with a file or records it. Appends any difference to `wrong`.
 fn compare(path: &Path, made: &Value, wrong: &mut String) {
     if recording() {
         write(path, &format!("{}\n", serde_json::to_string_pretty(made).unwrap()));
@@ -181,7 +182,7 @@ fn compare(path: &Path, made: &Value, wrong: &mut String) {
 }
 
 #[test]
-fn every_recorded_exchange_is_made_and_understood_as_recorded() {
+fn every_cassette_replays_as_recorded() {
     let cassettes = cassettes();
     assert!(cassettes.len() >= 10, "{} cassettes", cassettes.len());
     let mut wrong = String::new();
@@ -193,7 +194,7 @@ fn every_recorded_exchange_is_made_and_understood_as_recorded() {
         let api: ApiProtocol = request.model_config.api.parse().unwrap();
         let protocol = api.implementation();
         let outgoing = protocol.request(&request).unwrap_or_else(|e| panic!("{}: {e}", cassette.display()));
-        compare(&part(&cassette, ".request.json"), &shown(&outgoing), &mut wrong);
+        compare(&part(&cassette, ".request.json"), &readable(&outgoing), &mut wrong);
 
         let body = response(&cassette);
         let whole = events(protocol, &request, &body, body.len().max(1));
@@ -201,7 +202,7 @@ fn every_recorded_exchange_is_made_and_understood_as_recorded() {
             assert_eq!(
                 events(protocol, &request, &body, size),
                 whole,
-                "{} in pieces of {size}",
+                "{} in chunks of {size}",
                 cassette.display()
             );
         }

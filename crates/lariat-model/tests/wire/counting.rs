@@ -1,4 +1,4 @@
-//! Asking services to count: what is sent is what they take, and what they answer is understood.
+//! Tests token counting by providers: the request must be accepted and the response understood.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use lariat_testkit::server::{Script, Server, Turn, Wire};
 use lariat_testkit::wire::{protocol, request};
 use serde_json::json;
 
-/// A request with all that does and does not count.
+/// A request with settings that affect the token count and some that do not.
 fn asked(wire: Wire, server: &Server) -> StreamConfig {
     let mut asked = request(wire, &server.base_url(wire));
     asked.system_prompt = "You count.".into();
@@ -28,7 +28,7 @@ const COUNTING: [Wire; 5] =
     [Wire::AnthropicMessages, Wire::OpenAiResponses, Wire::Gemini, Wire::Vertex, Wire::BedrockConverse];
 
 #[tokio::test]
-async fn every_service_that_counts_is_asked_for_what_it_takes_and_understood() {
+async fn counts_tokens_with_every_provider_that_can() {
     let server = Server::start(Script::queue([Turn::new()]).counting(|_| 4_321)).await.unwrap();
     for wire in COUNTING {
         let counted = ProviderRegistry::default().count_tokens(asked(wire, &server)).await;
@@ -39,7 +39,7 @@ async fn every_service_that_counts_is_asked_for_what_it_takes_and_understood() {
 }
 
 #[tokio::test]
-async fn services_that_cannot_count_are_not_asked() {
+async fn providers_that_cannot_count_get_no_request() {
     let server = Server::start(Script::queue([Turn::new()])).await.unwrap();
     for wire in [Wire::OpenAiChat, Wire::AzureResponses] {
         let counted = ProviderRegistry::default().count_tokens(asked(wire, &server)).await;
@@ -49,7 +49,7 @@ async fn services_that_cannot_count_are_not_asked() {
 }
 
 #[tokio::test]
-async fn a_service_that_refuses_to_count_is_an_error() {
+async fn rejected_count_request_is_an_error() {
     let server = Server::start(Script::queue([Turn::new()])).await.unwrap();
     let mut asked = asked(Wire::AnthropicMessages, &server);
     let mut model = ModelConfig::clone(&asked.model_config);
@@ -57,5 +57,5 @@ async fn a_service_that_refuses_to_count_is_an_error() {
     asked.model_config = Arc::new(model);
     let counted = ProviderRegistry::default().count_tokens(asked).await;
     assert!(counted.is_err(), "{counted:?}");
-    assert!(protocol(Wire::AnthropicMessages).counted(b"{}").is_err());
+    assert!(protocol(Wire::AnthropicMessages).parse_count(b"{}").is_err());
 }

@@ -1,6 +1,6 @@
-//! The crate as seen from the wire: what goes out, and what is made of what comes in.
+//! Tests the crate at the wire: the requests it sends and the events it makes of responses.
 
-// `cfg(test)` tells the lints that helpers of tests may unwrap.
+// `cfg(test)` tells the lints that test helpers may unwrap.
 #[cfg(test)]
 mod cassettes;
 #[cfg(test)]

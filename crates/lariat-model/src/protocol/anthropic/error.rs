@@ -1,31 +1,31 @@
-//! What Anthropic means by its errors, as a status or as an event after 200.
+//! Classifies Anthropic's errors, sent as a status or as an event after status 200.
 //!
-//! Owns the meaning of `error.type`; the status alone speaks where the type is not known. A stream that was accepted can
-//! still fail by an `error` event, which then means the same as the status would have.
+//! `error.type` decides; if the type is unknown, the status does. An accepted stream can still fail with an
+//! `error` event, which is classified like the corresponding status.
 
 use lariat_core::model::{ErrorDetail, ProviderError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::wire::{Failure, is_overflow, words};
+use crate::wire::{Failure, error_message, is_overflow};
 
-/// Characters kept of a request id that came in a body.
+/// Maximum length of a request id from a body, in characters.
 const REQUEST_ID_LIMIT: usize = 128;
 
 #[derive(Deserialize, Default)]
-struct Report {
-    error: Option<Fault>,
+struct ErrorReport {
+    error: Option<ErrorBody>,
     request_id: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Fault {
+struct ErrorBody {
     #[serde(rename = "type")]
     kind: Option<Value>,
     details: Option<Value>,
 }
 
-impl Report {
+impl ErrorReport {
     fn read(body: &[u8]) -> Self {
         serde_json::from_slice(body).unwrap_or_default()
     }
@@ -36,35 +36,36 @@ impl Report {
     }
 
     fn kind(&self) -> &str {
-        self.error.as_ref().and_then(|fault| fault.kind.as_ref()?.as_str()).unwrap_or_default()
+        self.error.as_ref().and_then(|error| error.kind.as_ref()?.as_str()).unwrap_or_default()
     }
 
     fn code(&self) -> &str {
-        let details = self.error.as_ref().and_then(|fault| fault.details.as_ref());
+        let details = self.error.as_ref().and_then(|error| error.details.as_ref());
         details.and_then(|details| details.get("error_code")?.as_str()).unwrap_or_default()
     }
 }
 
-/// What an answer that is not a stream means.
+/// Classifies a response that is not a stream.
 pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
-    let report = Report::read(failure.body);
+    let report = ErrorReport::read(failure.body);
     let mut detail = failure.detail();
     detail.request_id = detail.request_id.or_else(|| report.request_id());
     match failure.status {
-        // Gateways call these invalid requests; the status says that the same request may succeed.
+        // Gateways label these as invalid requests, but the status says that the same request may succeed
+        // later.
         408 | 409 => ProviderError::Network(detail),
-        _ => meaning(&report, detail).unwrap_or_else(|_| failure.general()),
+        _ => classify_type(&report, detail).unwrap_or_else(|_| failure.classify_by_status()),
     }
 }
 
-/// What an `error` event means.
+/// Classifies an `error` event.
 pub(super) fn in_stream(data: &str) -> ProviderError {
-    let report = Report::read(data.as_bytes());
-    let detail = ErrorDetail::new(words(data.as_bytes())).with_request_id(report.request_id());
-    meaning(&report, detail).unwrap_or_else(ProviderError::Network)
+    let report = ErrorReport::read(data.as_bytes());
+    let detail = ErrorDetail::new(error_message(data.as_bytes())).with_request_id(report.request_id());
+    classify_type(&report, detail).unwrap_or_else(ProviderError::Network)
 }
 
-fn meaning(report: &Report, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
+fn classify_type(report: &ErrorReport, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
     Ok(match report.kind() {
         "invalid_request_error" if is_overflow(&detail.message) => ProviderError::ContextOverflow(detail),
         "request_too_large" => ProviderError::ContextOverflow(detail),

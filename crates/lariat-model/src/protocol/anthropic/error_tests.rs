@@ -1,4 +1,4 @@
-//! Every kind of error means the same as a status and as an event.
+//! Tests that every error type is classified alike as a status and as an event.
 
 use http::{HeaderMap, HeaderValue};
 use lariat_core::time::Timestamp;
@@ -25,7 +25,7 @@ fn classified(status: u16, body: &str) -> ProviderError {
 }
 
 #[test]
-fn every_type_has_its_meaning() {
+fn classifies_every_error_type() {
     let cases = [
         (400, "invalid_request_error", "messages.1: all is wrong", "api"),
         (400, "invalid_request_error", "prompt is too long: 200082 tokens > 199999 maximum", "overflow"),
@@ -58,7 +58,7 @@ fn every_type_has_its_meaning() {
 }
 
 #[test]
-fn a_request_that_ran_into_another_may_be_made_again_whatever_its_type() {
+fn conflict_and_timeout_statuses_can_be_retried_for_any_type() {
     let body =
         json!({"type": "error", "error": {"type": "invalid_request_error", "message": "x"}}).to_string();
     for status in [408, 409] {
@@ -67,7 +67,7 @@ fn a_request_that_ran_into_another_may_be_made_again_whatever_its_type() {
 }
 
 #[test]
-fn a_spend_limit_is_not_waited_for() {
+fn spend_limit_is_not_a_rate_limit() {
     let body = json!({"error": {"type": "rate_limit_error", "message": "limit",
         "details": {"error_code": "enforced_spend_limit_reached"}}});
     let error = classified(429, &body.to_string());
@@ -76,13 +76,13 @@ fn a_spend_limit_is_not_waited_for() {
 }
 
 #[test]
-fn a_wait_is_taken_from_the_headers() {
+fn retry_wait_comes_from_the_headers() {
     let body = json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}).to_string();
     assert_eq!(classified(529, &body).retry_after(), Some(std::time::Duration::from_secs(7)));
 }
 
 #[test]
-fn what_is_not_anthropics_is_judged_by_its_status() {
+fn unknown_body_is_classified_by_its_status() {
     assert_eq!(variant(&classified(502, "<html><title>Bad Gateway</title></html>")), "network");
     assert_eq!(variant(&classified(400, r#"{"error":{"type":"new_error","message":"x"}}"#)), "api");
     assert_eq!(variant(&classified(400, r#"{"error":"text","request_id":7}"#)), "api");
@@ -90,13 +90,13 @@ fn what_is_not_anthropics_is_judged_by_its_status() {
 }
 
 #[test]
-fn an_error_that_came_as_success_keeps_its_meaning() {
+fn error_with_status_200_is_classified_by_its_type() {
     let body = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     assert_eq!(variant(&classified(200, &body.to_string())), "rate limited");
 }
 
 #[test]
-fn an_event_that_explains_nothing_is_a_broken_connection() {
+fn error_event_without_details_is_a_network_error() {
     for data in ["", "oops", "{}", r#"{"error":null}"#, r#"{"error":{"type":null,"message":"x"}}"#] {
         assert_eq!(variant(&in_stream(data)), "network", "{data}");
     }

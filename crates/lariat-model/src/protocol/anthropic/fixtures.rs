@@ -1,4 +1,4 @@
-//! What the tests of this protocol are told with.
+//! Fixtures for the tests of this protocol.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn says(text: &str) -> SharedMessage {
     user(vec![text.into()])
 }
 
-/// A reply of the model that the tests ask.
+/// A reply of the model that the test requests go to.
 pub(crate) fn reply(content: Vec<Content>) -> SharedMessage {
     reply_of(("anthropic", MODEL), StopReason::Stop, content)
 }
@@ -90,14 +90,14 @@ pub(crate) fn tool(name: &str) -> ToolDefinition {
     ToolDefinition { name: name.into(), description: format!("Does {name}."), parameters }
 }
 
-/// A request to the model of the tests.
+/// A request to the tests' model.
 pub(crate) fn request(messages: Vec<SharedMessage>) -> StreamConfig {
     request_to(model(MODEL), messages)
 }
 
 pub(crate) fn request_to(model: ModelConfig, messages: Vec<SharedMessage>) -> StreamConfig {
     let (transcript, repairs) = Transcript::repaired(messages);
-    assert_eq!(repairs, [], "the tests' conversations are valid");
+    assert_eq!(repairs, [], "test conversations must be valid");
     StreamConfig::new(Arc::new(model), transcript.window())
 }
 

@@ -1,4 +1,5 @@
-//! Any history, however it came about, makes a request that passes the guard, and the same one however it was built.
+//! Tests that any valid history makes a request that passes validation, and that appending gives the same
+//! request as building from scratch.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::fixtures::{MODEL, image, model, reply_of, result, thinking, unknown, user};
 use super::request::build;
 
-/// Blocks of every kind, good and bad.
+/// Blocks of every kind, valid and invalid.
 pub(crate) fn any_block() -> impl Strategy<Value = Content> {
     let ids = prop_oneof![Just("a"), Just("b"), Just("call|fc_1"), Just("ünïcode"), Just("")];
     let names = prop_oneof![Just("read"), Just("my.tool"), Just("führe aus")];
@@ -34,7 +35,7 @@ pub(crate) fn any_block() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Messages as crashes, cancellations, imports and changes of the model leave them.
+/// Messages in the orders that crashes, cancellations, imports and model changes leave behind.
 pub(crate) fn any_messages(own: (&'static str, &'static str)) -> impl Strategy<Value = Vec<SharedMessage>> {
     let stop = prop_oneof![
         Just(StopReason::ToolUse),
@@ -58,7 +59,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_valid_history_never_trips_the_guard(given in any_messages(("anthropic", MODEL))) {
+    fn valid_history_always_passes_validation(given in any_messages(("anthropic", MODEL))) {
         let (transcript, _) = Transcript::repaired(given);
         if let Ok(window) = transcript.request() {
             let built = build(&StreamConfig::new(Arc::new(model(MODEL)), window));
@@ -67,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn a_body_that_grew_equals_one_built_at_once(given in any_messages(("anthropic", MODEL))) {
+    fn appended_body_equals_one_built_from_scratch(given in any_messages(("anthropic", MODEL))) {
         let (transcript, _) = Transcript::repaired(given);
         let messages: Vec<SharedMessage> = transcript.window().iter().cloned().collect();
         let memo = RequestMemo::default();

@@ -1,4 +1,4 @@
-//! The service's list of models: `GET /v1/models`.
+//! Lists the provider's models: `GET /v1/models`.
 
 use lariat_core::model::{ModelConfig, ProviderError};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::request::{address, auth};
 use crate::wire::{ListedModel, Outgoing};
 
-/// Models per page: the most the service gives, and more than it has.
+/// Page size: the maximum, which is more models than the provider has.
 const PAGE: &str = "/v1/models?limit=1000";
 
 #[derive(Deserialize)]
@@ -28,12 +28,13 @@ pub(super) fn request(model: &ModelConfig) -> Option<Outgoing> {
 }
 
 pub(super) fn models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let page: Page = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("not a list of models: {error}").into()))?;
+    let page: Page = serde_json::from_slice(body).map_err(|error| {
+        ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
+    })?;
     let listed = page.data.into_iter().map(|entry| {
         let mut model = ListedModel::new(entry.id);
         model.name = entry.display_name;
-        // The service says 0 where it does not say.
+        // The provider sends 0 for unknown values.
         model.context_window = entry.max_input_tokens.filter(|tokens| *tokens > 0);
         model.max_tokens = entry.max_tokens.filter(|tokens| *tokens > 0);
         model
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_says_names_and_limits_where_the_service_does() {
+    fn model_list_has_names_and_limits_if_the_provider_sends_them() {
         let body = br#"{"data":[{"type":"model","id":"claude-opus-4-7","display_name":"Claude Opus 4.7",
             "created_at":"2026-04-16T00:00:00Z","max_input_tokens":1000000,"max_tokens":128000},
             {"id":"other","max_input_tokens":0}],"has_more":false,"first_id":"a","last_id":"b"}"#;
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_asked_for_with_the_version_and_without_the_key() {
+    fn list_request_has_the_version_and_no_key() {
         let model = ModelConfig::new("anthropic-messages", "m").with_api_key("sk-secret");
         let outgoing = request(&model.with_base_url("https://proxy.example/v1/")).unwrap();
         assert_eq!(outgoing.url, "https://proxy.example/v1/models?limit=1000");
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_no_list_is_an_invalid_reply() {
+    fn invalid_model_list_is_an_invalid_reply() {
         assert!(matches!(models(b"<html>"), Err(ProviderError::InvalidReply(_))));
     }
 }

@@ -1,9 +1,10 @@
-//! Anthropic Messages: `POST /v1/messages`, answered by named server-sent events.
+//! Implements Anthropic Messages: `POST /v1/messages`, with a response of named server-sent events.
 //!
-//! Owns what only this protocol knows: `request` builds, `validate` refuses what the service would refuse,
-//! `stream` understands the reply, `error` names failures, `thinking` knows what each generation of models takes
-//! (Bedrock asks it too). Where the wire is concerned, the official SDK's types are the specification.
-//! Invariant: what a model said goes back to it unchanged, signatures and blocks of unknown kinds included.
+//! `request` builds requests, `validate` rejects what the provider would reject, `stream` decodes replies,
+//! `error` classifies failures, and `thinking` knows which thinking parameters each generation of models
+//! accepts (Bedrock uses it too). The types of the official SDK are the specification of the wire format.
+//! Invariant: a model's own output goes back to it unchanged, including signatures and blocks of unknown
+//! types.
 
 mod error;
 mod listing;
@@ -22,11 +23,11 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// What the service counts of a request.
-const COUNTED: [&str; 7] =
+/// Fields of a request that the counting endpoint accepts.
+const COUNT_FIELDS: [&str; 7] =
     ["messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"];
 
-/// The protocol.
+/// The Anthropic Messages protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Anthropic;
 
@@ -40,7 +41,7 @@ impl Protocol for Anthropic {
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
-        Decoder::new(Framing::sse(), stream::Messages::default())
+        Decoder::new(Framing::sse(), stream::MessagesInterpreter::default())
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
@@ -51,18 +52,18 @@ impl Protocol for Anthropic {
         listing::request(model)
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = counting::picked(&outgoing, &COUNTED)?;
+        let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         let url = request::address(&request.model_config, "/v1/messages/count_tokens");
-        Ok(Some(counting::redirected(outgoing, url, body)))
+        Ok(Some(counting::redirect(outgoing, url, body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, "input_tokens")
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, "input_tokens")
     }
 }

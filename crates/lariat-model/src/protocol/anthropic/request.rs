@@ -1,8 +1,8 @@
-//! Requests: a conversation as Anthropic wants it.
+//! Builds requests in Anthropic's format.
 //!
-//! Owns the head of the request and the wire form of every message. Replies of the model that is asked go back
-//! exactly; of other models' replies only what everybody understands does. Consecutive messages of one side become
-//! one item, results first. Invariant: what is appended for a message never depends on what comes after it.
+//! Replies of the requested model go back exactly as received; of other models' replies only text and tool
+//! calls go back. Consecutive messages of one role become one item, with tool results first. Invariant: what
+//! is appended for a message never depends on later messages.
 
 use std::sync::Arc;
 
@@ -12,26 +12,27 @@ use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, Sys
 use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::thinking::{self, Carrier, Plan, Tail};
-use super::validate::{self, Guard, IMAGES};
-use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
+use super::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
+use super::validate::{self, IMAGES, RequestValidator};
+use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, ItemWriter, Outgoing, own_reply};
 
-/// Where requests go unless the model says otherwise.
-const HOME: &str = "https://api.anthropic.com";
-/// The version of the API that this code speaks.
+/// Default base URL.
+const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
+/// API version that this code implements.
 pub(super) const VERSION: &str = "2023-06-01";
-/// Output limit where neither the request nor the model has one: the service demands one.
+/// Output limit if neither the request nor the model sets one: the provider requires one.
 const MAX_TOKENS: u32 = 8192;
-/// Items of the user that get a cache mark: the newest is written, the one before it is read.
+/// Number of user items that get a cache mark: the newest writes the cache, the one before it reads it.
 const MARKED_ITEMS: usize = 2;
-/// Longest tool name that every version of the service takes, in characters.
+/// Longest tool name that every version of the API accepts, in characters.
 const NAME_LIMIT: usize = 64;
 
-/// Stands for the content of a message that has none this service can read.
-const NOTHING: &str = "(content that this model cannot read)";
-/// Stands for the output of a tool that gave none.
+/// Replaces the content of a message that has none this provider can read.
+const UNREADABLE_CONTENT: &str = "(content that this model cannot read)";
+/// Replaces the output of a tool that returned none.
 const NO_OUTPUT: &str = "(no output)";
-/// Asks for the rest of a reply that another model paused: nobody else can resume it.
+/// Asks for the rest of a reply that another model paused, because only the model that paused a reply can
+/// resume it.
 const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
 
 pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
@@ -40,12 +41,13 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     let mark_tools = mark_tools && !(mark_system && covers_tools(&request.system_prompt));
     let mark = cache_control(request.cache_config.ttl);
     let key = format!("{}\n{}\n{}\n{mark_tools} {mark}", model.api, model.provider, model.id);
-    let mut body = Body::of(request, key, || Turns::new(Arc::clone(model)))?;
+    let mut body = Body::of(request, key, || MessageTranslator::new(Arc::clone(model)))?;
     body.tools(&request.tools, |tools| tool_list(tools, mark_tools.then_some(&mark)));
-    body.conversation.guard.end(body.conversation.paused)?;
+    body.conversation.validator.end(body.conversation.paused)?;
 
     let max_tokens = request.output_limit().unwrap_or(MAX_TOKENS);
-    let plan = thinking::plan(request, max_tokens, Carrier::Anthropic, body.conversation.tail());
+    let plan =
+        thinking::plan(request, max_tokens, ClaudeProvider::Anthropic, body.conversation.conversation_end());
     let head = head(request, max_tokens, plan, mark_system.then_some(&mark));
     validate::head(&head, &request.tools, request.output_schema.as_deref())?;
 
@@ -60,14 +62,14 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
         .with_headers_of(model)
 }
 
-/// An address of the service; a base with or without `/v1` will do.
+/// Builds an address. The base URL may end in `/v1` or not.
 pub(super) fn address(model: &ModelConfig, path: &str) -> String {
     let base = model.base_url.trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/');
-    format!("{}{path}", if base.is_empty() { HOME } else { base })
+    format!("{}{path}", if base.is_empty() { DEFAULT_BASE_URL } else { base })
 }
 
-/// The key goes into its own header; gateways that want a bearer say so in `compat`.
+/// The key goes into its own header. For gateways that expect a bearer token, set `auth` in `compat`.
 pub(super) fn auth(model: &ModelConfig) -> Auth {
     match model.compat.get("auth").and_then(Value::as_str) {
         Some("bearer") => Auth::Bearer,
@@ -76,8 +78,9 @@ pub(super) fn auth(model: &ModelConfig) -> Auth {
     }
 }
 
-/// The service takes four marks ("A maximum of 4 blocks with cache_control may be provided"), and two of them belong to
-/// the conversation. Tools come before the system prompt on this wire, so the mark after its static part covers them.
+/// Whether the cache mark after the static part of the prompt also covers the tools, which precede the system
+/// prompt on this wire. The provider accepts four marks ("A maximum of 4 blocks with cache_control may be
+/// provided"), and the conversation needs two of them.
 pub(crate) fn covers_tools(prompt: &SystemPrompt) -> bool {
     prompt.parts().nth(1).is_some()
 }
@@ -89,7 +92,12 @@ fn cache_control(ttl: CacheTtl) -> Value {
     }
 }
 
-fn head(request: &StreamConfig, max_tokens: u32, plan: Plan, mark: Option<&Value>) -> Map<String, Value> {
+fn head(
+    request: &StreamConfig,
+    max_tokens: u32,
+    plan: ThinkingPlan,
+    mark: Option<&Value>,
+) -> Map<String, Value> {
     let mut head = Map::new();
     let mut put = |name: &str, value: Value| {
         head.insert(name.to_owned(), value);
@@ -123,7 +131,7 @@ fn head(request: &StreamConfig, max_tokens: u32, plan: Plan, mark: Option<&Value
             ToolChoice::None => put("tool_choice", json!({"type": "none"})),
             ToolChoice::Required => put("tool_choice", json!({"type": "any"})),
             ToolChoice::Tool(name) => put("tool_choice", json!({"type": "tool", "name": name})),
-            // The service's default.
+            // The provider's default.
             _ => {}
         }
     }
@@ -142,7 +150,7 @@ fn tool_list(tools: &[ToolDefinition], mark: Option<&Value>) -> Value {
     listed.collect()
 }
 
-/// The service demands `type: object`, which schemas of tools without parameters often leave out.
+/// Adds `type: object`, which the provider requires and schemas of tools without parameters often omit.
 pub(crate) fn input_schema(schema: &Value) -> Value {
     let mut fields = schema.as_object().cloned().unwrap_or_default();
     fields.entry("type").or_insert_with(|| "object".into());
@@ -156,40 +164,41 @@ fn marked(mut block: Value, mark: Option<&Value>) -> Value {
     block
 }
 
-/// The messages so far, and what their translator knows.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct MessageTranslator {
     model: Arc<ModelConfig>,
     ids: CallIds,
-    guard: Guard,
-    last: Last,
-    /// Calls of the service's own tools that have no result yet, with the tool's name. Such a call goes back as it is
-    /// while its reply can be resumed; once anything else follows, the service rejects it without a result.
-    served: Vec<(String, String)>,
-    /// The last message is a reply that paused, and it can be resumed.
+    validator: RequestValidator,
+    last: LastItems,
+    /// Calls of the provider's own tools that have no result yet, with the tool's name. Such a call goes back
+    /// unchanged while its reply can be resumed. If anything else follows, the provider rejects it without a
+    /// result.
+    provider_calls: Vec<(String, String)>,
+    /// Whether the last message is a paused reply that can be resumed.
     paused: bool,
 }
 
-/// What is known of the last items.
+/// What is known about the last items.
 #[derive(Debug, Default)]
-struct Last {
+struct LastItems {
     role: &'static str,
-    /// The last item of the assistant starts with thinking.
-    thought: bool,
-    /// The last item of the user has results.
+    /// The last assistant item starts with thinking.
+    starts_with_thinking: bool,
+    /// The last user item contains tool results.
     results: bool,
 }
 
-impl Conversation for Turns {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for MessageTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         match message {
             Message::User(user) => {
-                self.give_up(items)?;
-                let blocks = readable(&user.content, NOTHING);
+                self.close_provider_calls(items)?;
+                let blocks = readable(&user.content, UNREADABLE_CONTENT);
                 blocks.iter().try_for_each(|block| self.add("user", block, items))
             }
             Message::ToolResult(result) => {
-                self.give_up(items)?;
+                self.close_provider_calls(items)?;
                 let block = self.result(result);
                 self.add("user", &block, items)
             }
@@ -198,30 +207,39 @@ impl Conversation for Turns {
     }
 }
 
-impl Turns {
+impl MessageTranslator {
     fn new(model: Arc<ModelConfig>) -> Self {
         Self {
             model,
             ids: CallIds::new(IdRule::COMMON),
-            guard: Guard::default(),
-            last: Last::default(),
-            served: Vec::new(),
+            validator: RequestValidator::default(),
+            last: LastItems::default(),
+            provider_calls: Vec::new(),
             paused: false,
         }
     }
 
-    fn tail(&self) -> Tail {
+    fn conversation_end(&self) -> ConversationEnd {
         let open = self.last.role == "user" && self.last.results;
-        if open && !self.last.thought { Tail::Unthought } else { Tail::Free }
+        if open && !self.last.starts_with_thinking {
+            ConversationEnd::WithoutThinking
+        } else {
+            ConversationEnd::Free
+        }
     }
 
-    fn add(&mut self, role: &'static str, block: &Value, items: &mut Opened) -> Result<(), ProviderError> {
-        self.guard.block(role, block)?;
+    fn add(
+        &mut self,
+        role: &'static str,
+        block: &Value,
+        items: &mut ItemWriter,
+    ) -> Result<(), ProviderError> {
+        self.validator.block(role, block)?;
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
         if self.last.role != role {
             self.last.role = role;
             match role {
-                "assistant" => self.last.thought = is_thinking(kind),
+                "assistant" => self.last.starts_with_thinking = is_thinking(kind),
                 _ => self.last.results = false,
             }
         }
@@ -230,10 +248,10 @@ impl Turns {
         Ok(())
     }
 
-    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
         let mut blocks: Vec<Value> =
-            reply.content.iter().filter_map(|block| self.replied(block, own)).collect();
+            reply.content.iter().filter_map(|block| self.reply_block(block, own)).collect();
         // "The final block in an assistant message cannot be `thinking`."
         let thinks = |block: &Value| block.get("type").and_then(Value::as_str).is_some_and(is_thinking);
         while blocks.last().is_some_and(thinks) {
@@ -241,29 +259,29 @@ impl Turns {
         }
         if !blocks.is_empty() {
             if !own {
-                self.give_up(items)?;
+                self.close_provider_calls(items)?;
             }
             self.paused = false;
             blocks.iter().try_for_each(|block| self.add("assistant", block, items))?;
-            blocks.iter().for_each(|block| self.track_served(block));
+            blocks.iter().for_each(|block| self.track_provider_calls(block));
         }
         if reply.stop_reason == StopReason::Pause && reply.tool_calls().next().is_none() {
             self.paused |= own && !blocks.is_empty();
             if !self.paused && self.last.role == "assistant" {
-                self.give_up(items)?;
+                self.close_provider_calls(items)?;
                 self.add("user", &json!({"type": "text", "text": CONTINUE}), items)?;
             }
         }
         Ok(())
     }
 
-    /// The wire form of a block of a reply, if it goes back at all.
-    fn replied(&mut self, block: &Content, own: bool) -> Option<Value> {
+    /// Returns the wire form of a block of a reply, if it goes back at all.
+    fn reply_block(&mut self, block: &Content, own: bool) -> Option<Value> {
         match block {
             _ if block.is_empty() => None,
             Content::Text { text } => Some(json!({"type": "text", "text": text})),
             Content::ToolCall(call) => {
-                let (id, name) = (self.ids.wire(&call.id), fitted_name(&call.name));
+                let (id, name) = (self.ids.wire(&call.id), valid_name(&call.name));
                 Some(json!({"type": "tool_use", "id": id, "name": name, "input": call.arguments}))
             }
             Content::Thinking { thinking, signature: Some(signature) } if own && !signature.is_empty() => {
@@ -283,7 +301,7 @@ impl Turns {
         let id = self.ids.wire(&result.tool_call_id);
         let mut content = readable(&result.content, NO_OUTPUT);
         if result.is_error {
-            content.iter_mut().for_each(describe_picture);
+            content.iter_mut().for_each(replace_image_with_note);
         }
         let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
         if let (Value::Object(fields), true) = (&mut block, result.is_error) {
@@ -292,23 +310,24 @@ impl Turns {
         block
     }
 
-    fn track_served(&mut self, block: &Value) {
+    fn track_provider_calls(&mut self, block: &Value) {
         let text = |field: &str| block.get(field).and_then(Value::as_str).map(str::to_owned);
         match block.get("type").and_then(Value::as_str) {
-            Some("server_tool_use") => self.served.extend(text("id").zip(text("name"))),
+            Some("server_tool_use") => self.provider_calls.extend(text("id").zip(text("name"))),
             _ => {
                 if let Some(answered) = text("tool_use_id") {
-                    self.served.retain(|(id, _)| *id != answered);
+                    self.provider_calls.retain(|(id, _)| *id != answered);
                 }
             }
         }
     }
 
-    /// Something other than the rest of the reply follows: calls of the service's tools get a result that says so.
-    fn give_up(&mut self, items: &mut Opened) -> Result<(), ProviderError> {
+    /// Called when something other than the rest of a paused reply follows: adds an `unavailable` result to
+    /// every open call of the provider's own tools.
+    fn close_provider_calls(&mut self, items: &mut ItemWriter) -> Result<(), ProviderError> {
         self.paused = false;
-        for (id, name) in std::mem::take(&mut self.served) {
-            // `tool_search_tool_regex` and `tool_search_tool_bm25` share one kind of result.
+        for (id, name) in std::mem::take(&mut self.provider_calls) {
+            // `tool_search_tool_regex` and `tool_search_tool_bm25` share one result type.
             let name = if name.starts_with("tool_search_tool") { "tool_search" } else { &name };
             let error = json!({"type": format!("{name}_tool_result_error"), "error_code": "unavailable"});
             let result = json!({"type": format!("{name}_tool_result"), "tool_use_id": id, "content": error});
@@ -322,42 +341,42 @@ fn is_thinking(kind: &str) -> bool {
     matches!(kind, "thinking" | "redacted_thinking")
 }
 
-/// Blocks that a user's message or a result may have; never none.
+/// The blocks of a user message or a tool result, at least one.
 fn readable(content: &[Content], nothing: &str) -> Vec<Value> {
-    let mut blocks: Vec<Value> = content.iter().filter_map(said).collect();
+    let mut blocks: Vec<Value> = content.iter().filter_map(content_block).collect();
     if blocks.is_empty() {
         blocks.push(json!({"type": "text", "text": nothing}));
     }
     blocks
 }
 
-fn said(block: &Content) -> Option<Value> {
+fn content_block(block: &Content) -> Option<Value> {
     match block {
         _ if block.is_empty() => None,
         Content::Text { text } => Some(json!({"type": "text", "text": text})),
-        Content::Image { data, mime_type } => Some(picture(data, mime_type)),
+        Content::Image { data, mime_type } => Some(image_block(data, mime_type)),
         _ => None,
     }
 }
 
-fn picture(data: &str, mime_type: &str) -> Value {
+fn image_block(data: &str, mime_type: &str) -> Value {
     let media_type = if mime_type == "image/jpg" { "image/jpeg" } else { mime_type };
     if !IMAGES.contains(&media_type) {
-        return json!({"type": "text", "text": format!("(an image of type {mime_type}, which this model cannot read)")});
+        return json!({"type": "text", "text": format!("(image of type {mime_type} omitted: this model cannot read it)")});
     }
     json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
 }
 
 /// "All content must be type \"text\" if `is_error` is true."
-fn describe_picture(block: &mut Value) {
+fn replace_image_with_note(block: &mut Value) {
     if block.get("type").is_some_and(|kind| kind == "image") {
-        *block =
-            json!({"type": "text", "text": "(an image, which the result of a failed call cannot carry)"});
+        *block = json!({"type": "text", "text": "(image omitted: the result of a failed tool call can only contain text)"});
     }
 }
 
-/// A name from another model's call in the characters this service takes. Own names pass unchanged.
-pub(crate) fn fitted_name(name: &str) -> String {
+/// Replaces the characters in another model's tool name that this provider does not accept. Own names stay
+/// unchanged.
+pub(crate) fn valid_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     name.chars().take(NAME_LIMIT).map(fit).collect()
 }

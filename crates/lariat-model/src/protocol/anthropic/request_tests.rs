@@ -1,4 +1,4 @@
-//! What the model sees, feature by feature.
+//! Tests what the model sees, feature by feature.
 
 use lariat_core::message::StopReason;
 use lariat_core::model::{CacheConfig, CacheStrategy, OutputSchema, Place, PromptSection, ThinkingLevel};
@@ -6,7 +6,7 @@ use lariat_core::model::{CacheConfig, CacheStrategy, OutputSchema, Place, Prompt
 use super::*;
 use crate::protocol::anthropic::fixtures::*;
 
-/// The body of a request without cache marks, unless it asks for them itself.
+/// The body of a request, without cache marks unless the request enables them.
 fn body(request: &StreamConfig) -> Value {
     serde_json::from_slice(&build(request).unwrap().body).unwrap()
 }
@@ -21,7 +21,7 @@ fn messages(given: Vec<lariat_core::message::SharedMessage>) -> Value {
 }
 
 #[test]
-fn a_plain_request_is_small_and_complete() {
+fn plain_request_has_only_the_required_fields() {
     let mut request = plain(request(vec![says("hi")]));
     request.system_prompt = "Be brief.".into();
     request.temperature = Some(0.7);
@@ -43,7 +43,7 @@ fn a_plain_request_is_small_and_complete() {
 }
 
 #[test]
-fn a_base_address_may_end_as_it_likes_and_extra_headers_win() {
+fn accepts_any_form_of_base_url_and_extra_headers_win() {
     for base in ["https://p.example", "https://p.example/", "https://p.example/v1", "https://p.example/v1/"] {
         let mut model = model(MODEL).with_base_url(base);
         model.headers.insert("anthropic-version".into(), "2099-01-01".into());
@@ -58,7 +58,7 @@ fn a_base_address_may_end_as_it_likes_and_extra_headers_win() {
 }
 
 #[test]
-fn the_requests_limit_wins_over_the_models() {
+fn output_limit_of_the_request_wins_over_the_models() {
     let mut model = model(MODEL);
     model.max_tokens = Some(64_000);
     let mut request = request_to(model, vec![says("hi")]);
@@ -68,7 +68,7 @@ fn the_requests_limit_wins_over_the_models() {
 }
 
 #[test]
-fn own_thinking_goes_back_exactly_and_in_order() {
+fn own_thinking_goes_back_unchanged_and_in_order() {
     let sent = messages(vec![
         says("hi"),
         reply(vec![
@@ -142,7 +142,7 @@ fn own_thinking_goes_back_exactly_and_in_order() {
 }
 
 #[test]
-fn results_of_parallel_calls_share_one_item_with_the_words_after_them() {
+fn parallel_results_and_following_text_share_one_item() {
     let sent = messages(vec![
         says("hi"),
         reply(vec![call("a", "read"), call("b", "read")]),
@@ -165,7 +165,7 @@ fn results_of_parallel_calls_share_one_item_with_the_words_after_them() {
 }
 
 #[test]
-fn the_result_of_a_failed_call_carries_no_image() {
+fn failed_result_contains_no_image() {
     let mut failed = Message::clone(result("a", vec!["no".into(), image("image/png")]).as_llm().unwrap());
     let Message::ToolResult(outcome) = &mut failed else { panic!() };
     outcome.is_error = true;
@@ -175,14 +175,14 @@ fn the_result_of_a_failed_call_carries_no_image() {
 }
 
 #[test]
-fn images_go_as_base64_and_unreadable_ones_as_a_note() {
+fn sends_images_as_base64_and_unsupported_ones_as_a_note() {
     let sent = messages(vec![user(vec![image("image/jpg"), image("image/bmp"), "what is it?".into()])]);
     assert_eq!(sent[0]["content"][0]["source"]["media_type"], "image/jpeg");
-    assert_eq!(sent[0]["content"][1]["text"], "(an image of type image/bmp, which this model cannot read)");
+    assert_eq!(sent[0]["content"][1]["text"], "(image of type image/bmp omitted: this model cannot read it)");
 }
 
 #[test]
-fn of_another_models_reply_only_words_and_calls_go() {
+fn sends_only_text_and_tool_calls_of_another_models_reply() {
     let foreign = vec![
         thinking("hm", Some("sig")),
         Content::RedactedThinking { data: "x".into() },
@@ -202,7 +202,7 @@ fn of_another_models_reply_only_words_and_calls_go() {
 }
 
 #[test]
-fn a_reply_of_which_nothing_is_left_is_left_out() {
+fn reply_without_sendable_blocks_is_omitted() {
     let other = reply_of(("openai", "gpt-5"), StopReason::Stop, vec![unknown(json!({"type": "x"}))]);
     let sent = messages(vec![says("one"), other, says("two")]);
     let words = json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]);
@@ -210,16 +210,16 @@ fn a_reply_of_which_nothing_is_left_is_left_out() {
 }
 
 #[test]
-fn thinking_without_its_signature_stays_here() {
+fn thinking_without_signature_is_not_sent() {
     let sent = messages(vec![says("hi"), reply(vec![thinking("hm", None), "yes".into()]), says("ok")]);
     assert_eq!(sent[1]["content"], json!([{"type": "text", "text": "yes"}]));
 }
 
 #[test]
-fn what_has_no_readable_content_says_so() {
+fn unreadable_content_is_replaced_by_a_note() {
     let odd = || vec![unknown(json!({"type": "audio"}))];
     let sent = messages(vec![user(odd()), reply(vec![call("a", "read")]), result("a", odd())]);
-    assert_eq!(sent[0]["content"][0]["text"], NOTHING);
+    assert_eq!(sent[0]["content"][0]["text"], UNREADABLE_CONTENT);
     assert_eq!(sent[2]["content"][0]["content"][0]["text"], NO_OUTPUT);
 }
 
@@ -234,7 +234,7 @@ fn found(id: &str) -> Content {
 }
 
 #[test]
-fn the_services_own_tools_go_back_as_they_came() {
+fn provider_tool_blocks_go_back_unchanged() {
     let content = vec![search("srvtoolu_1"), found("srvtoolu_1"), "Found.".into()];
     let sent = messages(vec![says("hi"), reply(content.clone()), says("ok")]);
     assert_eq!(sent[1]["content"][0], serde_json::to_value(&content[0]).unwrap());
@@ -242,7 +242,7 @@ fn the_services_own_tools_go_back_as_they_came() {
 }
 
 #[test]
-fn a_paused_reply_is_resumed_as_the_last_message_and_its_rest_joins_it() {
+fn paused_reply_is_the_last_message_and_its_continuation_joins_it() {
     let paused = reply_of(("anthropic", MODEL), StopReason::Pause, vec!["Searching.".into(), search("s1")]);
     let sent = messages(vec![says("hi"), paused.clone()]);
     assert_eq!(sent[1]["content"][1]["type"], "server_tool_use");
@@ -252,7 +252,7 @@ fn a_paused_reply_is_resumed_as_the_last_message_and_its_rest_joins_it() {
 }
 
 #[test]
-fn a_paused_reply_that_is_not_resumed_gets_results_for_its_calls() {
+fn abandoned_paused_reply_gets_results_for_its_provider_tool_calls() {
     let paused = reply_of(("anthropic", MODEL), StopReason::Pause, vec!["Searching.".into(), search("s1")]);
     let sent = messages(vec![says("hi"), paused, says("never mind")]);
     assert_eq!(
@@ -263,14 +263,14 @@ fn a_paused_reply_that_is_not_resumed_gets_results_for_its_calls() {
 }
 
 #[test]
-fn another_models_paused_reply_is_asked_to_go_on() {
+fn paused_reply_of_another_model_gets_a_continue_message() {
     let paused = reply_of(("bedrock", "x"), StopReason::Pause, vec!["Half".into()]);
     let sent = messages(vec![says("hi"), paused]);
     assert_eq!(sent[2], json!({"role": "user", "content": [{"type": "text", "text": CONTINUE}]}));
 }
 
 #[test]
-fn marks_are_placed_where_the_next_request_finds_them() {
+fn cache_marks_are_where_the_next_request_finds_them() {
     let mut request = request(vec![
         says("one"),
         reply(vec![call("a", "read")]),
@@ -300,7 +300,7 @@ fn marks_are_placed_where_the_next_request_finds_them() {
 }
 
 #[test]
-fn both_parts_of_a_system_prompt_are_marked_and_never_more_than_four_marks_are_sent() {
+fn both_system_prompt_parts_are_marked_with_at_most_four_marks() {
     let mut request = request(vec![says("one"), reply(vec!["two".into()]), says("three")]);
     request.tools = vec![tool("read")].into();
     request.system_prompt = SystemPrompt::of_sections(&[
@@ -315,7 +315,11 @@ fn both_parts_of_a_system_prompt_are_marked_and_never_more_than_four_marks_are_s
             {"type": "text", "text": "Use tabs.", "cache_control": mark},
         ])
     );
-    assert_eq!(sent["tools"][0].get("cache_control"), None, "the mark after the static part covers them");
+    assert_eq!(
+        sent["tools"][0].get("cache_control"),
+        None,
+        "the mark after the static part covers the tools"
+    );
     assert_eq!(sent.to_string().matches("cache_control").count(), 4);
     request.cache_config.strategy =
         CacheStrategy::Manual { cache_system: false, cache_tools: true, cache_messages: true };
@@ -323,7 +327,7 @@ fn both_parts_of_a_system_prompt_are_marked_and_never_more_than_four_marks_are_s
 }
 
 #[test]
-fn marks_follow_the_configuration_even_when_the_body_is_kept() {
+fn cache_marks_follow_the_configuration_with_a_stored_body() {
     let mut request = request(vec![says("one")]);
     request.tools = vec![tool("read")].into();
     assert!(body(&request).to_string().contains("cache_control"));
@@ -341,7 +345,7 @@ fn marks_follow_the_configuration_even_when_the_body_is_kept() {
 }
 
 #[test]
-fn tools_always_have_an_object_schema_and_no_empty_description() {
+fn tools_have_an_object_schema_and_no_empty_description() {
     let mut request = plain(request(vec![says("hi")]));
     let bare = ToolDefinition { name: "now".into(), description: " ".into(), parameters: json!({}) };
     request.tools = vec![tool("read"), bare].into();
@@ -356,7 +360,7 @@ fn tools_always_have_an_object_schema_and_no_empty_description() {
 }
 
 #[test]
-fn tool_choices_have_their_names_here() {
+fn maps_every_tool_choice() {
     let choice = |choice: ToolChoice, tools: Vec<ToolDefinition>| {
         let mut request = request(vec![says("hi")]);
         (request.tool_choice, request.tools) = (choice, tools.into());
@@ -371,7 +375,7 @@ fn tool_choices_have_their_names_here() {
 }
 
 #[test]
-fn a_schema_and_an_effort_share_the_output_configuration() {
+fn schema_and_effort_share_output_config() {
     let mut request = request_to(model("claude-opus-4-7"), vec![says("hi")]);
     request.thinking_level = ThinkingLevel::High;
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
@@ -385,7 +389,7 @@ fn a_schema_and_an_effort_share_the_output_configuration() {
 }
 
 #[test]
-fn a_budget_waits_while_a_loop_that_began_without_thinking_runs() {
+fn no_budget_while_tool_calls_made_without_thinking_are_open() {
     let thought = |blocks: Vec<Content>, then: Vec<lariat_core::message::SharedMessage>| {
         let mut given = vec![says("hi"), reply(blocks), result("a", vec!["x".into()])];
         given.extend(then);
@@ -399,9 +403,9 @@ fn a_budget_waits_while_a_loop_that_began_without_thinking_runs() {
 }
 
 #[test]
-fn a_request_that_would_be_rejected_does_not_leave() {
+fn request_that_would_be_rejected_is_not_sent() {
     let mut request = request(vec![says("hi")]);
     request.tools = vec![tool("a b")].into();
     let error = build(&request).unwrap_err();
-    assert!(error.to_string().contains("would be rejected"), "{error}");
+    assert!(error.to_string().contains("would reject this request"), "{error}");
 }

@@ -1,8 +1,8 @@
-//! Replies: the named events of a stream, understood one at a time.
+//! Decodes replies: the named events of a stream.
 //!
-//! Owns the blocks while they grow. Each block of the reply gets a place of its own when it starts, so that a gateway
-//! which numbers all blocks alike mixes nothing up. Blocks of kinds this code does not know are put together as the
-//! official SDK does it and delivered whole. Invariant: an event nobody knows changes nothing.
+//! Each block gets its own index in the reply when it starts, so that a gateway which gives all blocks the
+//! same number mixes nothing up. Blocks of unknown types are assembled as the official SDK does it and
+//! emitted whole. Invariant: an unknown event changes nothing.
 
 use std::borrow::Cow;
 
@@ -16,16 +16,18 @@ use serde_json::{Map, Value};
 use super::error;
 use crate::wire::{Frame, Interpret, Reply};
 
-/// Blocks that one reply may have: a stream that loops must not fill the memory.
+/// Maximum number of blocks in one reply, so that a stream that loops cannot exhaust the memory.
 const BLOCK_LIMIT: usize = 16 * 1024;
-/// Bytes that the blocks of unknown kinds of one reply may hold together.
+/// Maximum total size of the blocks of unknown types in one reply, in bytes.
 const HELD_LIMIT: usize = 32 * 1024 * 1024;
-/// Arguments of a call that neither sent any nor ended: half an object, which is none. An empty text would be one.
-const UNSENT: &str = "{";
-/// No request has used more tokens; what a broken service counts beyond must not overflow sums.
+/// Arguments of a tool call that neither received any nor ended: an incomplete object, which does not parse.
+/// An empty text would parse as no arguments.
+const INCOMPLETE_ARGUMENTS: &str = "{";
+/// Upper bound for reported token numbers, so that a broken provider's numbers cannot overflow sums. No request has
+/// used more.
 const TOKEN_LIMIT: u64 = 1 << 40;
 
-/// Text that is borrowed from the frame unless it has escapes.
+/// Text borrowed from the frame unless it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -34,7 +36,7 @@ fn piece(text: Option<Text<'_>>) -> Cow<'_, str> {
     text.map(|Text(text)| text).unwrap_or_default()
 }
 
-/// All events in one flat shape: whatever is missing or null is none.
+/// All events in one flat shape: fields that are missing or null become `None`.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type")]
@@ -43,7 +45,7 @@ struct Event<'a> {
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
-    message: Option<Box<Opening<'a>>>,
+    message: Option<Box<MessageStart<'a>>>,
     content_block: Option<Value>,
     usage: Option<Box<Tokens>>,
 }
@@ -66,13 +68,13 @@ struct Delta<'a> {
 }
 
 #[derive(Deserialize)]
-struct Opening<'a> {
+struct MessageStart<'a> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
     usage: Option<Tokens>,
 }
 
-/// Counts so far; each event repeats the ones it knows.
+/// Token counts so far; each event repeats the ones it knows.
 #[derive(Deserialize)]
 struct Tokens {
     input_tokens: Option<u64>,
@@ -87,44 +89,44 @@ struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// A reply's blocks; a block's place is its index in the reply.
+/// The blocks of a reply. A block's position is its index in the reply.
 #[derive(Debug, Default)]
-pub(super) struct Messages {
+pub(super) struct MessagesInterpreter {
     blocks: Vec<Block>,
-    held: usize,
+    held_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Block {
     wire: u64,
-    kind: Kind,
+    kind: BlockKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum BlockKind {
     Text,
     Thinking,
-    /// Until pieces of its arguments arrive, with the input that came with its start.
+    /// Holds the input that came with the start, until parts of the arguments arrive.
     Call(Option<Value>),
-    /// Fields and pieces of the input.
+    /// A block of an unknown type: its fields and the parts of its input.
     Other(Map<String, Value>, String),
     Closed,
 }
 
-impl Interpret for Messages {
+impl Interpret for MessagesInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         if frame.name == "error" {
             return Err(error::in_stream(frame.data));
         }
         let event: Event<'_> = serde_json::from_str(frame.data).map_err(|error| {
-            ProviderError::InvalidReply(format!("an event of the stream cannot be read: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read an event of the stream: {error}").into())
         })?;
         let kind = event.kind.as_ref().map_or(frame.name, |kind| &kind.0);
         match kind {
             "content_block_delta" => self.delta(event, frame.data, reply),
             "content_block_start" => self.start(event.index.unwrap_or_default(), event.content_block, reply),
-            "content_block_stop" => match self.place(event.index.unwrap_or_default()) {
-                Some(place) => self.close(place, reply),
+            "content_block_stop" => match self.index_of(event.index.unwrap_or_default()) {
+                Some(index) => self.close(index, reply),
                 None => Ok(()),
             },
             "message_start" => {
@@ -142,13 +144,13 @@ impl Interpret for Messages {
                 Ok(())
             }
             "message_stop" => {
-                for (place, block) in self.blocks.iter().enumerate() {
-                    if let Kind::Call(None) = block.kind {
-                        reply.arguments_whole(place, UNSENT);
+                for (index, block) in self.blocks.iter().enumerate() {
+                    if let BlockKind::Call(None) = block.kind {
+                        reply.replace_arguments(index, INCOMPLETE_ARGUMENTS);
                     }
                 }
-                for place in 0..self.blocks.len() {
-                    self.close(place, reply)?;
+                for index in 0..self.blocks.len() {
+                    self.close(index, reply)?;
                 }
                 reply.finish()
             }
@@ -158,13 +160,13 @@ impl Interpret for Messages {
     }
 }
 
-impl Messages {
-    /// The place of the newest block of this number.
-    fn place(&self, wire: u64) -> Option<usize> {
+impl MessagesInterpreter {
+    /// The index of the newest block with this wire number.
+    fn index_of(&self, wire: u64) -> Option<usize> {
         self.blocks.iter().rposition(|block| block.wire == wire)
     }
 
-    fn open(&mut self, wire: u64, kind: Kind) -> Result<usize, ProviderError> {
+    fn open(&mut self, wire: u64, kind: BlockKind) -> Result<usize, ProviderError> {
         if self.blocks.len() >= BLOCK_LIMIT {
             return Err(ProviderError::InvalidReply(format!("more than {BLOCK_LIMIT} blocks").into()));
         }
@@ -172,11 +174,11 @@ impl Messages {
         Ok(self.blocks.len() - 1)
     }
 
-    fn hold(&mut self, bytes: usize) -> Result<(), ProviderError> {
-        self.held += bytes;
-        if self.held > HELD_LIMIT {
+    fn add_held_bytes(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.held_bytes += bytes;
+        if self.held_bytes > HELD_LIMIT {
             let megabytes = HELD_LIMIT / (1024 * 1024);
-            let what = format!("blocks of unknown kinds are larger than {megabytes} MB");
+            let what = format!("blocks of unknown types exceed {megabytes} MB");
             return Err(ProviderError::InvalidReply(what.into()));
         }
         Ok(())
@@ -191,35 +193,35 @@ impl Messages {
         };
         match take("type").as_str() {
             "text" => {
-                let place = self.open(wire, Kind::Text)?;
-                reply.text(place, take("text").into())
+                let index = self.open(wire, BlockKind::Text)?;
+                reply.text(index, take("text").into())
             }
             "thinking" => {
-                let place = self.open(wire, Kind::Thinking)?;
-                reply.thinking(place, take("thinking").into())?;
-                reply.signature(place, take("signature").into())
+                let index = self.open(wire, BlockKind::Thinking)?;
+                reply.thinking(index, take("thinking").into())?;
+                reply.signature(index, take("signature").into())
             }
             "redacted_thinking" => {
-                let place = self.open(wire, Kind::Closed)?;
+                let index = self.open(wire, BlockKind::Closed)?;
                 let data = take("data");
-                self.hold(data.len())?;
+                self.add_held_bytes(data.len())?;
                 match data.is_empty() {
                     true => Ok(()),
-                    false => reply.block(place, Content::RedactedThinking { data }),
+                    false => reply.block(index, Content::RedactedThinking { data }),
                 }
             }
             "tool_use" => {
                 let (id, name) = (take("id"), take("name"));
                 let whole =
                     fields.remove("input").filter(|input| input.as_object().is_some_and(|f| !f.is_empty()));
-                let place = self.open(wire, Kind::Call(whole))?;
-                reply.call(place, &id, &name)
+                let index = self.open(wire, BlockKind::Call(whole))?;
+                reply.call(index, &id, &name)
             }
             "" => Ok(()),
             kind => {
                 fields.insert("type".to_owned(), kind.into());
-                self.hold(Value::Object(fields.clone()).to_string().len())?;
-                self.open(wire, Kind::Other(fields, String::new())).map(drop)
+                self.add_held_bytes(Value::Object(fields.clone()).to_string().len())?;
+                self.open(wire, BlockKind::Other(fields, String::new())).map(drop)
             }
         }
     }
@@ -229,53 +231,54 @@ impl Messages {
         let wire = event.index.unwrap_or_default();
         let delta = event.delta.unwrap_or_default();
         let kind = delta.kind.as_ref().map_or("", |kind| &kind.0);
-        let place = self.place(wire);
-        if let Some(place) = place
-            && let Some(Block { kind: Kind::Other(..), .. }) = self.blocks.get(place)
+        let index = self.index_of(wire);
+        if let Some(index) = index
+            && let Some(Block { kind: BlockKind::Other(..), .. }) = self.blocks.get(index)
         {
-            self.hold(data.len())?;
+            self.add_held_bytes(data.len())?;
             match delta.partial_json {
-                Some(Text(piece)) => self.grow_input(place, &piece),
-                None => self.grow(place, data),
+                Some(Text(piece)) => self.grow_input(index, &piece),
+                None => self.grow(index, data),
             }
             return Ok(());
         }
         match kind {
             "text_delta" => {
-                let place = place.map_or_else(|| self.open(wire, Kind::Text), Ok)?;
-                reply.text(place, piece(delta.text))
+                let index = index.map_or_else(|| self.open(wire, BlockKind::Text), Ok)?;
+                reply.text(index, piece(delta.text))
             }
             "thinking_delta" => {
-                let place = place.map_or_else(|| self.open(wire, Kind::Thinking), Ok)?;
-                reply.thinking(place, piece(delta.thinking))
+                let index = index.map_or_else(|| self.open(wire, BlockKind::Thinking), Ok)?;
+                reply.thinking(index, piece(delta.thinking))
             }
-            "signature_delta" => match place {
-                Some(place) => reply.signature(place, piece(delta.signature)),
+            "signature_delta" => match index {
+                Some(index) => reply.signature(index, piece(delta.signature)),
                 None => Ok(()),
             },
             "input_json_delta" => {
                 let piece = piece(delta.partial_json);
-                let Some(place) = place.filter(|_| !piece.is_empty()) else { return Ok(()) };
-                if let Some(Block { kind: kind @ Kind::Call(_), .. }) = self.blocks.get_mut(place) {
-                    *kind = Kind::Closed;
+                let Some(index) = index.filter(|_| !piece.is_empty()) else { return Ok(()) };
+                if let Some(Block { kind: kind @ BlockKind::Call(_), .. }) = self.blocks.get_mut(index) {
+                    *kind = BlockKind::Closed;
                 }
-                reply.arguments(place, piece)
+                reply.arguments(index, piece)
             }
-            // Citations point into documents by position; the text stands without them.
+            // Citations refer to documents by position; the text is complete without them.
             _ => Ok(()),
         }
     }
 
-    fn grow_input(&mut self, place: usize, piece: &str) {
-        if let Some(Block { kind: Kind::Other(_, input), .. }) = self.blocks.get_mut(place) {
+    fn grow_input(&mut self, index: usize, piece: &str) {
+        if let Some(Block { kind: BlockKind::Other(_, input), .. }) = self.blocks.get_mut(index) {
             input.push_str(piece);
         }
     }
 
-    /// A delta of a kind nobody knows, on a block of a kind nobody knows: text grows, everything else is set.
-    fn grow(&mut self, place: usize, data: &str) {
+    /// Applies an unknown delta to a block of an unknown type: strings are appended, everything else is
+    /// replaced.
+    fn grow(&mut self, index: usize, data: &str) {
         let event: Value = serde_json::from_str(data).unwrap_or_default();
-        let Some(Block { kind: Kind::Other(fields, _), .. }) = self.blocks.get_mut(place) else {
+        let Some(Block { kind: BlockKind::Other(fields, _), .. }) = self.blocks.get_mut(index) else {
             return;
         };
         let pieces = event.get("delta").and_then(Value::as_object).into_iter().flatten();
@@ -287,26 +290,28 @@ impl Messages {
         }
     }
 
-    fn close(&mut self, place: usize, reply: &mut Reply) -> Result<(), ProviderError> {
-        let Some(block) = self.blocks.get_mut(place) else { return Ok(()) };
+    fn close(&mut self, index: usize, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(block) = self.blocks.get_mut(index) else { return Ok(()) };
         match &mut block.kind {
-            Kind::Call(whole) => {
+            BlockKind::Call(whole) => {
                 let whole = whole.take();
-                block.kind = Kind::Closed;
-                whole.map_or(Ok(()), |input| reply.arguments(place, input.to_string().into()))
+                block.kind = BlockKind::Closed;
+                whole.map_or(Ok(()), |input| reply.arguments(index, input.to_string().into()))
             }
-            Kind::Other(..) => {
-                let Kind::Other(mut fields, input) = std::mem::replace(&mut block.kind, Kind::Closed) else {
+            BlockKind::Other(..) => {
+                let BlockKind::Other(mut fields, input) =
+                    std::mem::replace(&mut block.kind, BlockKind::Closed)
+                else {
                     return Ok(());
                 };
                 if !input.is_empty() {
-                    // Cut in the middle: the service would reject half of a call, so it is none.
+                    // The input was cut off. The provider would reject half a call, so the block is dropped.
                     let Ok(input) = serde_json::from_str(&input) else { return Ok(()) };
                     fields.insert("input".to_owned(), input);
                 }
-                reply.block(place, Content::Unknown(fields))
+                reply.block(index, Content::Unknown(fields))
             }
-            Kind::Text | Kind::Thinking | Kind::Closed => Ok(()),
+            BlockKind::Text | BlockKind::Thinking | BlockKind::Closed => Ok(()),
         }
     }
 }
@@ -336,7 +341,7 @@ fn stop_reason(reason: &str) -> StopReason {
         "pause_turn" => StopReason::Pause,
         "refusal" => StopReason::Refusal,
         "model_context_window_exceeded" => StopReason::ContextExceeded,
-        // `end_turn`, `stop_sequence`, and whatever comes next.
+        // `end_turn`, `stop_sequence` and any future reason.
         _ => StopReason::Stop,
     }
 }

@@ -1,4 +1,4 @@
-//! Replies as the service sends them, and as it should not.
+//! Tests replies that follow the protocol, and replies that violate it.
 
 use lariat_core::content::ToolCall;
 use lariat_core::model::StreamEvent;
@@ -8,7 +8,7 @@ use super::*;
 use crate::wire::{Decoder, Framing};
 
 fn decoded(stream: &str) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
-    let mut decoder = Decoder::new(Framing::sse(), Messages::default());
+    let mut decoder = Decoder::new(Framing::sse(), MessagesInterpreter::default());
     let fed = decoder.feed(stream.as_bytes()).and_then(|()| decoder.end());
     (std::iter::from_fn(|| decoder.next_event()).collect(), fed)
 }
@@ -67,7 +67,7 @@ fn stops_with(events: &[StreamEvent]) -> StopReason {
 }
 
 #[test]
-fn a_reply_with_thinking_text_and_parallel_calls_is_understood() {
+fn decodes_thinking_text_and_parallel_tool_calls() {
     let blocks = [
         block(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
         json!({"type": "ping"}),
@@ -124,7 +124,7 @@ fn a_reply_with_thinking_text_and_parallel_calls_is_understood() {
 }
 
 #[test]
-fn every_stop_reason_is_mapped() {
+fn maps_every_stop_reason() {
     let said = [block(0, json!({"type": "text", "text": "x"})), stop(0)];
     let cases = [
         ("end_turn", StopReason::Stop),
@@ -141,7 +141,7 @@ fn every_stop_reason_is_mapped() {
 }
 
 #[test]
-fn blocks_of_the_services_own_tools_are_delivered_whole() {
+fn provider_tool_blocks_are_emitted_whole() {
     let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
         "content": [{"type": "web_search_result", "url": "https://a.example", "encrypted_content": "E=="}]});
     let blocks = [
@@ -166,7 +166,7 @@ fn blocks_of_the_services_own_tools_are_delivered_whole() {
 }
 
 #[test]
-fn a_block_nobody_knows_grows_by_deltas_nobody_knows() {
+fn unknown_deltas_extend_unknown_blocks() {
     let blocks = [
         block(0, json!({"type": "compaction", "content": "a"})),
         delta(0, json!({"type": "compaction_delta", "content": "b", "more": 1})),
@@ -180,7 +180,7 @@ fn a_block_nobody_knows_grows_by_deltas_nobody_knows() {
 }
 
 #[test]
-fn half_a_call_of_the_services_tools_is_none() {
+fn truncated_provider_tool_call_is_dropped() {
     let blocks = [
         block(0, json!({"type": "text", "text": "x"})),
         block(1, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
@@ -190,7 +190,7 @@ fn half_a_call_of_the_services_tools_is_none() {
 }
 
 #[test]
-fn unknown_events_null_fields_and_numeric_ids_are_taken_as_they_are() {
+fn tolerates_unknown_events_null_fields_and_numeric_ids() {
     let blocks = [
         json!({"type": "brand_new", "index": null, "data": [1]}),
         block(0, json!({"type": "text", "text": null})),
@@ -209,7 +209,7 @@ fn unknown_events_null_fields_and_numeric_ids_are_taken_as_they_are() {
 }
 
 #[test]
-fn events_are_known_by_their_type_also_without_a_name() {
+fn events_without_a_name_are_recognised_by_type() {
     let named = reply(&[block(0, json!({"type": "text", "text": "x"}))], "end_turn");
     let unnamed: String =
         named.lines().filter(|line| !line.starts_with("event:")).map(|line| format!("{line}\n")).collect();
@@ -217,7 +217,7 @@ fn events_are_known_by_their_type_also_without_a_name() {
 }
 
 #[test]
-fn blocks_that_all_have_the_same_number_are_kept_apart() {
+fn blocks_with_the_same_number_stay_separate() {
     let blocks = [
         block(0, json!({"type": "text", "text": "a"})),
         block(0, json!({"type": "tool_use", "id": "x", "name": "read", "input": {}})),
@@ -237,7 +237,7 @@ fn blocks_that_all_have_the_same_number_are_kept_apart() {
 }
 
 #[test]
-fn deltas_without_a_start_and_input_that_came_with_the_start_count() {
+fn accepts_deltas_without_start_and_input_sent_with_the_start() {
     let blocks = [
         delta(0, json!({"type": "text_delta", "text": "a"})),
         block(1, json!({"type": "tool_use", "id": "x", "name": "read", "input": {"n": 1}})),
@@ -249,7 +249,7 @@ fn deltas_without_a_start_and_input_that_came_with_the_start_count() {
 }
 
 #[test]
-fn arguments_that_do_not_parse_or_were_cut_deliver_no_call() {
+fn invalid_or_truncated_arguments_emit_no_tool_call() {
     let half = |reason: &str| {
         let blocks = [
             block(0, json!({"type": "text", "text": "x"})),
@@ -268,7 +268,7 @@ fn arguments_that_do_not_parse_or_were_cut_deliver_no_call() {
 }
 
 #[test]
-fn a_call_that_neither_sent_arguments_nor_ended_is_not_delivered() {
+fn tool_call_without_arguments_or_end_is_not_emitted() {
     let call = block(0, json!({"type": "tool_use", "id": "x", "name": "read", "input": {}}));
     let begun = |reason: &str| decoded(&reply(std::slice::from_ref(&call), reason));
     assert!(matches!(begun("tool_use").1, Err(ProviderError::InvalidReply(_))));
@@ -277,7 +277,7 @@ fn a_call_that_neither_sent_arguments_nor_ended_is_not_delivered() {
 }
 
 #[test]
-fn an_error_event_after_success_is_what_it_says() {
+fn error_event_after_status_200_is_classified_by_its_type() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     for before in [
         String::new(),
@@ -292,7 +292,7 @@ fn an_error_event_after_success_is_what_it_says() {
 }
 
 #[test]
-fn a_stream_that_ends_anywhere_before_its_end_is_no_reply() {
+fn stream_cut_at_any_point_is_an_error() {
     let whole = reply(&[block(0, json!({"type": "text", "text": "x"})), stop(0)], "end_turn");
     let frames: Vec<&str> = whole.split_inclusive("\n\n").collect();
     for kept in 0..frames.len() {
@@ -303,14 +303,14 @@ fn a_stream_that_ends_anywhere_before_its_end_is_no_reply() {
 }
 
 #[test]
-fn an_end_without_a_reason_or_without_words_is_an_error() {
+fn end_without_stop_reason_or_content_is_an_error() {
     let said = [start(), block(0, json!({"type": "text", "text": "x"})), json!({"type": "message_stop"})];
     assert!(matches!(decoded(&stream(&said)).1, Err(ProviderError::Network(_))));
     assert!(matches!(decoded(&reply(&[], "end_turn")).1, Err(ProviderError::EmptyReply(_))));
 }
 
 #[test]
-fn what_is_not_json_is_an_invalid_reply() {
+fn invalid_json_is_an_invalid_reply() {
     for data in ["<html>", "{", "[DONE]", "{\"type\":3}"] {
         let (_, ended) = decoded(&format!("event: message_start\ndata: {data}\n\n"));
         assert!(matches!(ended, Err(ProviderError::InvalidReply(_))), "{data}");
@@ -318,7 +318,7 @@ fn what_is_not_json_is_an_invalid_reply() {
 }
 
 #[test]
-fn missing_usage_counts_nothing_and_absurd_usage_overflows_nothing() {
+fn missing_usage_is_zero_and_absurd_usage_does_not_overflow() {
     let most = u64::MAX;
     let usage = json!({"input_tokens": most, "output_tokens": most, "cache_read_input_tokens": most});
     let frames = [
@@ -335,7 +335,7 @@ fn missing_usage_counts_nothing_and_absurd_usage_overflows_nothing() {
 }
 
 #[test]
-fn a_stream_of_blocks_without_end_is_cut_off() {
+fn too_many_blocks_are_an_error() {
     let one = stream(&[block(0, json!({"type": "text", "text": ""}))]);
     let (_, ended) = decoded(&one.repeat(BLOCK_LIMIT + 1));
     assert!(matches!(ended, Err(ProviderError::InvalidReply(_))));

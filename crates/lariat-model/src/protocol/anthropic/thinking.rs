@@ -1,22 +1,22 @@
-//! What each generation of Claude takes for thinking, as data.
+//! Decides which thinking parameters each generation of Claude gets.
 //!
-//! Owns the table and the reading of model ids, on Anthropic's own service and on others that carry the models. Sources:
-//! the SDK's `ThinkingTypes` and `EffortCapability`, and the service's own words when it answers 400.
-//! Invariant: a plan never holds two things that the service rejects together: a budget outside `1024..max_tokens`, a
-//! temperature with thinking, a forced tool call with thinking.
+//! A table lists the generations; model ids are parsed as Anthropic and other providers of Claude write them.
+//! Sources: the SDK's `ThinkingTypes` and `EffortCapability`, and the provider's messages with status 400.
+//! Invariant: a plan never contains parameters that the provider rejects together: a budget outside
+//! `1024..max_tokens`, a temperature with thinking, a forced tool call with thinking.
 
 use lariat_core::model::{ModelConfig, StreamConfig, ThinkingLevel, ToolChoice};
 use serde_json::{Value, json};
 
-/// Fewest tokens a thinking budget may have.
-const LEAST_BUDGET: u32 = 1024;
+/// Minimum thinking budget in tokens.
+const MIN_BUDGET: u32 = 1024;
 /// Tokens of the output limit that a budget leaves for the answer.
-const ANSWER: u32 = 1024;
+const ANSWER_TOKENS: u32 = 1024;
 
-/// How a generation is told to think.
+/// How a generation's requests control thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Not at all: it cannot.
+pub(crate) enum ThinkingForm {
+    /// The model cannot think.
     None,
     /// `{type: enabled, budget_tokens}`.
     Budget,
@@ -24,149 +24,177 @@ pub(crate) enum Form {
     Adaptive,
 }
 
-/// What a generation does when nothing is said about thinking.
+/// What a generation does if the request has no thinking parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Silence {
+enum DefaultThinking {
     /// It does not think.
     Off,
-    /// It thinks, unless told `{type: disabled}`.
+    /// It thinks, unless the request says `{type: disabled}`.
     On,
-    /// It thinks, and rejects `disabled`.
+    /// It always thinks, and rejects `disabled`.
     Always,
 }
 
 /// Whether a tool call can be forced (`tool_choice` of `any` or `tool`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forced {
-    /// Only while it does not think: "Thinking may not be enabled when tool_choice forces tool use."
+enum ForcedChoice {
+    /// Only without thinking: "Thinking may not be enabled when tool_choice forces tool use."
     WithoutThinking,
-    /// Yes.
+    /// Always.
     Yes,
-    /// No: 400.
+    /// Never: the provider responds with status 400.
     No,
 }
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Generation {
-    /// Families it is about; empty for all.
+    /// Families that the row applies to; empty for all.
     families: &'static [&'static str],
-    /// First version it is about.
+    /// First version that the row applies to.
     since: (u32, u32),
-    form: Form,
-    silence: Silence,
-    forced: Forced,
-    /// Whether it takes a temperature at all.
-    sampling: bool,
-    /// Highest effort, on Anthropic's service and on Bedrock.
-    most: (&'static str, &'static str),
+    form: ThinkingForm,
+    default_thinking: DefaultThinking,
+    forced_choice: ForcedChoice,
+    /// Whether the model accepts a temperature at all.
+    accepts_temperature: bool,
+    /// Highest effort, at Anthropic and on Bedrock.
+    max_effort: (&'static str, &'static str),
 }
 
-/// The generations; the first row that fits counts. A version that is not known yet fits the first one: adaptive,
-/// and nothing that any model rejects.
+/// The generations; the first matching row wins. A version that is not known yet matches the first row:
+/// adaptive, and nothing that any model rejects.
 const GENERATIONS: &[Generation] = &[
-    Generation { since: (5, 6), silence: Silence::Always, forced: Forced::No, ..ADAPTIVE },
-    Generation { families: &["haiku"], since: (5, 0), silence: Silence::On, ..ADAPTIVE },
-    Generation { since: (5, 1), silence: Silence::Always, forced: Forced::No, ..ADAPTIVE },
+    Generation {
+        since: (5, 6),
+        default_thinking: DefaultThinking::Always,
+        forced_choice: ForcedChoice::No,
+        ..ADAPTIVE
+    },
+    Generation { families: &["haiku"], since: (5, 0), default_thinking: DefaultThinking::On, ..ADAPTIVE },
+    Generation {
+        since: (5, 1),
+        default_thinking: DefaultThinking::Always,
+        forced_choice: ForcedChoice::No,
+        ..ADAPTIVE
+    },
     Generation {
         families: &["fable", "mythos"],
         since: (0, 0),
-        silence: Silence::Always,
-        forced: Forced::Yes,
+        default_thinking: DefaultThinking::Always,
+        forced_choice: ForcedChoice::Yes,
         ..ADAPTIVE
     },
-    Generation { families: &["opus"], since: (5, 0), silence: Silence::On, most: ("max", "max"), ..ADAPTIVE },
-    Generation { since: (5, 0), silence: Silence::On, ..ADAPTIVE },
+    Generation {
+        families: &["opus"],
+        since: (5, 0),
+        default_thinking: DefaultThinking::On,
+        max_effort: ("max", "max"),
+        ..ADAPTIVE
+    },
+    Generation { since: (5, 0), default_thinking: DefaultThinking::On, ..ADAPTIVE },
     Generation { since: (4, 7), ..ADAPTIVE },
-    Generation { since: (4, 6), sampling: true, most: ("max", "max"), ..ADAPTIVE },
-    Generation { since: (3, 7), form: Form::Budget, ..PLAIN },
+    Generation { since: (4, 6), accepts_temperature: true, max_effort: ("max", "max"), ..ADAPTIVE },
+    Generation { since: (3, 7), form: ThinkingForm::Budget, ..PLAIN },
     PLAIN,
 ];
 
 const ADAPTIVE: Generation = Generation {
     families: &[],
     since: (0, 0),
-    form: Form::Adaptive,
-    silence: Silence::Off,
-    forced: Forced::WithoutThinking,
-    sampling: false,
-    most: ("max", "xhigh"),
+    form: ThinkingForm::Adaptive,
+    default_thinking: DefaultThinking::Off,
+    forced_choice: ForcedChoice::WithoutThinking,
+    accepts_temperature: false,
+    max_effort: ("max", "xhigh"),
 };
 
-const PLAIN: Generation =
-    Generation { form: Form::None, sampling: true, forced: Forced::WithoutThinking, ..ADAPTIVE };
+const PLAIN: Generation = Generation {
+    form: ThinkingForm::None,
+    accepts_temperature: true,
+    forced_choice: ForcedChoice::WithoutThinking,
+    ..ADAPTIVE
+};
 
-/// Who carries the model.
+/// The provider that serves the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
-    /// Anthropic's own service, or one that speaks its protocol.
+pub(crate) enum ClaudeProvider {
+    /// Anthropic, or a provider that speaks its protocol.
     Anthropic,
     /// Amazon Bedrock.
     Bedrock,
 }
 
-/// Whether the conversation's end allows a thinking budget.
+/// Whether the end of the conversation allows a thinking budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tail {
-    /// Yes.
+pub(crate) enum ConversationEnd {
+    /// A budget is allowed.
     Free,
-    /// It ends in results of calls that were made without thinking, by another model or with thinking off. With a
-    /// budget: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
-    Unthought,
+    /// The conversation ends in results of tool calls made without thinking, by another model or with
+    /// thinking off. With a budget the provider responds: "Expected `thinking` or `redacted_thinking`, but
+    /// found `tool_use`".
+    WithoutThinking,
 }
 
-/// What goes into the request.
+/// The parameters for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct ThinkingPlan {
     /// The field `thinking`.
     pub(crate) thinking: Option<Value>,
-    /// The effort.
+    /// The field `effort`, for adaptive thinking.
     pub(crate) effort: Option<&'static str>,
-    /// The temperature.
+    /// The temperature, if the model accepts one now.
     pub(crate) temperature: Option<f64>,
-    /// The tool choice that the service takes.
+    /// The tool choice that the provider accepts.
     pub(crate) tool_choice: ToolChoice,
 }
 
-/// What to send for a request. A forced tool call weighs more than thinking: where both do not go together, thinking is
-/// off for this request. Where thinking cannot be off, the model chooses.
-pub(crate) fn plan(request: &StreamConfig, max_tokens: u32, carrier: Carrier, tail: Tail) -> Plan {
-    let generation = generation(&request.model_config, carrier);
+/// Chooses the parameters for a request. A forced tool call takes precedence over thinking: if the model does
+/// not allow both, thinking is off for this request. If thinking cannot be turned off, the tool choice
+/// becomes automatic.
+pub(crate) fn plan(
+    request: &StreamConfig,
+    max_tokens: u32,
+    provider: ClaudeProvider,
+    conversation_end: ConversationEnd,
+) -> ThinkingPlan {
+    let generation = generation(&request.model_config, provider);
     let level = request.thinking_level;
     let mut tool_choice = request.tool_choice.clone();
     let mut wanted = level != ThinkingLevel::Off;
     if matches!(tool_choice, ToolChoice::Required | ToolChoice::Tool(_)) {
-        match generation.forced {
-            Forced::WithoutThinking => wanted = false,
-            Forced::Yes => {}
-            Forced::No => tool_choice = ToolChoice::Auto,
+        match generation.forced_choice {
+            ForcedChoice::WithoutThinking => wanted = false,
+            ForcedChoice::Yes => {}
+            ForcedChoice::No => tool_choice = ToolChoice::Auto,
         }
     }
     let thinking = match (generation.form, wanted) {
-        (Form::None, _) | (Form::Budget, false) => None,
-        (Form::Budget, true) if tail == Tail::Unthought => None,
-        (Form::Budget, true) => budget(level, max_tokens)
+        (ThinkingForm::None, _) | (ThinkingForm::Budget, false) => None,
+        (ThinkingForm::Budget, true) if conversation_end == ConversationEnd::WithoutThinking => None,
+        (ThinkingForm::Budget, true) => budget(level, max_tokens)
             .map(|budget_tokens| json!({"type": "enabled", "budget_tokens": budget_tokens})),
-        // The newer generations leave the words out unless they are asked for.
-        (Form::Adaptive, true) => Some(json!({"type": "adaptive", "display": "summarized"})),
-        (Form::Adaptive, false) => match generation.silence {
-            Silence::On => Some(json!({"type": "disabled"})),
-            Silence::Off | Silence::Always => None,
+        // The newer generations omit the thinking text unless the request asks for it.
+        (ThinkingForm::Adaptive, true) => Some(json!({"type": "adaptive", "display": "summarized"})),
+        (ThinkingForm::Adaptive, false) => match generation.default_thinking {
+            DefaultThinking::On => Some(json!({"type": "disabled"})),
+            DefaultThinking::Off | DefaultThinking::Always => None,
         },
     };
-    let adaptive = generation.form == Form::Adaptive && wanted;
-    let thinks = adaptive || (generation.form == Form::Budget && thinking.is_some());
-    let temperature = request.temperature.filter(|_| generation.sampling && !thinks).and_then(decimal);
-    let effort = adaptive.then(|| effort(level, generation, carrier));
-    Plan { thinking, effort, temperature, tool_choice }
+    let adaptive = generation.form == ThinkingForm::Adaptive && wanted;
+    let thinks = adaptive || (generation.form == ThinkingForm::Budget && thinking.is_some());
+    let temperature =
+        request.temperature.filter(|_| generation.accepts_temperature && !thinks).and_then(decimal);
+    let effort = adaptive.then(|| effort(level, generation, provider));
+    ThinkingPlan { thinking, effort, temperature, tool_choice }
 }
 
-/// Whether an id names a Claude, on any service.
+/// Whether a model id names a Claude model, at any provider.
 pub(crate) fn is_claude(id: &str) -> bool {
     claude(id).is_some()
 }
 
-/// Whether a Bedrock model id is a Claude that takes cache points: 3.7 and later, and Haiku 3.5.
+/// Whether a Bedrock model id names a Claude model that supports cache points: 3.7 and later, and Haiku 3.5.
 pub(crate) fn caches_on_bedrock(id: &str) -> bool {
     match claude(id) {
         Some(("haiku", version)) => version >= (3, 5),
@@ -175,11 +203,11 @@ pub(crate) fn caches_on_bedrock(id: &str) -> bool {
     }
 }
 
-fn generation(model: &ModelConfig, carrier: Carrier) -> Generation {
+fn generation(model: &ModelConfig, provider: ClaudeProvider) -> Generation {
     let form = match model.compat.get("thinking").and_then(Value::as_str) {
-        Some("adaptive") => Some(Form::Adaptive),
-        Some("budget") => Some(Form::Budget),
-        Some("none") => Some(Form::None),
+        Some("adaptive") => Some(ThinkingForm::Adaptive),
+        Some("budget") => Some(ThinkingForm::Budget),
+        Some("none") => Some(ThinkingForm::None),
         _ => None,
     };
     let found = match claude(&model.id) {
@@ -187,9 +215,9 @@ fn generation(model: &ModelConfig, carrier: Carrier) -> Generation {
             version >= generation.since
                 && (generation.families.is_empty() || generation.families.contains(&family))
         }),
-        // Other vendors' models behind Anthropic's protocol know the older form; on Bedrock each has its own.
-        None if model.reasoning && carrier == Carrier::Anthropic => {
-            Some(Generation { form: Form::Budget, ..PLAIN })
+        // Other makers' models behind Anthropic's protocol use the older form; on Bedrock each has its own.
+        None if model.reasoning && provider == ClaudeProvider::Anthropic => {
+            Some(Generation { form: ThinkingForm::Budget, ..PLAIN })
         }
         None => None,
     };
@@ -197,8 +225,9 @@ fn generation(model: &ModelConfig, carrier: Carrier) -> Generation {
     Generation { form: form.unwrap_or(found.form), ..found }
 }
 
-/// Family and version of a Claude, by its id on any service: `claude-3-7-sonnet-20250219`, `claude-opus-4-6`,
-/// `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, `anthropic/claude-haiku-4.5`. Without a version it is the newest.
+/// Parses family and version from a Claude model id of any provider: `claude-3-7-sonnet-20250219`,
+/// `claude-opus-4-6`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, `anthropic/claude-haiku-4.5`. An id
+/// without a version is treated as the newest.
 fn claude(id: &str) -> Option<(&str, (u32, u32))> {
     const NEWEST: u32 = u32::MAX;
     let (_, rest) = id.split_once("claude")?;
@@ -207,7 +236,7 @@ fn claude(id: &str) -> Option<(&str, (u32, u32))> {
     for part in rest.split(['-', '.', '_', '@', ':', '/']).filter(|part| !part.is_empty()) {
         let digits = part.strip_prefix('v').unwrap_or(part);
         match digits.parse::<u32>() {
-            // A release (`-v1:0`) or a date ends the version; `claude-v2` is one.
+            // A release (`-v1:0`) or a date ends the version, but in `claude-v2` the `v2` is the version.
             Ok(number) if part.starts_with('v') && numbers.is_empty() => {
                 numbers.push(number);
                 break;
@@ -220,7 +249,7 @@ fn claude(id: &str) -> Option<(&str, (u32, u32))> {
     }
     let version = match numbers.as_slice() {
         [] => (NEWEST, 0),
-        // `claude-opus-41`, as some services write 4.1.
+        // `claude-opus-41`: some providers write 4.1 like this.
         [both] if *both > 9 => (both / 10, both % 10),
         [major] => (*major, 0),
         [major, minor, ..] => (*major, *minor),
@@ -228,33 +257,33 @@ fn claude(id: &str) -> Option<(&str, (u32, u32))> {
     Some((family, version))
 }
 
-const fn effort(level: ThinkingLevel, generation: Generation, carrier: Carrier) -> &'static str {
+const fn effort(level: ThinkingLevel, generation: Generation, provider: ClaudeProvider) -> &'static str {
     match level {
         ThinkingLevel::Off | ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
         ThinkingLevel::Medium => "medium",
         ThinkingLevel::High => "high",
-        ThinkingLevel::Max => match carrier {
-            Carrier::Anthropic => generation.most.0,
-            Carrier::Bedrock => generation.most.1,
+        ThinkingLevel::Max => match provider {
+            ClaudeProvider::Anthropic => generation.max_effort.0,
+            ClaudeProvider::Bedrock => generation.max_effort.1,
         },
     }
 }
 
-/// Tokens to think with; `None` when the output limit has no room for thinking and an answer.
+/// Returns the thinking budget in tokens; `None` if the output limit has no room for thinking and an answer.
 fn budget(level: ThinkingLevel, max_tokens: u32) -> Option<u32> {
     let wanted = match level {
         ThinkingLevel::Off => return None,
-        ThinkingLevel::Minimal => LEAST_BUDGET,
+        ThinkingLevel::Minimal => MIN_BUDGET,
         ThinkingLevel::Low => 4 * 1024,
         ThinkingLevel::Medium => 8 * 1024,
         ThinkingLevel::High => 16 * 1024,
         ThinkingLevel::Max => 32 * 1024,
     };
-    let budget = wanted.min(max_tokens.saturating_sub(ANSWER));
-    (budget >= LEAST_BUDGET).then_some(budget)
+    let budget = wanted.min(max_tokens.saturating_sub(ANSWER_TOKENS));
+    (budget >= MIN_BUDGET).then_some(budget)
 }
 
-/// A temperature within what the service takes, with the digits it was written with (0.7, not 0.699999988).
+/// Limits a temperature to the accepted range, and keeps the digits as written (0.7, not 0.699999988).
 fn decimal(temperature: f32) -> Option<f64> {
     let exact: f64 = temperature.to_string().parse().ok()?;
     exact.is_finite().then(|| exact.clamp(0.0, 1.0))

@@ -1,4 +1,4 @@
-//! Every generation gets what it takes, and never what it rejects.
+//! Tests that every generation gets the parameters it accepts and never one that it rejects.
 
 use lariat_core::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off};
 
@@ -11,17 +11,17 @@ fn request(id: &str, level: ThinkingLevel) -> StreamConfig {
     request
 }
 
-fn planned(id: &str, level: ThinkingLevel) -> Plan {
-    plan(&request(id, level), 64_000, Carrier::Anthropic, Tail::Free)
+fn planned(id: &str, level: ThinkingLevel) -> ThinkingPlan {
+    plan(&request(id, level), 64_000, ClaudeProvider::Anthropic, ConversationEnd::Free)
 }
 
 fn budget_of(id: &str, level: ThinkingLevel, max_tokens: u32) -> Option<u64> {
-    let plan = plan(&request(id, level), max_tokens, Carrier::Anthropic, Tail::Free);
+    let plan = plan(&request(id, level), max_tokens, ClaudeProvider::Anthropic, ConversationEnd::Free);
     plan.thinking?.get("budget_tokens")?.as_u64()
 }
 
 #[test]
-fn ids_are_read_on_every_service() {
+fn parses_model_ids_of_every_provider() {
     let cases = [
         ("claude-3-7-sonnet-20250219", "sonnet", (3, 7)),
         ("claude-3-opus-20240229", "opus", (3, 0)),
@@ -52,13 +52,13 @@ fn older_generations_get_a_budget() {
         let levels = [Minimal, Low, Medium, High, Max];
         let budgets = levels.map(|level| budget_of(id, level, 64_000).unwrap());
         assert_eq!(budgets, [1024, 4096, 8192, 16_384, 32_768], "{id}");
-        assert_eq!(planned(id, Off), Plan::default());
+        assert_eq!(planned(id, Off), ThinkingPlan::default());
         assert_eq!(planned(id, High).effort, None);
     }
 }
 
 #[test]
-fn a_budget_leaves_room_for_the_answer_or_is_left_out() {
+fn budget_leaves_room_for_the_answer_or_is_omitted() {
     assert_eq!(budget_of("claude-sonnet-4-5", High, 8192), Some(7168));
     assert_eq!(budget_of("claude-sonnet-4-5", Minimal, 2048), Some(1024));
     assert_eq!(budget_of("claude-sonnet-4-5", Minimal, 2047), None);
@@ -78,15 +78,16 @@ fn newer_generations_get_an_effort() {
 }
 
 #[test]
-fn bedrock_stops_some_generations_at_xhigh() {
-    let most = |id| plan(&request(id, Max), 9000, Carrier::Bedrock, Tail::Free).effort.unwrap();
-    assert_eq!(most("anthropic.claude-opus-4-6-v1"), "max");
-    assert_eq!(most("anthropic.claude-opus-4-7"), "xhigh");
-    assert_eq!(most("anthropic.claude-fable-5"), "xhigh");
+fn bedrock_limits_some_generations_to_xhigh() {
+    let max_effort =
+        |id| plan(&request(id, Max), 9000, ClaudeProvider::Bedrock, ConversationEnd::Free).effort.unwrap();
+    assert_eq!(max_effort("anthropic.claude-opus-4-6-v1"), "max");
+    assert_eq!(max_effort("anthropic.claude-opus-4-7"), "xhigh");
+    assert_eq!(max_effort("anthropic.claude-fable-5"), "xhigh");
 }
 
 #[test]
-fn off_is_said_only_where_silence_means_on_and_it_may_be_said() {
+fn sends_disabled_only_if_thinking_is_on_by_default_and_can_be_disabled() {
     let disabled = Some(json!({"type": "disabled"}));
     for id in ["claude-opus-5", "claude-sonnet-5", "claude-haiku-5-5"] {
         assert_eq!(planned(id, Off).thinking, disabled, "{id}");
@@ -99,20 +100,20 @@ fn off_is_said_only_where_silence_means_on_and_it_may_be_said() {
 }
 
 #[test]
-fn models_that_cannot_think_are_told_nothing() {
+fn models_that_cannot_think_get_no_thinking_parameter() {
     for id in ["claude-3-5-sonnet-20241022", "claude-3-opus-20240229", "claude-2.1", "llama"] {
-        assert_eq!(planned(id, High), Plan::default(), "{id}");
+        assert_eq!(planned(id, High), ThinkingPlan::default(), "{id}");
     }
 }
 
 #[test]
-fn other_vendors_models_that_reason_get_a_budget_and_configuration_decides_otherwise() {
+fn other_reasoning_models_get_a_budget_unless_configured_otherwise() {
     let mut request = request("kimi-k2", High);
     let mut asked = |reasoning: bool, compat: Value| {
         let mut model = model("kimi-k2");
         (model.reasoning, model.compat) = (reasoning, compat);
         request.model_config = model.into();
-        plan(&request, 64_000, Carrier::Anthropic, Tail::Free).thinking
+        plan(&request, 64_000, ClaudeProvider::Anthropic, ConversationEnd::Free).thinking
     };
     assert_eq!(asked(true, Value::Null), Some(json!({"type": "enabled", "budget_tokens": 16_384})));
     assert_eq!(asked(true, json!({"thinking": "none"})), None);
@@ -120,11 +121,11 @@ fn other_vendors_models_that_reason_get_a_budget_and_configuration_decides_other
 }
 
 #[test]
-fn a_temperature_goes_only_where_it_is_taken() {
+fn sends_temperature_only_where_accepted() {
     let at = |id, level| {
         let mut request = request(id, level);
         request.temperature = Some(0.7);
-        plan(&request, 64_000, Carrier::Anthropic, Tail::Free).temperature
+        plan(&request, 64_000, ClaudeProvider::Anthropic, ConversationEnd::Free).temperature
     };
     assert_eq!(at("claude-sonnet-4-5", Off), Some(0.7));
     assert_eq!(at("claude-sonnet-4-5", Low), None);
@@ -134,32 +135,37 @@ fn a_temperature_goes_only_where_it_is_taken() {
 }
 
 #[test]
-fn a_forced_call_switches_thinking_off_and_where_it_cannot_be_off_the_model_chooses() {
-    let forced = |id: &str| {
+fn forced_tool_call_disables_thinking_or_falls_back_to_auto() {
+    let forced_choice = |id: &str| {
         let mut request = request(id, High);
         request.tools = vec![tool("read")].into();
         request.tool_choice = ToolChoice::Required;
-        plan(&request, 64_000, Carrier::Anthropic, Tail::Free)
+        plan(&request, 64_000, ClaudeProvider::Anthropic, ConversationEnd::Free)
     };
-    assert_eq!(forced("claude-sonnet-4-5"), Plan { tool_choice: ToolChoice::Required, ..Plan::default() });
-    assert_eq!(forced("claude-opus-4-7").thinking, None);
-    assert_eq!(forced("claude-opus-5").thinking, Some(json!({"type": "disabled"})));
-    assert_eq!(forced("claude-fable-5").tool_choice, ToolChoice::Required);
+    assert_eq!(
+        forced_choice("claude-sonnet-4-5"),
+        ThinkingPlan { tool_choice: ToolChoice::Required, ..ThinkingPlan::default() }
+    );
+    assert_eq!(forced_choice("claude-opus-4-7").thinking, None);
+    assert_eq!(forced_choice("claude-opus-5").thinking, Some(json!({"type": "disabled"})));
+    assert_eq!(forced_choice("claude-fable-5").tool_choice, ToolChoice::Required);
     for id in ["claude-fable-5-1", "claude-opus-5-5", "claude-next"] {
-        let plan = forced(id);
+        let plan = forced_choice(id);
         assert_eq!((plan.tool_choice, plan.effort), (ToolChoice::Auto, Some("high")), "{id}");
     }
 }
 
 #[test]
-fn a_loop_that_began_without_thinking_goes_on_without_a_budget() {
-    let tail = |id| plan(&request(id, High), 64_000, Carrier::Anthropic, Tail::Unthought).thinking;
-    assert_eq!(tail("claude-sonnet-4-5"), None);
-    assert_eq!(tail("claude-opus-4-7").unwrap()["type"], "adaptive");
+fn tool_loop_started_without_thinking_continues_without_a_budget() {
+    let conversation_end = |id| {
+        plan(&request(id, High), 64_000, ClaudeProvider::Anthropic, ConversationEnd::WithoutThinking).thinking
+    };
+    assert_eq!(conversation_end("claude-sonnet-4-5"), None);
+    assert_eq!(conversation_end("claude-opus-4-7").unwrap()["type"], "adaptive");
 }
 
 #[test]
-fn cache_points_go_to_the_models_on_bedrock_that_take_them() {
+fn cache_points_only_for_bedrock_models_that_support_them() {
     assert!(caches_on_bedrock("us.anthropic.claude-3-7-sonnet-20250219-v1:0"));
     assert!(caches_on_bedrock("anthropic.claude-3-5-haiku-20241022-v1:0"));
     assert!(!caches_on_bedrock("anthropic.claude-3-5-sonnet-20241022-v2:0"));

@@ -1,8 +1,9 @@
-//! The last guard before a request leaves: refuses what the service would refuse with 400.
+//! Rejects requests that the provider would reject with status 400, before they are sent.
 //!
-//! Transcripts are valid by construction, so nothing here should ever speak; when it does, it says which rule was about
-//! to be broken, and no tokens were spent. Owns the rules as the service documents them, looked at block by block as
-//! they are appended. Does not repair. Invariant: a block is looked at once, whatever the history's length.
+//! Transcripts are valid by construction, so these checks should never fail. If one does, the error names the
+//! broken rule and no tokens were spent. The rules are those that the provider documents; each block is
+//! checked when it is appended, and nothing is repaired. Invariant: each block is checked once, regardless of
+//! the length of the history.
 
 use std::collections::HashSet;
 
@@ -10,26 +11,26 @@ use lariat_core::model::{OutputSchema, ProviderError};
 use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value};
 
-/// Messages that one request may have.
+/// Maximum number of messages in a request.
 const ITEM_LIMIT: usize = 100_000;
-/// Characters that a tool's name may have.
+/// Maximum length of a tool name.
 const NAME_LIMIT: usize = 128;
-/// Image types that the service reads.
+/// Image types that the provider accepts.
 pub(super) const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// The rules, and what they need to know of the blocks so far.
+/// Checks blocks as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Debug, Default)]
-pub(super) struct Guard {
+pub(super) struct RequestValidator {
     role: &'static str,
     items: usize,
-    called: HashSet<String>,
-    waiting: HashSet<String>,
-    /// The user's item has something other than results already.
-    spoke: bool,
+    call_ids: HashSet<String>,
+    open_calls: HashSet<String>,
+    /// Whether the current user item already has content other than tool results.
+    has_other_content: bool,
 }
 
-fn refused(why: impl std::fmt::Display) -> ProviderError {
-    ProviderError::Api(format!("this request would be rejected: {why}").into())
+fn rejection(why: impl std::fmt::Display) -> ProviderError {
+    ProviderError::Api(format!("the provider would reject this request: {why}").into())
 }
 
 fn text<'a>(block: &'a Value, field: &str) -> &'a str {
@@ -41,108 +42,108 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-impl Guard {
-    /// Looks at a block before it is appended.
+impl RequestValidator {
+    /// Checks a block before it is appended.
     pub(super) fn block(&mut self, role: &'static str, block: &Value) -> Result<(), ProviderError> {
         if self.role != role {
             if self.role.is_empty() && role != "user" {
-                return Err(refused("the first message is not the user's"));
+                return Err(rejection("the first message is not a user message"));
             }
             if role == "assistant" {
-                self.answered()?;
+                self.check_results()?;
             }
             self.items += 1;
             if self.items > ITEM_LIMIT {
-                return Err(refused(format!("more than {ITEM_LIMIT} messages")));
+                return Err(rejection(format!("more than {ITEM_LIMIT} messages")));
             }
-            (self.role, self.spoke) = (role, false);
+            (self.role, self.has_other_content) = (role, false);
         }
         match (role, text(block, "type")) {
             ("user", "tool_result") => self.result(block),
             ("user", kind @ ("text" | "image")) => {
-                self.answered()?;
-                self.spoke = true;
+                self.check_results()?;
+                self.has_other_content = true;
                 content(kind, block)
             }
             ("assistant", "text") => content("text", block),
             ("assistant", "thinking") if text(block, "signature").is_empty() => {
-                Err(refused("thinking without its signature"))
+                Err(rejection("a thinking block has no signature"))
             }
             ("assistant", "redacted_thinking") if text(block, "data").is_empty() => {
-                Err(refused("redacted thinking without data"))
+                Err(rejection("a redacted thinking block has no data"))
             }
             ("assistant", "tool_use") => self.call(block),
             ("assistant", kind) if !kind.is_empty() => Ok(()),
-            (_, kind) => Err(refused(format!("a block of type `{kind}` in a message of the {role}"))),
+            (_, kind) => Err(rejection(format!("block type `{kind}` is not allowed in {role} messages"))),
         }
     }
 
     fn call(&mut self, block: &Value) -> Result<(), ProviderError> {
         let (id, name) = (text(block, "id"), text(block, "name"));
-        if !is_name(id) || !self.called.insert(id.to_owned()) {
-            return Err(refused(format!("tool call id `{id}` is malformed or used twice")));
+        if !is_name(id) || !self.call_ids.insert(id.to_owned()) {
+            return Err(rejection(format!("tool call id `{id}` is invalid or used twice")));
         }
         if !is_name(name) {
-            return Err(refused(format!("`{name}` is not a tool's name")));
+            return Err(rejection(format!("invalid tool name `{name}`")));
         }
         if !block.get("input").is_some_and(Value::is_object) {
-            return Err(refused(format!("the input of tool call `{id}` is not an object")));
+            return Err(rejection(format!("the input of tool call `{id}` is not an object")));
         }
-        self.waiting.insert(id.to_owned());
+        self.open_calls.insert(id.to_owned());
         Ok(())
     }
 
     fn result(&mut self, block: &Value) -> Result<(), ProviderError> {
         let id = text(block, "tool_use_id");
-        if self.spoke {
-            return Err(refused("a tool result comes after other content of its message"));
+        if self.has_other_content {
+            return Err(rejection("a tool result follows other content in its message"));
         }
-        if !self.waiting.remove(id) {
-            return Err(refused(format!("tool result `{id}` has no call in the message before it")));
+        if !self.open_calls.remove(id) {
+            return Err(rejection(format!("tool result `{id}` has no tool call in the previous message")));
         }
         let parts = block.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if parts.is_empty() {
-            return Err(refused(format!("tool result `{id}` is empty")));
+            return Err(rejection(format!("tool result `{id}` is empty")));
         }
         parts.iter().try_for_each(|part| content(text(part, "type"), part))
     }
 
-    /// Every call has its result.
-    fn answered(&self) -> Result<(), ProviderError> {
-        match self.waiting.iter().min() {
-            Some(id) => Err(refused(format!("tool call `{id}` has no result right after it"))),
+    /// Returns an error if a tool call has no result.
+    fn check_results(&self) -> Result<(), ProviderError> {
+        match self.open_calls.iter().min() {
+            Some(id) => Err(rejection(format!("tool call `{id}` has no result right after it"))),
             None => Ok(()),
         }
     }
 
-    /// Looks at the request as a whole. `resumes` when the last reply paused and is to be continued.
+    /// Checks the request as a whole. Set `resumes` if the last reply paused and this request continues it.
     pub(super) fn end(&self, resumes: bool) -> Result<(), ProviderError> {
-        self.answered()?;
+        self.check_results()?;
         match self.role {
             "user" => Ok(()),
             "assistant" if resumes => Ok(()),
-            "" => Err(refused("there are no messages")),
-            _ => Err(refused("the last message is the assistant's")),
+            "" => Err(rejection("the request has no messages")),
+            _ => Err(rejection("the last message is an assistant message")),
         }
     }
 }
 
 fn content(kind: &str, block: &Value) -> Result<(), ProviderError> {
     match kind {
-        "text" if text(block, "text").trim().is_empty() => Err(refused("text without a visible character")),
+        "text" if text(block, "text").trim().is_empty() => Err(rejection("a text block is blank")),
         "text" => Ok(()),
         "image" => {
             let source = block.get("source").unwrap_or(&Value::Null);
             if !IMAGES.contains(&text(source, "media_type")) || text(source, "data").is_empty() {
-                return Err(refused("an image without data or of a type that is not supported"));
+                return Err(rejection("an image has no data or an unsupported type"));
             }
             Ok(())
         }
-        other => Err(refused(format!("a block of type `{other}` among content"))),
+        other => Err(rejection(format!("block type `{other}` is not allowed as content"))),
     }
 }
 
-/// Looks at everything but the messages.
+/// Checks everything but the messages.
 pub(super) fn head(
     head: &Map<String, Value>,
     tools: &[ToolDefinition],
@@ -150,35 +151,40 @@ pub(super) fn head(
 ) -> Result<(), ProviderError> {
     let max_tokens = head.get("max_tokens").and_then(Value::as_u64).unwrap_or_default();
     if max_tokens == 0 {
-        return Err(refused("max_tokens must be at least 1"));
+        return Err(rejection("max_tokens must be at least 1"));
     }
     let thinking = head.get("thinking").unwrap_or(&Value::Null);
     if let Some(budget) = thinking.get("budget_tokens").and_then(Value::as_u64)
         && !(1024..max_tokens).contains(&budget)
     {
-        return Err(refused(format!("a thinking budget of {budget} with max_tokens of {max_tokens}")));
+        return Err(rejection(format!(
+            "thinking budget of {budget} is not between 1024 and max_tokens ({max_tokens})"
+        )));
     }
     if head.get("model").and_then(Value::as_str).unwrap_or_default().is_empty() {
-        return Err(refused("no model is named"));
+        return Err(rejection("the request has no model"));
     }
     let mut names = HashSet::new();
     for tool in tools {
         if !is_name(&tool.name) || !names.insert(&tool.name) {
-            return Err(refused(format!("tool name `{}` is malformed or used twice", tool.name)));
+            return Err(rejection(format!("tool name `{}` is invalid or used twice", tool.name)));
         }
         let combined = ["oneOf", "anyOf", "allOf"].iter().find(|key| tool.parameters.get(**key).is_some());
         if let Some(key) = combined {
-            return Err(refused(format!("the schema of tool `{}` has `{key}` at its top", tool.name)));
+            return Err(rejection(format!(
+                "the schema of tool `{}` has `{key}` at its top level",
+                tool.name
+            )));
         }
     }
     let chosen = head.get("tool_choice").and_then(|choice| choice.get("name")).and_then(Value::as_str);
     if let Some(name) = chosen
         && !tools.iter().any(|tool| tool.name == name)
     {
-        return Err(refused(format!("tool choice names `{name}`, which is not among the tools")));
+        return Err(rejection(format!("tool choice `{name}` is not one of the tools")));
     }
     if schema.is_some_and(|schema| !schema.schema.is_object()) {
-        return Err(refused("the output schema is not an object"));
+        return Err(rejection("the output schema is not a JSON object"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Each rule speaks when it is broken, and only then.
+//! Tests that each rule reports its violation, and that valid conversations pass.
 
 use serde_json::json;
 
@@ -17,17 +17,17 @@ fn result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": [text("x")]})
 }
 
-fn judged(blocks: &[(&'static str, Value)]) -> Result<(), String> {
-    let mut guard = Guard::default();
-    let looked = blocks.iter().try_for_each(|(role, block)| guard.block(role, block));
-    looked.and_then(|()| guard.end(false)).map_err(|error| {
+fn validate(blocks: &[(&'static str, Value)]) -> Result<(), String> {
+    let mut validator = RequestValidator::default();
+    let looked = blocks.iter().try_for_each(|(role, block)| validator.block(role, block));
+    looked.and_then(|()| validator.end(false)).map_err(|error| {
         assert!(matches!(error, ProviderError::Api(_)) && !error.is_retryable());
         error.to_string()
     })
 }
 
 #[test]
-fn a_conversation_with_calls_and_results_passes() {
+fn accepts_conversation_with_tool_calls_and_results() {
     let blocks = [
         ("user", text("hi")),
         ("assistant", json!({"type": "thinking", "thinking": "", "signature": "s"})),
@@ -38,11 +38,11 @@ fn a_conversation_with_calls_and_results_passes() {
         ("user", result("a")),
         ("user", text("and")),
     ];
-    assert_eq!(judged(&blocks), Ok(()));
+    assert_eq!(validate(&blocks), Ok(()));
 }
 
 #[test]
-fn every_broken_rule_is_named() {
+fn reports_every_violated_rule() {
     let user = || ("user", text("hi"));
     let image = |media_type: &str, data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}});
     let empty = json!({"type": "tool_result", "tool_use_id": "a", "content": []});
@@ -50,8 +50,8 @@ fn every_broken_rule_is_named() {
     let cases: Vec<(Vec<(&'static str, Value)>, &str)> = vec![
         (vec![], "no messages"),
         (vec![("assistant", text("hi"))], "first message"),
-        (vec![user(), ("assistant", text("hi"))], "last message is the assistant's"),
-        (vec![("user", text(" \n"))], "visible"),
+        (vec![user(), ("assistant", text("hi"))], "last message is an assistant message"),
+        (vec![("user", text(" \n"))], "blank"),
         (vec![("user", image("image/bmp", "AA"))], "image"),
         (vec![("user", image("image/png", ""))], "image"),
         (vec![("user", json!({"type": "thinking", "signature": "s"}))], "type `thinking`"),
@@ -61,10 +61,13 @@ fn every_broken_rule_is_named() {
         (vec![user(), ("assistant", json!({"type": "redacted_thinking"}))], "redacted"),
         (vec![user(), ("assistant", call("a")), user()], "`a` has no result"),
         (vec![user(), ("assistant", call("a"))], "`a` has no result"),
-        (vec![user(), ("assistant", call("a b"))], "malformed"),
+        (vec![user(), ("assistant", call("a b"))], "is invalid"),
         (vec![user(), ("assistant", call("a")), ("assistant", call("a"))], "twice"),
-        (vec![("user", result("a"))], "no call"),
-        (vec![user(), ("assistant", call("a")), ("user", result("a")), ("user", result("a"))], "no call"),
+        (vec![("user", result("a"))], "no tool call"),
+        (
+            vec![user(), ("assistant", call("a")), ("user", result("a")), ("user", result("a"))],
+            "no tool call",
+        ),
         (vec![user(), ("assistant", call("a")), ("user", empty)], "empty"),
         (vec![user(), ("assistant", call("a")), ("user", strange)], "audio"),
         (
@@ -77,37 +80,40 @@ fn every_broken_rule_is_named() {
         ),
     ];
     for (blocks, why) in cases {
-        let judged = judged(&blocks).unwrap_err();
-        assert!(judged.contains("would be rejected") && judged.contains(why), "{why}: {judged}");
+        let error = validate(&blocks).unwrap_err();
+        assert!(error.contains("would reject this request") && error.contains(why), "{why}: {error}");
     }
 }
 
 #[test]
-fn a_result_after_words_is_refused() {
-    let mut guard = Guard::default();
-    guard.block("user", &text("hi")).unwrap();
-    guard.block("assistant", &call("a")).unwrap();
-    guard.block("user", &result("a")).unwrap();
-    guard.block("user", &text("words")).unwrap();
-    assert!(guard.block("user", &result("a")).unwrap_err().to_string().contains("after other content"));
+fn rejects_result_after_other_content() {
+    let mut validator = RequestValidator::default();
+    validator.block("user", &text("hi")).unwrap();
+    validator.block("assistant", &call("a")).unwrap();
+    validator.block("user", &result("a")).unwrap();
+    validator.block("user", &text("words")).unwrap();
+    assert!(validator.block("user", &result("a")).unwrap_err().to_string().contains("follows other content"));
 }
 
 #[test]
-fn a_paused_reply_may_be_the_last_message() {
-    let mut guard = Guard::default();
-    guard.block("user", &text("hi")).unwrap();
-    guard.block("assistant", &text("searching")).unwrap();
-    assert_eq!((guard.end(true).is_ok(), guard.end(false).is_ok()), (true, false));
+fn accepts_paused_reply_as_the_last_message() {
+    let mut validator = RequestValidator::default();
+    validator.block("user", &text("hi")).unwrap();
+    validator.block("assistant", &text("searching")).unwrap();
+    assert_eq!((validator.end(true).is_ok(), validator.end(false).is_ok()), (true, false));
 }
 
 #[test]
-fn the_head_is_looked_at_too() {
-    let judged = |fields: Value, tools: &[ToolDefinition]| {
+fn checks_the_request_head() {
+    let validate = |fields: Value, tools: &[ToolDefinition]| {
         let mut whole = json!({"model": "m", "max_tokens": 2000});
         fields.as_object().unwrap().iter().for_each(|(name, value)| whole[name] = value.clone());
         head(whole.as_object().unwrap(), tools, None).map_err(|error| error.to_string())
     };
-    assert_eq!(judged(json!({"thinking": {"type": "enabled", "budget_tokens": 1024}}), &[tool("a")]), Ok(()));
+    assert_eq!(
+        validate(json!({"thinking": {"type": "enabled", "budget_tokens": 1024}}), &[tool("a")]),
+        Ok(())
+    );
     let mut combined = tool("a");
     combined.parameters = json!({"anyOf": []});
     let cases = [
@@ -121,8 +127,8 @@ fn the_head_is_looked_at_too() {
         (json!({"tool_choice": {"type": "tool", "name": "b"}}), vec![tool("a")], "`b`"),
     ];
     for (fields, tools, why) in cases {
-        let judged = judged(fields, &tools).unwrap_err();
-        assert!(judged.contains(why), "{why}: {judged}");
+        let error = validate(fields, &tools).unwrap_err();
+        assert!(error.contains(why), "{why}: {error}");
     }
     let schema = OutputSchema { name: "x".into(), schema: json!("no") };
     let whole = json!({"model": "m", "max_tokens": 1});

@@ -1,11 +1,11 @@
 use lariat_core::message::Message;
 use serde_json::Value;
 
-use super::super::chat::testing::{model, request};
+use super::super::chat::fixtures::{model, request};
 use super::*;
 
 #[test]
-fn the_address_is_completed_from_whatever_the_configuration_has() {
+fn completes_the_address_from_any_configured_part() {
     for base in [
         "https://r.openai.azure.com",
         "https://r.openai.azure.com/",
@@ -30,13 +30,13 @@ fn the_address_is_completed_from_whatever_the_configuration_has() {
 }
 
 #[test]
-fn without_a_resource_the_error_says_what_to_set() {
+fn missing_resource_error_says_what_to_set() {
     let error = Azure.request(&request(model("azure", "d"), [Message::user("hi")])).unwrap_err();
     assert!(error.to_string().contains("base_url"), "{error}");
 }
 
 #[test]
-fn the_body_is_that_of_responses() {
+fn body_equals_that_of_responses() {
     let plain = request(model("azure", "gpt-5").with_base_url("https://r"), [Message::user("hi")]);
     let (azure, open_ai) = (Azure.request(&plain).unwrap(), responses::Responses.request(&plain).unwrap());
     assert_eq!(azure.body, open_ai.body);

@@ -1,22 +1,24 @@
-//! OpenAI Responses on Azure: the same protocol at `{resource}/openai/v1`, with the deployment in `model`.
+//! Implements OpenAI Responses on Azure: the same protocol at `{resource}/openai/v1`, with the deployment in
+//! `model`.
 //!
-//! Owns the address and how the key travels; all else is [`super::responses`].
-//! Invariant: a query in the configured address (an API version) stays; a key is never in it.
+//! Only the address and the key's header differ from [`super::responses`]. Invariant: a query in the
+//! configured address (an API version) is kept, and a key is never part of it.
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
-use super::chat::{error, list};
+use super::chat::{error, listing};
 use super::responses;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing};
 
-/// The protocol.
+/// The Azure variant of the Responses protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Azure;
 
 const KEY: Auth = Auth::Header("api-key");
 
-/// The address of an endpoint below a resource, whichever part of the path the configuration already has.
+/// Builds the address of an endpoint of a resource, whichever part of the path the configuration already
+/// contains.
 fn address(model: &ModelConfig, endpoint: &str) -> Result<String, ProviderError> {
     let (base, query) = match model.base_url.split_once('?') {
         Some((base, query)) => (base, format!("?{query}")),
@@ -29,7 +31,7 @@ fn address(model: &ModelConfig, endpoint: &str) -> Result<String, ProviderError>
     if base.is_empty() {
         let example = "https://RESOURCE.openai.azure.com";
         return Err(ProviderError::Other(
-            format!("Azure needs the base_url of a resource: {example}").into(),
+            format!("Azure requires `base_url` of a resource, such as {example}").into(),
         ));
     }
     Ok(format!("{base}/openai/v1/{endpoint}{query}"))
@@ -56,8 +58,8 @@ impl Protocol for Azure {
         Outgoing::get(address(model, "models").ok()?, KEY).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        list::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        listing::parse_models(body)
     }
 }
 

@@ -1,44 +1,47 @@
-//! What Bedrock means by its exceptions, as a status or as a frame of a stream.
+//! Classifies Bedrock's exceptions, sent as a status or as a frame in a stream.
 //!
-//! Owns the meaning of exception names, which arrive in `x-amzn-errortype`, in the body's `__type` or as the name of an
-//! exception frame, each with its own decoration. The status alone speaks where the name is not known.
+//! The exception's name decides. It arrives in `x-amzn-errortype`, in the body's `__type` or as the name of
+//! an exception frame, each decorated differently. If the name is unknown, the status decides.
 
 use lariat_core::model::{ErrorDetail, ProviderError};
 use serde_json::Value;
 
-use crate::wire::{Failure, is_overflow, words};
+use crate::wire::{Failure, error_message, is_overflow};
 
-/// What an answer that is not a stream means.
+/// Classifies a response that is not a stream.
 pub(super) fn classify(failure: &Failure<'_>) -> ProviderError {
     let json = failure.json().unwrap_or_default();
     let header = failure.headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
     let in_body = ["__type", "code"].iter().find_map(|field| json.get(field)?.as_str());
     let name = header.or(in_body).unwrap_or_default();
     match failure.status {
-        // Whatever the name: the status says that the same request may succeed.
-        408 | 409 => failure.general(),
-        _ => meaning(name, &json, failure.detail()).unwrap_or_else(|_| failure.general()),
+        // Whatever the name, the status says that the same request may succeed later.
+        408 | 409 => failure.classify_by_status(),
+        _ => {
+            classify_exception(name, &json, failure.detail()).unwrap_or_else(|_| failure.classify_by_status())
+        }
     }
 }
 
-/// What an exception frame means.
+/// Classifies an exception frame.
 pub(super) fn in_stream(name: &str, data: &str) -> ProviderError {
     let json = serde_json::from_str(data).unwrap_or_default();
-    let detail = ErrorDetail::new(words(data.as_bytes()));
-    meaning(name, &json, detail).unwrap_or_else(ProviderError::Network)
+    let detail = ErrorDetail::new(error_message(data.as_bytes()));
+    classify_exception(name, &json, detail).unwrap_or_else(ProviderError::Network)
 }
 
-/// `com.amazon.coral.service#ThrottlingException:http://…` and `throttlingException` are the same.
-fn plain(name: &str) -> String {
+/// Removes the decoration: `com.amazon.coral.service#ThrottlingException:http://…` and `throttlingException`
+/// are the same.
+fn plain_name(name: &str) -> String {
     let name = name.rsplit_once('#').map_or(name, |(_, name)| name);
     let name = name.split(':').next().unwrap_or_default().trim();
     name.trim_end_matches("Exception").to_ascii_lowercase()
 }
 
-fn meaning(name: &str, json: &Value, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
-    // The model's own status, where a model failed behind the service.
+fn classify_exception(name: &str, json: &Value, detail: ErrorDetail) -> Result<ProviderError, ErrorDetail> {
+    // The model's own status, if the model failed behind Bedrock.
     let original = json.get("originalStatusCode").and_then(Value::as_u64);
-    Ok(match plain(name).as_str() {
+    Ok(match plain_name(name).as_str() {
         "throttling" | "toomanyrequests" | "servicequotaexceeded" | "modelnotready" => {
             ProviderError::RateLimited(detail)
         }

@@ -1,4 +1,4 @@
-//! Every exception means the same by status, by header, by body and as a frame.
+//! Tests that every exception is classified alike by status, header, body and frame.
 
 use http::{HeaderMap, HeaderValue};
 use lariat_core::time::Timestamp;
@@ -28,7 +28,7 @@ fn classified(status: u16, kind: Option<&str>, body: &str) -> ProviderError {
 }
 
 #[test]
-fn every_exception_has_its_meaning_however_it_arrives() {
+fn classifies_every_exception_from_header_body_or_frame() {
     let cases = [
         (403, "AccessDeniedException", "no access", "auth"),
         (403, "UnrecognizedClientException", "The security token is invalid.", "auth"),
@@ -67,13 +67,13 @@ fn every_exception_has_its_meaning_however_it_arrives() {
 }
 
 #[test]
-fn a_model_that_was_throttled_behind_the_service_is_waited_for() {
+fn throttled_model_behind_bedrock_is_a_rate_limit() {
     let body = json!({"message": "busy", "originalStatusCode": 429, "originalMessage": "busy"});
     assert_eq!(variant(&in_stream("modelStreamErrorException", &body.to_string())), "rate limited");
 }
 
 #[test]
-fn what_is_not_bedrocks_is_judged_by_its_status() {
+fn unknown_exception_is_classified_by_its_status() {
     assert_eq!(variant(&classified(502, None, "<html><title>Bad Gateway</title></html>")), "network");
     assert_eq!(variant(&classified(400, Some("NewException"), "{}")), "api");
     assert_eq!(variant(&in_stream("newException", "")), "network");

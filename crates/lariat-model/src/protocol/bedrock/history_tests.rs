@@ -1,4 +1,5 @@
-//! Any history, however it came about, makes a request that passes the guard, and the same one however it was built.
+//! Tests that any valid history makes a request that passes validation, and that appending gives the same
+//! request as building from scratch.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_valid_history_never_trips_the_guard(given in any_messages(("bedrock", MODEL))) {
+    fn valid_history_always_passes_validation(given in any_messages(("bedrock", MODEL))) {
         let (transcript, _) = Transcript::repaired(given);
         if let Ok(window) = transcript.request() {
             let built = build(&StreamConfig::new(model(), window)).map(|outgoing| outgoing.body);
@@ -33,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn a_body_that_grew_equals_one_built_at_once(given in any_messages(("bedrock", MODEL))) {
+    fn appended_body_equals_one_built_from_scratch(given in any_messages(("bedrock", MODEL))) {
         let (transcript, _) = Transcript::repaired(given);
         let messages: Vec<SharedMessage> = transcript.window().iter().cloned().collect();
         let memo = RequestMemo::default();

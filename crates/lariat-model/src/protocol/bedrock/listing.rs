@@ -1,9 +1,9 @@
-//! The service's list of models: `GET /foundation-models`.
+//! Lists the provider's models: `GET /foundation-models`.
 
 use lariat_core::model::{ModelConfig, ProviderError};
 use serde::Deserialize;
 
-use super::place;
+use super::address;
 use crate::wire::{ListedModel, Outgoing};
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Embeddings and image models are listed too; only what streams text can be asked.
+    /// Whether the model can stream text. The list also contains embedding and image models.
     fn converses(&self) -> bool {
         let text = |kinds: &Vec<String>| kinds.iter().any(|kind| kind == "TEXT");
         self.response_streaming_supported != Some(false) && self.output_modalities.as_ref().is_none_or(text)
@@ -30,12 +30,13 @@ impl Entry {
 }
 
 pub(super) fn request(model: &ModelConfig) -> Option<Outgoing> {
-    Outgoing::get(place::list(model), place::auth(model)).with_headers_of(model).ok()
+    Outgoing::get(address::list(model), address::auth(model)).with_headers_of(model).ok()
 }
 
 pub(super) fn models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let page: Page = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("not a list of models: {error}").into()))?;
+    let page: Page = serde_json::from_slice(body).map_err(|error| {
+        ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
+    })?;
     let listed = page.model_summaries.into_iter().filter(Entry::converses).map(|entry| {
         let mut model = ListedModel::new(entry.model_id);
         model.name = entry.model_name;

@@ -1,13 +1,15 @@
-//! Amazon Bedrock ConverseStream: one shape for every vendor's models, answered by binary event-stream frames.
+//! Implements Amazon Bedrock ConverseStream: one format for the models of all makers, with a response of
+//! binary event-stream frames.
 //!
-//! Owns what only this protocol knows: `request` builds, `validate` refuses what the service would refuse,
-//! `stream` understands the reply, `error` names failures, `place` knows regions and addresses. What a Claude
-//! takes for thinking is Anthropic's table. The service model of the official SDK (`bedrock-runtime`) is the
-//! specification. Invariant: what a model said goes back to it unchanged, signatures and encrypted reasoning included.
+//! `request` builds requests, `validate` rejects what the provider would reject, `stream` decodes replies,
+//! `error` classifies failures, and `address` knows regions and addresses. Anthropic's table decides the
+//! thinking parameters of Claude models. The service model of the official SDK (`bedrock-runtime`) is the
+//! specification. Invariant: a model's own output goes back to it unchanged, including signatures and
+//! encrypted reasoning.
 
+mod address;
 mod error;
 mod listing;
-mod place;
 mod request;
 mod stream;
 mod validate;
@@ -21,10 +23,10 @@ use serde_json::json;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// What the service counts of a request.
-const COUNTED: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
+/// Fields of a request that the counting endpoint accepts.
+const COUNT_FIELDS: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
 
-/// The protocol.
+/// The Bedrock ConverseStream protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bedrock;
 
@@ -38,7 +40,7 @@ impl Protocol for Bedrock {
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
-        Decoder::new(Framing::aws(), stream::Converse::default())
+        Decoder::new(Framing::aws(), stream::ConverseInterpreter::default())
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
@@ -49,17 +51,17 @@ impl Protocol for Bedrock {
         listing::request(model)
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = json!({"input": {"converse": counting::picked(&outgoing, &COUNTED)?}});
-        Ok(Some(counting::redirected(outgoing, place::count(&request.model_config), body)))
+        let body = json!({"input": {"converse": counting::pick_fields(&outgoing, &COUNT_FIELDS)?}});
+        Ok(Some(counting::redirect(outgoing, address::count(&request.model_config), body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, "inputTokens")
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, "inputTokens")
     }
 }

@@ -1,8 +1,8 @@
-//! Requests: a conversation as Converse wants it.
+//! Builds requests in the format of Converse.
 //!
-//! Owns the head of the request and the wire form of every message. Replies of the model that is asked go back
-//! exactly; of other models' replies only what everybody understands does. Roles alternate: consecutive messages of one
-//! side become one item. Invariant: what is appended for a message never depends on what comes after it.
+//! Replies of the requested model go back exactly as received; of other models' replies only text and tool
+//! calls go back. Roles must alternate, so consecutive messages of one role become one item. Invariant: what
+//! is appended for a message never depends on later messages.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,49 +13,54 @@ use lariat_core::model::{CacheTtl, ModelConfig, ProviderError, StreamConfig, Too
 use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::place;
-use super::validate::{self, Guard, IMAGES, OPAQUE};
-use crate::protocol::anthropic::request::{covers_tools, fitted_name, input_schema};
-use crate::protocol::anthropic::thinking::{self, Carrier, Plan, Tail};
-use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, Outgoing, own_reply};
+use super::address;
+use super::validate::{self, IMAGES, OPAQUE, RequestValidator};
+use crate::protocol::anthropic::request::{covers_tools, input_schema, valid_name};
+use crate::protocol::anthropic::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, Outgoing, own_reply};
 
-/// Output limit of a Claude where neither the request nor the model has one.
+/// Output limit of Claude models if neither the request nor the model sets one.
 const MAX_TOKENS: u32 = 8192;
-/// Items of the user that get a cache point: the newest is written, the one before it is read.
+/// Number of user items that get a cache point: the newest writes the cache, the one before it reads it.
 const MARKED_ITEMS: usize = 2;
 
-/// Stands for the content of a message that has none this service can read.
-const NOTHING: &str = "(content that this model cannot read)";
-/// Stands for the output of a tool that gave none.
+/// Replaces the content of a message that has none this provider can read.
+const UNREADABLE_CONTENT: &str = "(content that this model cannot read)";
+/// Replaces the output of a tool that returned none.
 const NO_OUTPUT: &str = "(no output)";
-/// Asks for the rest of a reply that was paused: this service cannot resume one.
+/// Asks for the rest of a paused reply, because this provider cannot resume one.
 const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
-/// Describes a tool that was called earlier and is not offered any more: calls in the history need a definition.
-const GONE: &str = "Not available any more; do not call it.";
+/// Describes a tool that was called earlier and is no longer offered: tool calls in the history need a
+/// definition.
+const REMOVED_TOOL: &str = "This tool is no longer available. Do not call it.";
 
 pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     let model = &request.model_config;
-    let cached = Cached::of(request);
+    let cached = CachePoints::of(request);
     let claude = thinking::is_claude(&model.id) || model.compat.get("thinking").is_some();
     let max_tokens = request.output_limit().or(claude.then_some(MAX_TOKENS));
-    let planned = |tail| thinking::plan(request, max_tokens.unwrap_or_default(), Carrier::Bedrock, tail);
-    let choice = tool_choice(&planned(Tail::Free).tool_choice);
+    let planned = |conversation_end| {
+        thinking::plan(request, max_tokens.unwrap_or_default(), ClaudeProvider::Bedrock, conversation_end)
+    };
+    let choice = tool_choice(&planned(ConversationEnd::Free).tool_choice);
 
-    // Tools and their choice are one object on this wire, so both decide whether it can be kept.
+    // Tools and tool choice are one object on this wire, so both decide whether the stored form can be
+    // reused.
     let kept = json!([choice, cached.tools.then_some(&cached.point)]);
     let key = format!("{}\n{}\n{}\n{kept}", model.api, model.provider, model.id);
-    let mut body = Body::of(request, key, || Turns::new(Arc::clone(model)))?;
-    body.conversation.guard.end()?;
+    let mut body = Body::of(request, key, || MessageTranslator::new(Arc::clone(model)))?;
+    body.conversation.validator.end()?;
     body.tools(&request.tools, |tools| tool_config(tools, choice.as_ref(), &cached));
 
-    let called = body.conversation.guard.has_calls();
-    // There is no choice of none: the tools are left out, unless earlier calls need them.
+    let called = body.conversation.validator.has_calls();
+    // This wire has no tool choice `none`: the tools are omitted, unless earlier tool calls need them.
     let offered = request.tool_choice != ToolChoice::None || called;
-    let plan = planned(body.conversation.tail());
+    let plan = planned(body.conversation.conversation_end());
     let mut head = head(request, max_tokens, plan, &cached);
     if request.tools.is_empty() && called {
-        let gone: Vec<ToolDefinition> = body.conversation.names.iter().map(|name| gone(name)).collect();
-        head.insert("toolConfig".to_owned(), tool_config(&gone, None, &Cached::default()));
+        let removed: Vec<ToolDefinition> =
+            body.conversation.names.iter().map(|name| removed_tool(name)).collect();
+        head.insert("toolConfig".to_owned(), tool_config(&removed, None, &CachePoints::default()));
     }
     validate::head(&head, &model.id, &request.tools, request.output_schema.as_deref())?;
 
@@ -63,28 +68,29 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
         true => body.places("user").take(MARKED_ITEMS).collect(),
         false => Vec::new(),
     };
-    // A place is before the brace that closes a block: this closes it and opens one of its own, which that brace closes.
+    // A position is before the brace that closes a block. This text closes that block and opens the cache
+    // point, which the same brace then closes.
     let point = cached.point.to_string();
     let mark = format!("}},{}", point.strip_suffix('}').unwrap_or(&point));
     let bytes = body.finish(request, &head, offered.then_some("toolConfig"), "messages", (&mark, &places));
-    Outgoing::post(place::converse(model), place::auth(model), bytes)
+    Outgoing::post(address::converse(model), address::auth(model), bytes)
         .header("accept", "application/vnd.amazon.eventstream")
         .with_headers_of(model)
 }
 
-/// Where cache points go.
+/// Where the request gets cache points.
 #[derive(Debug, Default)]
-struct Cached {
+struct CachePoints {
     system: bool,
     tools: bool,
     messages: bool,
     point: Value,
 }
 
-impl Cached {
-    /// Models that do not know cache points reject them ("You invoked an unsupported model or your request did not
-    /// allow prompt caching"): Claude takes them everywhere, Nova not for tools, others not at all. `compat` decides
-    /// where an id tells nothing, as those of application profiles do.
+impl CachePoints {
+    /// Claude accepts cache points everywhere, Nova not for tools, and other models reject them ("You invoked
+    /// an unsupported model or your request did not allow prompt caching"). `compat` decides if the id does
+    /// not reveal the model, as with application profiles.
     fn of(request: &StreamConfig) -> Self {
         let model = &request.model_config;
         let (claude, nova) = (thinking::caches_on_bedrock(&model.id), model.id.contains("amazon.nova"));
@@ -99,7 +105,12 @@ impl Cached {
     }
 }
 
-fn head(request: &StreamConfig, max_tokens: Option<u32>, plan: Plan, cached: &Cached) -> Map<String, Value> {
+fn head(
+    request: &StreamConfig,
+    max_tokens: Option<u32>,
+    plan: ThinkingPlan,
+    cached: &CachePoints,
+) -> Map<String, Value> {
     let mut head = Map::new();
     let mut put = |name: &str, value: Map<String, Value>| {
         if !value.is_empty() {
@@ -120,7 +131,7 @@ fn head(request: &StreamConfig, max_tokens: Option<u32>, plan: Plan, cached: &Ca
 
     let effort = plan.effort.map(|effort| named("effort", effort.into()));
     let format = request.output_schema.as_ref().map(|schema| {
-        // The service wants the schema as text.
+        // The provider expects the schema as text.
         let schema = json!({"name": schema.name, "schema": schema.schema.to_string()});
         named("textFormat", json!({"type": "json_schema", "structure": {"jsonSchema": schema}}))
     });
@@ -139,12 +150,12 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
     match choice {
         ToolChoice::Required => Some(json!({"any": {}})),
         ToolChoice::Tool(name) => Some(json!({"tool": {"name": name}})),
-        // Auto is the service's default, and it knows no choice of none.
+        // Auto is the provider's default, and it has no choice `none`.
         _ => None,
     }
 }
 
-fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &Cached) -> Value {
+fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &CachePoints) -> Value {
     let listed = tools.iter().map(|tool| {
         let mut spec = json!({"name": tool.name, "inputSchema": {"json": input_schema(&tool.parameters)}});
         if let (Value::Object(spec), false) = (&mut spec, tool.description.trim().is_empty()) {
@@ -159,32 +170,32 @@ fn tool_config(tools: &[ToolDefinition], choice: Option<&Value>, cached: &Cached
     }
 }
 
-fn gone(name: &str) -> ToolDefinition {
-    ToolDefinition { name: name.to_owned(), description: GONE.to_owned(), parameters: json!({}) }
+fn removed_tool(name: &str) -> ToolDefinition {
+    ToolDefinition { name: name.to_owned(), description: REMOVED_TOOL.to_owned(), parameters: json!({}) }
 }
 
-/// The messages so far, and what their translator knows.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct MessageTranslator {
     model: Arc<ModelConfig>,
     ids: CallIds,
-    guard: Guard,
-    /// Tools that were called so far.
+    validator: RequestValidator,
+    /// Names of the tools that were called so far.
     names: BTreeSet<String>,
-    /// Whether the model takes the outcome of a call; others reject the field.
+    /// Whether the model accepts the `status` of a result; others reject the field.
     statuses: bool,
     role: &'static str,
-    /// The last item of the assistant starts with reasoning.
-    thought: bool,
-    /// The last item of the user has results.
+    /// The last assistant item starts with reasoning.
+    starts_with_thinking: bool,
+    /// The last user item contains tool results.
     results: bool,
 }
 
-impl Conversation for Turns {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for MessageTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         match message {
             Message::User(user) => {
-                let blocks = readable(&user.content, NOTHING);
+                let blocks = readable(&user.content, UNREADABLE_CONTENT);
                 blocks.iter().try_for_each(|block| self.add("user", block, items))
             }
             Message::ToolResult(result) => {
@@ -196,32 +207,41 @@ impl Conversation for Turns {
     }
 }
 
-impl Turns {
+impl MessageTranslator {
     fn new(model: Arc<ModelConfig>) -> Self {
         let statuses = thinking::is_claude(&model.id) || model.id.contains("amazon.nova");
         Self {
             model,
             ids: CallIds::new(IdRule::COMMON),
-            guard: Guard::default(),
+            validator: RequestValidator::default(),
             names: BTreeSet::new(),
             statuses,
             role: "",
-            thought: false,
+            starts_with_thinking: false,
             results: false,
         }
     }
 
-    fn tail(&self) -> Tail {
+    fn conversation_end(&self) -> ConversationEnd {
         let open = self.role == "user" && self.results;
-        if open && !self.thought { Tail::Unthought } else { Tail::Free }
+        if open && !self.starts_with_thinking {
+            ConversationEnd::WithoutThinking
+        } else {
+            ConversationEnd::Free
+        }
     }
 
-    fn add(&mut self, role: &'static str, block: &Value, items: &mut Opened) -> Result<(), ProviderError> {
-        self.guard.block(role, block)?;
+    fn add(
+        &mut self,
+        role: &'static str,
+        block: &Value,
+        items: &mut ItemWriter,
+    ) -> Result<(), ProviderError> {
+        self.validator.block(role, block)?;
         if self.role != role {
             self.role = role;
             match role {
-                "assistant" => self.thought = block.get("reasoningContent").is_some(),
+                "assistant" => self.starts_with_thinking = block.get("reasoningContent").is_some(),
                 _ => self.results = false,
             }
         }
@@ -230,10 +250,10 @@ impl Turns {
         Ok(())
     }
 
-    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
         let mut blocks: Vec<Value> =
-            reply.content.iter().filter_map(|block| self.replied(block, own)).collect();
+            reply.content.iter().filter_map(|block| self.reply_block(block, own)).collect();
         // Claude: "The final block in an assistant message cannot be `thinking`."
         while blocks.last().is_some_and(|block| block.get("reasoningContent").is_some()) {
             blocks.pop();
@@ -246,13 +266,13 @@ impl Turns {
         Ok(())
     }
 
-    /// The wire form of a block of a reply, if it goes back at all.
-    fn replied(&mut self, block: &Content, own: bool) -> Option<Value> {
+    /// Returns the wire form of a block of a reply, if it goes back at all.
+    fn reply_block(&mut self, block: &Content, own: bool) -> Option<Value> {
         match block {
             _ if block.is_empty() => None,
             Content::Text { text } => Some(json!({"text": text})),
             Content::ToolCall(call) => {
-                let (id, name) = (self.ids.wire(&call.id), fitted_name(&call.name));
+                let (id, name) = (self.ids.wire(&call.id), valid_name(&call.name));
                 self.names.insert(name.clone());
                 Some(json!({"toolUse": {"toolUseId": id, "name": name, "input": call.arguments}}))
             }
@@ -278,7 +298,8 @@ impl Turns {
     }
 }
 
-/// A block of this service's own tools: of one kind, and its calls are marked as the service's.
+/// Whether this is a block of the provider's own tools: it has exactly one type, and a tool call carries the
+/// provider's `type`.
 fn is_opaque(fields: &Map<String, Value>) -> bool {
     let served = |inner: &Value| inner.get("type").is_some_and(Value::is_string);
     let known = |(kind, inner): (&String, &Value)| {
@@ -287,29 +308,29 @@ fn is_opaque(fields: &Map<String, Value>) -> bool {
     fields.len() == 1 && fields.iter().all(known)
 }
 
-/// Blocks that a user's message or a result may have; never none.
+/// The blocks of a user message or a tool result, at least one.
 fn readable(content: &[Content], nothing: &str) -> Vec<Value> {
-    let mut blocks: Vec<Value> = content.iter().filter_map(said).collect();
+    let mut blocks: Vec<Value> = content.iter().filter_map(content_block).collect();
     if blocks.is_empty() {
         blocks.push(json!({"text": nothing}));
     }
     blocks
 }
 
-fn said(block: &Content) -> Option<Value> {
+fn content_block(block: &Content) -> Option<Value> {
     match block {
         _ if block.is_empty() => None,
         Content::Text { text } => Some(json!({"text": text})),
-        Content::Image { data, mime_type } => Some(picture(data, mime_type)),
+        Content::Image { data, mime_type } => Some(image_block(data, mime_type)),
         _ => None,
     }
 }
 
-fn picture(data: &str, mime_type: &str) -> Value {
+fn image_block(data: &str, mime_type: &str) -> Value {
     let format = mime_type.strip_prefix("image/").unwrap_or_default();
     let format = if format == "jpg" { "jpeg" } else { format };
     if !IMAGES.contains(&format) {
-        return json!({"text": format!("(an image of type {mime_type}, which this model cannot read)")});
+        return json!({"text": format!("(image of type {mime_type} omitted: this model cannot read it)")});
     }
     json!({"image": {"format": format, "source": {"bytes": data}}})
 }

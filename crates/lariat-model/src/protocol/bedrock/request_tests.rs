@@ -1,4 +1,4 @@
-//! What the model sees, feature by feature.
+//! Tests what the model sees, feature by feature.
 
 use lariat_core::message::{SharedMessage, StopReason};
 use lariat_core::model::{OutputSchema, ThinkingLevel};
@@ -39,7 +39,7 @@ fn messages(given: Vec<SharedMessage>) -> Value {
 }
 
 #[test]
-fn a_plain_request_is_small_and_complete() {
+fn plain_request_has_only_the_required_fields() {
     let mut request = plain(asked(CLAUDE, vec![says("hi")]));
     request.system_prompt = "Be brief.".into();
     request.temperature = Some(0.7);
@@ -61,7 +61,7 @@ fn a_plain_request_is_small_and_complete() {
 }
 
 #[test]
-fn reasoning_calls_results_and_images_have_their_shapes() {
+fn maps_reasoning_tool_calls_results_and_images() {
     let sent = messages(vec![
         user(vec![image("image/jpg"), "look".into()]),
         reply(vec![
@@ -98,7 +98,7 @@ fn reasoning_calls_results_and_images_have_their_shapes() {
 }
 
 #[test]
-fn models_that_take_no_status_get_none() {
+fn sends_status_only_to_models_that_accept_it() {
     let given = vec![
         says("hi"),
         reply_of(("bedrock", "mistral.mistral-large"), StopReason::ToolUse, vec![call("a", "read")]),
@@ -108,7 +108,7 @@ fn models_that_take_no_status_get_none() {
 }
 
 #[test]
-fn of_another_models_reply_only_words_and_calls_go() {
+fn sends_only_text_and_tool_calls_of_another_models_reply() {
     let foreign = vec![
         thinking("hm", Some("sig")),
         unknown(json!({"type": "server_tool_use", "id": "x"})),
@@ -130,7 +130,7 @@ fn of_another_models_reply_only_words_and_calls_go() {
 }
 
 #[test]
-fn the_services_own_blocks_go_back_and_others_unknown_ones_do_not() {
+fn provider_blocks_go_back_and_other_unknown_blocks_do_not() {
     let grounding = json!({"toolUse": {"toolUseId": "s", "name": "nova_grounding", "type": "server_tool_use", "input": {}}});
     let content =
         vec![unknown(grounding.clone()), unknown(json!({"type": "odd"})), thinking("x", None), "Yes.".into()];
@@ -139,13 +139,13 @@ fn the_services_own_blocks_go_back_and_others_unknown_ones_do_not() {
 }
 
 #[test]
-fn a_paused_reply_is_asked_to_go_on() {
+fn paused_reply_gets_a_continue_message() {
     let paused = reply_of(("bedrock", CLAUDE), StopReason::Pause, vec!["Half".into()]);
     assert_eq!(messages(vec![says("hi"), paused])[2]["content"], json!([{"text": CONTINUE}]));
 }
 
 #[test]
-fn cache_points_are_blocks_of_their_own() {
+fn cache_points_are_separate_blocks() {
     let mut request = asked(
         CLAUDE,
         vec![
@@ -175,7 +175,7 @@ fn cache_points_are_blocks_of_their_own() {
 }
 
 #[test]
-fn both_parts_of_a_system_prompt_end_with_a_point_and_never_more_than_four_are_sent() {
+fn both_system_prompt_parts_end_with_a_cache_point_and_at_most_four_are_sent() {
     let mut request = asked(CLAUDE, vec![says("one"), reply(vec!["two".into()]), says("three")]);
     request.tools = vec![tool("read")].into();
     request.system_prompt = lariat_core::model::SystemPrompt::of_sections(&[
@@ -188,7 +188,7 @@ fn both_parts_of_a_system_prompt_end_with_a_point_and_never_more_than_four_are_s
 }
 
 #[test]
-fn cache_points_go_only_to_models_that_take_them() {
+fn cache_points_go_only_to_models_that_accept_them() {
     let points = |id: &str, compat: Value| {
         let mut model = model(id);
         model.compat = compat;
@@ -206,7 +206,7 @@ fn cache_points_go_only_to_models_that_take_them() {
 }
 
 #[test]
-fn tools_and_their_choice_are_one_object() {
+fn tools_and_tool_choice_are_one_object() {
     let config = |choice: ToolChoice| {
         let mut request = plain(asked(CLAUDE, vec![says("hi")]));
         (request.tools, request.tool_choice) = (vec![tool("read")].into(), choice);
@@ -223,7 +223,7 @@ fn tools_and_their_choice_are_one_object() {
 }
 
 #[test]
-fn the_choice_may_change_while_the_body_is_kept() {
+fn tool_choice_can_change_with_a_stored_body() {
     let mut request = plain(asked(CLAUDE, vec![says("hi")]));
     request.tools = vec![tool("read")].into();
     assert_eq!(body(&request)["toolConfig"].get("toolChoice"), None);
@@ -232,7 +232,7 @@ fn the_choice_may_change_while_the_body_is_kept() {
 }
 
 #[test]
-fn calls_in_the_history_always_have_a_definition() {
+fn tool_calls_in_the_history_always_have_a_definition() {
     let given = || vec![says("hi"), reply(vec![call("a", "read")]), result("a", vec!["x".into()])];
     let mut request = plain(asked(CLAUDE, given()));
     assert_eq!(body(&request)["toolConfig"]["tools"][0]["toolSpec"]["name"], "read");
@@ -242,7 +242,7 @@ fn calls_in_the_history_always_have_a_definition() {
 }
 
 #[test]
-fn thinking_goes_where_the_generation_wants_it() {
+fn thinking_parameters_match_the_generation() {
     let sent = |id: &str, reasoning: bool| {
         let mut model = model(id);
         (model.max_tokens, model.reasoning) = (Some(64_000), reasoning);
@@ -260,7 +260,7 @@ fn thinking_goes_where_the_generation_wants_it() {
 }
 
 #[test]
-fn a_schema_goes_as_text_and_extra_fields_as_configured() {
+fn sends_schema_as_text_and_extra_fields_as_configured() {
     let mut model = model(CLAUDE);
     model.compat = json!({"additionalModelRequestFields": {"top_k": 5}});
     let mut request = plain(request_to(model, vec![says("hi")]));

@@ -1,8 +1,8 @@
-//! Replies: the events of a ConverseStream, understood one at a time.
+//! Decodes replies: the events of a ConverseStream.
 //!
-//! Owns the blocks while they grow. Only calls announce themselves; text and reasoning begin with their first piece. The
-//! reply is complete with `metadata`, which comes after `messageStop`, or when the body ends after `messageStop`.
-//! Invariant: an event nobody knows changes nothing.
+//! Only tool calls have a start event; text and reasoning begin with their first delta. The reply is complete
+//! with `metadata`, which follows `messageStop`, or when the body ends after `messageStop`. Invariant: an
+//! unknown event changes nothing.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,20 @@ use serde_json::{Map, Value, json};
 use super::error;
 use crate::wire::{Frame, FrameKind, Interpret, Reply};
 
-/// Blocks that one reply may have: a stream that loops must not fill the memory.
+/// Maximum number of blocks in one reply, so that a stream that loops cannot exhaust the memory.
 const BLOCK_LIMIT: usize = 16 * 1024;
-/// Bytes of signatures and of blocks of unknown kinds that one reply may hold together.
+/// Maximum total size of signatures and blocks of unknown types in one reply, in bytes.
 const HELD_LIMIT: usize = 32 * 1024 * 1024;
-/// No request has used more tokens; what a broken service counts beyond must not overflow sums.
+/// Upper bound for reported token numbers, so that a broken provider's numbers cannot overflow sums. No request has
+/// used more.
 const TOKEN_LIMIT: u64 = 1 << 40;
 
-/// Text that is borrowed from the frame unless it has escapes.
+/// Text borrowed from the frame unless it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// All events in one flat shape: whatever is missing or null is none.
+/// All events in one flat shape: fields that are missing or null become `None`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
@@ -79,32 +80,32 @@ struct Tokens {
     cache_write_input_tokens: Option<u64>,
 }
 
-/// A reply's blocks; a block's place is its index in the reply.
+/// The blocks of a reply. A block's position is its index in the reply.
 #[derive(Debug, Default)]
-pub(super) struct Converse {
+pub(super) struct ConverseInterpreter {
     blocks: Vec<Block>,
-    held: usize,
+    held_bytes: usize,
     counted: bool,
 }
 
 #[derive(Debug)]
 struct Block {
     wire: u64,
-    /// Pieces of a signature.
+    /// The parts of the signature so far.
     signature: String,
-    /// A block that only this service understands: its kind, its fields, and pieces of its input.
+    /// A block that only the provider understands: its type, its fields and the parts of its input.
     other: Option<(&'static str, Map<String, Value>, String)>,
 }
 
-impl Interpret for Converse {
+impl Interpret for ConverseInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         if frame.kind == FrameKind::Exception {
             return Err(error::in_stream(frame.name, frame.data));
         }
         let event: Event<'_> = serde_json::from_str(frame.data).map_err(|error| {
-            ProviderError::InvalidReply(format!("an event of the stream cannot be read: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read an event of the stream: {error}").into())
         })?;
-        // The service does not say which model answers.
+        // The provider does not name the model that replies.
         reply.start("");
         let wire = event.content_block_index.unwrap_or_default();
         match frame.name {
@@ -113,8 +114,8 @@ impl Interpret for Converse {
                 None => Ok(()),
             },
             "contentBlockStart" => self.start(wire, event.start, reply),
-            "contentBlockStop" => match self.place(wire) {
-                Some(place) => self.close(place, reply),
+            "contentBlockStop" => match self.index_of(wire) {
+                Some(index) => self.close(index, reply),
                 None => Ok(()),
             },
             "messageStop" => {
@@ -138,9 +139,9 @@ impl Interpret for Converse {
     }
 }
 
-impl Converse {
-    /// The place of the newest block of this number.
-    fn place(&self, wire: u64) -> Option<usize> {
+impl ConverseInterpreter {
+    /// The index of the newest block with this wire number.
+    fn index_of(&self, wire: u64) -> Option<usize> {
         self.blocks.iter().rposition(|block| block.wire == wire)
     }
 
@@ -152,11 +153,13 @@ impl Converse {
         Ok(self.blocks.len() - 1)
     }
 
-    fn hold(&mut self, bytes: usize) -> Result<(), ProviderError> {
-        self.held += bytes;
-        if self.held > HELD_LIMIT {
+    fn add_held_bytes(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.held_bytes += bytes;
+        if self.held_bytes > HELD_LIMIT {
             let megabytes = HELD_LIMIT / (1024 * 1024);
-            return Err(ProviderError::InvalidReply(format!("blocks are larger than {megabytes} MB").into()));
+            return Err(ProviderError::InvalidReply(
+                format!("signatures and unknown blocks exceed {megabytes} MB").into(),
+            ));
         }
         Ok(())
     }
@@ -164,21 +167,21 @@ impl Converse {
     fn start(&mut self, wire: u64, start: Option<Value>, reply: &mut Reply) -> Result<(), ProviderError> {
         let Some(Value::Object(mut start)) = start else { return Ok(()) };
         if let Some(Value::Object(call)) = start.remove("toolUse") {
-            let place = self.open(wire)?;
+            let index = self.open(wire)?;
             if call.get("type").is_some_and(Value::is_string) {
-                return self.other(place, "toolUse", call);
+                return self.other(index, "toolUse", call);
             }
             let text = |field: &str| match call.get(field) {
                 Some(Value::String(text)) => text.clone(),
                 Some(Value::Number(number)) => number.to_string(),
                 _ => String::new(),
             };
-            return reply.call(place, &text("toolUseId"), &text("name"));
+            return reply.call(index, &text("toolUseId"), &text("name"));
         }
         for kind in ["toolResult", "image"] {
             if let Some(Value::Object(fields)) = start.remove(kind) {
-                let place = self.open(wire)?;
-                return self.other(place, kind, fields);
+                let index = self.open(wire)?;
+                return self.other(index, kind, fields);
             }
         }
         Ok(())
@@ -186,12 +189,12 @@ impl Converse {
 
     fn other(
         &mut self,
-        place: usize,
+        index: usize,
         kind: &'static str,
         fields: Map<String, Value>,
     ) -> Result<(), ProviderError> {
-        self.hold(Value::Object(fields.clone()).to_string().len())?;
-        if let Some(block) = self.blocks.get_mut(place) {
+        self.add_held_bytes(Value::Object(fields.clone()).to_string().len())?;
+        if let Some(block) = self.blocks.get_mut(index) {
             block.other = Some((kind, fields, String::new()));
         }
         Ok(())
@@ -199,58 +202,58 @@ impl Converse {
 
     #[inline]
     fn delta(&mut self, wire: u64, delta: Delta<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
-        let place = match self.place(wire) {
-            Some(place) => place,
+        let index = match self.index_of(wire) {
+            Some(index) => index,
             None => self.open(wire)?,
         };
         if let Some(Text(text)) = delta.text {
-            return reply.text(place, text);
+            return reply.text(index, text);
         }
         if let Some(Text(input)) = delta.tool_use.and_then(|call| call.input) {
-            if self.is_other(place) {
-                self.hold(input.len())?;
+            if self.is_other(index) {
+                self.add_held_bytes(input.len())?;
                 if let Some((_, _, pieces)) =
-                    self.blocks.get_mut(place).and_then(|block| block.other.as_mut())
+                    self.blocks.get_mut(index).and_then(|block| block.other.as_mut())
                 {
                     pieces.push_str(&input);
                 }
                 return Ok(());
             }
-            return reply.arguments(place, input);
+            return reply.arguments(index, input);
         }
         if let Some(reasoning) = delta.reasoning_content {
             if let Some(Text(text)) = reasoning.text {
-                reply.thinking(place, text)?;
+                reply.thinking(index, text)?;
             }
             if let Some(Text(piece)) = reasoning.signature {
-                self.hold(piece.len())?;
-                if let Some(block) = self.blocks.get_mut(place) {
+                self.add_held_bytes(piece.len())?;
+                if let Some(block) = self.blocks.get_mut(index) {
                     block.signature.push_str(&piece);
                 }
             }
             if let Some(data) = reasoning.redacted_content.filter(|data| !data.is_empty()) {
-                self.hold(data.len())?;
-                reply.block(place, Content::RedactedThinking { data })?;
+                self.add_held_bytes(data.len())?;
+                reply.block(index, Content::RedactedThinking { data })?;
             }
             return Ok(());
         }
-        self.grow(place, delta.tool_result, delta.image)
+        self.grow(index, delta.tool_result, delta.image)
     }
 
-    fn is_other(&self, place: usize) -> bool {
-        self.blocks.get(place).is_some_and(|block| block.other.is_some())
+    fn is_other(&self, index: usize) -> bool {
+        self.blocks.get(index).is_some_and(|block| block.other.is_some())
     }
 
-    /// Pieces of results and images that the service's own tools made.
+    /// Adds parts of results and images that the provider's own tools made.
     fn grow(
         &mut self,
-        place: usize,
+        index: usize,
         parts: Option<Vec<Value>>,
         image: Option<Map<String, Value>>,
     ) -> Result<(), ProviderError> {
         let (parts, image) = (parts.unwrap_or_default(), image.unwrap_or_default());
-        self.hold(json!([parts, image]).to_string().len())?;
-        let Some((_, fields, _)) = self.blocks.get_mut(place).and_then(|block| block.other.as_mut()) else {
+        self.add_held_bytes(json!([parts, image]).to_string().len())?;
+        let Some((_, fields, _)) = self.blocks.get_mut(index).and_then(|block| block.other.as_mut()) else {
             return Ok(());
         };
         if !parts.is_empty() {
@@ -263,24 +266,24 @@ impl Converse {
         Ok(())
     }
 
-    fn close(&mut self, place: usize, reply: &mut Reply) -> Result<(), ProviderError> {
-        let Some(block) = self.blocks.get_mut(place) else { return Ok(()) };
+    fn close(&mut self, index: usize, reply: &mut Reply) -> Result<(), ProviderError> {
+        let Some(block) = self.blocks.get_mut(index) else { return Ok(()) };
         let signature = std::mem::take(&mut block.signature);
         let other = block.other.take();
-        reply.signature(place, signature.into())?;
+        reply.signature(index, signature.into())?;
         let Some((kind, mut fields, input)) = other else { return Ok(()) };
         if kind == "toolUse" {
             let input = if input.trim().is_empty() { "{}" } else { &input };
-            // Cut in the middle: the service would reject half of a call, so it is none.
+            // The input was cut off. The provider would reject half a tool call, so the block is dropped.
             let Ok(input) = serde_json::from_str::<Value>(input) else { return Ok(()) };
             fields.insert("input".to_owned(), input);
         }
-        reply.block(place, Content::Unknown(Map::from_iter([(kind.to_owned(), Value::Object(fields))])))
+        reply.block(index, Content::Unknown(Map::from_iter([(kind.to_owned(), Value::Object(fields))])))
     }
 
     fn finish(&mut self, reply: &mut Reply) -> Result<(), ProviderError> {
-        for place in 0..self.blocks.len() {
-            self.close(place, reply)?;
+        for index in 0..self.blocks.len() {
+            self.close(index, reply)?;
         }
         reply.finish()
     }
@@ -303,11 +306,11 @@ fn stop_reason(reason: &str) -> Result<StopReason, ProviderError> {
         "max_tokens" => StopReason::Length,
         "guardrail_intervened" | "content_filtered" => StopReason::Refusal,
         "model_context_window_exceeded" => StopReason::ContextExceeded,
-        // The service could not read what the model wrote: nobody else should try.
+        // Bedrock could not parse the model's output, so this code does not try either.
         "malformed_model_output" | "malformed_tool_use" => {
-            return Err(ProviderError::InvalidReply(format!("the service reports `{reason}`").into()));
+            return Err(ProviderError::InvalidReply(format!("the provider reported `{reason}`").into()));
         }
-        // `end_turn`, `stop_sequence`, and whatever comes next.
+        // `end_turn`, `stop_sequence` and any future reason.
         _ => StopReason::Stop,
     })
 }

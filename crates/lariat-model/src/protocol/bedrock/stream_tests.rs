@@ -1,4 +1,4 @@
-//! Replies as the service sends them, and as it should not.
+//! Tests replies that follow the protocol, and replies that violate it.
 
 use aws_smithy_eventstream::frame::write_message_to;
 use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
@@ -59,7 +59,7 @@ fn metadata() -> Vec<u8> {
 }
 
 fn decoded(frames: &[Vec<u8>]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
-    let mut decoder = Decoder::new(Framing::aws(), Converse::default());
+    let mut decoder = Decoder::new(Framing::aws(), ConverseInterpreter::default());
     let fed = decoder.feed(&frames.concat()).and_then(|()| decoder.end());
     (std::iter::from_fn(|| decoder.next_event()).collect(), fed)
 }
@@ -81,7 +81,7 @@ fn done(stop_reason: StopReason) -> StreamEvent {
 }
 
 #[test]
-fn a_reply_with_reasoning_text_and_parallel_calls_is_understood() {
+fn decodes_reasoning_text_and_parallel_tool_calls() {
     let frames = [
         start(),
         delta(0, json!({"reasoningContent": {"text": "Let \"me\" see."}})),
@@ -127,7 +127,7 @@ fn a_reply_with_reasoning_text_and_parallel_calls_is_understood() {
 }
 
 #[test]
-fn every_stop_reason_is_mapped() {
+fn maps_every_stop_reason() {
     let ended =
         |reason: &str| decoded(&[start(), delta(0, json!({"text": "x"})), stopped(reason), metadata()]);
     let cases = [
@@ -149,7 +149,7 @@ fn every_stop_reason_is_mapped() {
 }
 
 #[test]
-fn the_reply_is_complete_with_metadata_or_with_the_end_of_the_body() {
+fn reply_completes_with_metadata_or_at_the_end_of_the_body() {
     let said = || vec![start(), delta(0, json!({"text": "x"}))];
     let with = |more: Vec<Vec<u8>>| events(&[said(), more].concat());
     assert_eq!(with(vec![stopped("end_turn"), metadata()]).last(), Some(&done(StopReason::Stop)));
@@ -159,7 +159,7 @@ fn the_reply_is_complete_with_metadata_or_with_the_end_of_the_body() {
 }
 
 #[test]
-fn a_stream_that_ends_before_the_reason_is_no_reply() {
+fn stream_that_ends_before_the_stop_reason_is_an_error() {
     let frames = [start(), delta(0, json!({"text": "x"})), stop(0), stopped("end_turn")];
     let bytes = frames.concat();
     let reason = frames[3].len();
@@ -171,7 +171,7 @@ fn a_stream_that_ends_before_the_reason_is_no_reply() {
 }
 
 #[test]
-fn exceptions_are_what_they_say_at_any_point() {
+fn classifies_exception_at_any_point_of_the_stream() {
     let cases = [
         ("throttlingException", "rate limited: because"),
         ("modelStreamErrorException", "network: because"),
@@ -194,7 +194,7 @@ fn exceptions_are_what_they_say_at_any_point() {
 }
 
 #[test]
-fn blocks_of_the_services_own_tools_are_delivered_whole() {
+fn provider_tool_blocks_are_emitted_whole() {
     let begun = |index: u64, start: Value| {
         event("contentBlockStart", json!({"contentBlockIndex": index, "start": start}))
     };
@@ -230,7 +230,7 @@ fn blocks_of_the_services_own_tools_are_delivered_whole() {
 }
 
 #[test]
-fn unknown_events_null_fields_numeric_ids_and_repeated_numbers_are_taken_as_they_are() {
+fn tolerates_unknown_events_null_fields_numeric_ids_and_repeated_numbers() {
     let frames = [
         event("brandNew", json!({"x": 1})),
         event("contentBlockDelta", json!({"contentBlockIndex": null, "delta": null})),
@@ -253,7 +253,7 @@ fn unknown_events_null_fields_numeric_ids_and_repeated_numbers_are_taken_as_they
 }
 
 #[test]
-fn arguments_that_do_not_parse_or_were_cut_deliver_no_call() {
+fn invalid_or_truncated_arguments_emit_no_tool_call() {
     let half = |reason: &str| {
         let input = delta(1, json!({"toolUse": {"input": "{\"path\": \"a"}}));
         decoded(&[
@@ -274,7 +274,7 @@ fn arguments_that_do_not_parse_or_were_cut_deliver_no_call() {
 }
 
 #[test]
-fn what_is_not_json_damaged_or_empty_is_an_error() {
+fn invalid_json_damaged_frame_or_empty_reply_is_an_error() {
     let broken = framed(&[(":event-type", "messageStart"), (":message-type", "event")], "<html>");
     assert!(matches!(decoded(&[broken]).1, Err(ProviderError::InvalidReply(_))));
     let mut damaged = start();
@@ -285,7 +285,7 @@ fn what_is_not_json_damaged_or_empty_is_an_error() {
 }
 
 #[test]
-fn a_stream_of_blocks_without_end_is_cut_off() {
+fn too_many_blocks_are_an_error() {
     let frames: Vec<Vec<u8>> = vec![called(0, json!("a"), "read"); BLOCK_LIMIT + 1];
     assert!(matches!(decoded(&frames).1, Err(ProviderError::InvalidReply(_))));
 }

@@ -1,8 +1,8 @@
-//! The services that speak Chat Completions, as a table.
+//! Lists the providers that speak Chat Completions, as a table.
 //!
-//! Owns who they are, where they are and how each differs from [`GENERIC`]; what a difference means is in
-//! [`super::dialect`]. A row may hold for some models of a service only; the first row that fits counts.
-//! Invariant: no code anywhere asks for a service by name.
+//! Each row names a provider, its address and how it differs from [`GENERIC`]; [`super::dialect`] defines
+//! what the differences mean. A row may apply to some models of a provider only; the first matching row wins.
+//! Invariant: no other code branches on a provider's name.
 
 use lariat_core::model::{ModelConfig, ProviderError};
 
@@ -12,23 +12,23 @@ use super::dialect::{
     TemperatureRule, ThinkingStyle,
 };
 
-/// A service, or some models of it.
+/// A provider, or some of its models.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Backend {
-    /// Names that `ModelConfig::provider` may have for it; the first is its own.
+    /// Values of `ModelConfig::provider` that select it; the first is its main name.
     pub names: &'static [&'static str],
-    /// Parts of a model id of which one must occur; empty for all models.
+    /// Parts of a model id, of which one must occur; empty for all models.
     pub models: &'static [&'static str],
-    /// Where it is, unless the model says.
+    /// Base URL, unless the model sets one.
     pub base_url: &'static str,
-    /// The environment variable that usually holds its key; empty for local servers.
+    /// The environment variable that usually holds the key; empty for local servers.
     pub key_variable: &'static str,
-    /// How it speaks.
+    /// How the provider differs from [`GENERIC`].
     pub dialect: Dialect,
 }
 
-/// What a service that nobody described accepts: the oldest and plainest form of everything.
+/// What an unknown provider is assumed to accept: the oldest and plainest form of everything.
 pub const GENERIC: Dialect = Dialect {
     key: KeyNeed::Optional,
     max_tokens_field: MaxTokensField::MaxTokens,
@@ -54,20 +54,20 @@ pub const GENERIC: Dialect = Dialect {
     flags: [None, None],
 };
 
-/// A hosted service: needs a key.
+/// A hosted provider, which requires a key.
 const HOSTED: Dialect = Dialect { key: KeyNeed::Required, ..GENERIC };
 
-/// Services that name three levels and cannot be switched off.
+/// Effort names of providers with three levels whose thinking cannot be turned off.
 const EFFORT_LOW_TO_HIGH: Efforts =
     Efforts::new(None, [Effort::Low, Effort::Low, Effort::Medium, Effort::High, Effort::High]);
-/// The same, where `none` switches off.
+/// The same, but `none` turns thinking off.
 const EFFORT_NONE_TO_HIGH: Efforts =
     Efforts::new(Some(Effort::None), [Effort::Low, Effort::Low, Effort::Medium, Effort::High, Effort::High]);
-/// Low, high and max.
+/// Effort names of providers with low, high and max.
 const EFFORT_LOW_HIGH_MAX: Efforts =
     Efforts::new(None, [Effort::Low, Effort::Low, Effort::High, Effort::High, Effort::Max]);
 
-/// The table.
+/// All known providers. Order matters: the first matching row wins.
 pub static BACKENDS: &[Backend] = &[
     Backend {
         names: &["openai"],
@@ -83,7 +83,7 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // Grok 4 reasons but rejects `reasoning_effort` (docs.x.ai, "Reasoning"); only these take it.
+    // Grok 4 reasons but rejects `reasoning_effort` (docs.x.ai, "Reasoning"); only these models accept it.
     Backend {
         names: &["xai", "x-ai", "grok"],
         models: &["grok-3-mini", "grok-4.3", "grok-4.2", "grok-4.5", "grok-5"],
@@ -102,7 +102,7 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // Groq's Qwen knows only on ("default") and off (console.groq.com/docs/reasoning).
+    // Groq's Qwen only knows on ("default") and off (console.groq.com/docs/reasoning).
     Backend {
         names: &["groq"],
         models: &["qwen"],
@@ -121,7 +121,7 @@ pub static BACKENDS: &[Backend] = &[
         key_variable: "GROQ_API_KEY",
         dialect: Dialect { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..HOSTED },
     },
-    // Cerebras' gpt-oss rejects `none` and `minimal`; its other models take `none`.
+    // Cerebras' gpt-oss rejects `none` and `minimal`; its other models accept `none`.
     Backend {
         names: &["cerebras"],
         models: &["gpt-oss"],
@@ -153,8 +153,8 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // DeepSeek answers 400 when a reply that called tools comes back without its `reasoning_content`
-    // (api-docs.deepseek.com/guides/thinking_mode), and knows no schemas.
+    // DeepSeek responds with status 400 if a reply that called tools comes back without its
+    // `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode), and does not support schemas.
     Backend {
         names: &["deepseek"],
         models: &[],
@@ -171,7 +171,7 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // OpenRouter passes `cache_control` on to Anthropic's models; for the others caching is automatic.
+    // OpenRouter passes `cache_control` on to Anthropic's models; for other models caching is automatic.
     Backend {
         names: &["openrouter"],
         models: &["anthropic/", "claude"],
@@ -186,7 +186,7 @@ pub static BACKENDS: &[Backend] = &[
         key_variable: "OPENROUTER_API_KEY",
         dialect: OPENROUTER,
     },
-    // Together: gpt-oss takes an effort, hybrid models take `reasoning.enabled`.
+    // Together: gpt-oss accepts an effort, hybrid models accept `reasoning.enabled`.
     Backend {
         names: &["together", "togetherai"],
         models: &["gpt-oss", "deepseek-v4"],
@@ -217,7 +217,8 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // Kimi K3 takes an effort and cannot be switched off; K2 is switched by type. Both fix the temperature.
+    // Kimi K3 accepts an effort and cannot be turned off; K2 is turned on and off by type. Both have a fixed
+    // temperature.
     Backend {
         names: &["moonshot", "moonshotai", "kimi"],
         models: &["kimi-k3"],
@@ -236,7 +237,8 @@ pub static BACKENDS: &[Backend] = &[
         key_variable: "MOONSHOT_API_KEY",
         dialect: MOONSHOT,
     },
-    // Z.ai sends usage unasked, wants thinking back between calls, accepts no tool choice but `auto`.
+    // Z.ai always sends usage, requires thinking to come back between tool calls, and accepts no tool choice
+    // but `auto`.
     Backend {
         names: &["zai", "z-ai", "z.ai", "zhipu", "zhipuai"],
         models: &[],
@@ -254,7 +256,8 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // MiniMax wants its reasoning back, complete, as `reasoning_details` (platform.minimax.io, "OpenAI API").
+    // MiniMax requires its complete reasoning back as `reasoning_details` (platform.minimax.io, "OpenAI
+    // API").
     Backend {
         names: &["minimax"],
         models: &[],
@@ -271,7 +274,7 @@ pub static BACKENDS: &[Backend] = &[
             ..HOSTED
         },
     },
-    // DashScope calls one tool at a time unless told otherwise.
+    // DashScope makes one tool call at a time unless the request says otherwise.
     Backend {
         names: &["qwen", "dashscope", "alibaba"],
         models: &[],
@@ -305,7 +308,7 @@ pub static BACKENDS: &[Backend] = &[
         key_variable: "",
         dialect: Dialect { empty_content: EmptyContent::Empty, ..GENERIC },
     },
-    // vLLM sends both names of the reasoning field during its renaming; one must count, not both.
+    // vLLM sends the reasoning field under both its old and its new name; only one may be used.
     Backend {
         names: &["vllm"],
         models: &[],
@@ -352,8 +355,8 @@ const OPENROUTER: Dialect = Dialect {
     ..HOSTED
 };
 
-/// Ids like `functions.read:0` mean something to Kimi: they stay. "reasoning_content is missing in assistant tool call
-/// message" is what it says when thinking does not come back.
+/// Kimi relies on ids like `functions.read:0`, so they stay unchanged. If thinking does not come back, it
+/// responds "reasoning_content is missing in assistant tool call message".
 const MOONSHOT: Dialect = Dialect {
     max_tokens_field: MaxTokensField::MaxCompletionTokens,
     thinking: ThinkingStyle::ThinkingType,
@@ -366,12 +369,12 @@ const MOONSHOT: Dialect = Dialect {
     ..HOSTED
 };
 
-/// A service that is not in the table: the protocol at an address of its own.
-static NOBODY: Backend =
+/// A provider that is not in the table. The model must set its base URL.
+static UNKNOWN_PROVIDER: Backend =
     Backend { names: &["generic"], models: &[], base_url: "", key_variable: "", dialect: GENERIC };
 
-/// The service that runs a model, by the names in its configuration. Whoever names no known service and no address
-/// means the first.
+/// Returns the row for a model, by the provider and model id in its configuration. A model with neither a
+/// known provider nor a base URL gets the first row.
 pub fn backend(model: &ModelConfig) -> &'static Backend {
     let named =
         |backend: &&Backend| backend.names.iter().any(|name| name.eq_ignore_ascii_case(&model.provider));
@@ -380,13 +383,13 @@ pub fn backend(model: &ModelConfig) -> &'static Backend {
     };
     let known = BACKENDS.iter().find(|backend| named(backend) && fits(backend));
     let unnamed = || BACKENDS.first().filter(|_| model.base_url.is_empty());
-    known.or_else(unnamed).unwrap_or(&NOBODY)
+    known.or_else(unnamed).unwrap_or(&UNKNOWN_PROVIDER)
 }
 
-/// How the service of a model speaks, with what the model's `compat` says instead.
+/// Returns the dialect for a model, with the overrides in the model's `compat`.
 ///
 /// # Errors
-/// When `compat` is not valid.
+/// Returns an error if `compat` is invalid.
 pub fn dialect(model: &ModelConfig) -> Result<Dialect, ProviderError> {
     backend(model).dialect.overridden(model)
 }

@@ -2,11 +2,11 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::super::testing::model;
+use super::super::fixtures::model;
 use super::*;
 
 #[test]
-fn every_service_that_is_promised_has_a_row() {
+fn every_supported_provider_has_a_row() {
     for name in [
         "openai",
         "xai",
@@ -35,7 +35,7 @@ fn every_service_that_is_promised_has_a_row() {
 }
 
 #[test]
-fn rows_of_one_service_agree_on_where_it_is_and_the_last_holds_for_all_models() {
+fn rows_of_a_provider_share_its_address_and_the_last_matches_all_models() {
     let names: HashSet<&str> = BACKENDS.iter().map(|backend| backend.names[0]).collect();
     for name in names {
         let rows: Vec<_> = BACKENDS.iter().filter(|backend| backend.names[0] == name).collect();
@@ -49,7 +49,7 @@ fn rows_of_one_service_agree_on_where_it_is_and_the_last_holds_for_all_models() 
 }
 
 #[test]
-fn no_name_belongs_to_two_services() {
+fn no_name_belongs_to_two_providers() {
     let mut owners = std::collections::HashMap::new();
     for backend in BACKENDS {
         for name in backend.names {
@@ -59,7 +59,7 @@ fn no_name_belongs_to_two_services() {
 }
 
 #[test]
-fn an_unknown_service_is_generic_and_nobody_named_is_openai() {
+fn unknown_provider_is_generic_and_missing_provider_is_openai() {
     let mut own = model("my-server", "m");
     own.base_url = "http://h".into();
     assert_eq!(backend(&own).dialect, GENERIC);
@@ -67,7 +67,7 @@ fn an_unknown_service_is_generic_and_nobody_named_is_openai() {
 }
 
 #[test]
-fn every_column_can_be_overridden_by_its_name() {
+fn compat_can_override_every_column_by_name() {
     let mut model = model("openai", "m");
     for backend in BACKENDS {
         model.compat = serde_json::to_value(backend.dialect).unwrap();

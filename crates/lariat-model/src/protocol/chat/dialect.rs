@@ -1,9 +1,9 @@
-//! The ways in which services that speak Chat Completions differ: one column per difference.
+//! Defines how providers of Chat Completions differ, one column per difference.
 //!
-//! Owns the columns and their override by a model's `compat`, an object with the same names, for example
-//! `{"max_tokens_field": "max_tokens", "thinking": "reasoning_effort", "efforts": {"high": "high"}}`. Which service
-//! has which values is the table in [`super::backend`]. `compat.extra_body`, an object, is added to every request.
-//! Invariant: a request depends on nothing of a service but its dialect.
+//! A model's `compat` can override any column by its name, for example `{"max_tokens_field": "max_tokens",
+//! "thinking": "reasoning_effort", "efforts": {"high": "high"}}`. The table in [`super::backend`] has the
+//! values of each provider. `compat.extra_body`, an object, is added to every request. Invariant: a request
+//! depends on its provider only through the dialect.
 
 use lariat_core::model::{ModelConfig, ProviderError, ThinkingLevel};
 use serde::{Deserialize, Serialize};
@@ -11,77 +11,77 @@ use serde_json::Value;
 
 use crate::wire::IdRule;
 
-/// How a service speaks. Serialised names are the names in `compat`.
+/// How a provider's requests and replies differ. The serialised names are the names in `compat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialect {
-    /// Whether a request without a key makes sense.
+    /// Whether a key is required.
     pub key: KeyNeed,
-    /// The field of the output limit.
+    /// The field name of the output limit.
     pub max_tokens_field: MaxTokensField,
     /// The role of the system prompt.
     pub system_role: SystemRole,
-    /// How thinking is asked for.
+    /// How thinking is requested.
     pub thinking: ThinkingStyle,
-    /// What each thinking level is called; without it, OpenAI's names for the model's generation.
+    /// The provider's name for each thinking level; `None` for OpenAI's names for the model's generation.
     pub efforts: Option<Efforts>,
-    /// Fields of a reply that carry reasoning; the first that has any counts.
+    /// Fields of a reply that carry reasoning; the first that is not empty is used.
     pub reply_reasoning: [Option<ReasoningField>; 2],
-    /// The field under which reasoning goes back to its model; none where it must not or need not.
+    /// The field that sends reasoning back to its model; `None` if it must not or need not go back.
     pub history_reasoning: Option<ReasoningField>,
-    /// What stands for reasoning that a reply with calls does not have, such as one of another model.
+    /// What replaces the reasoning of a reply with tool calls that has none, such as one of another model.
     pub missing_reasoning: MissingReasoning,
-    /// What ids of calls are accepted.
+    /// Which tool call ids the provider accepts.
     pub call_ids: CallIdForm,
-    /// Whether `stream_options.include_usage` is accepted.
+    /// Whether the provider accepts `stream_options.include_usage`.
     pub stream_usage: bool,
-    /// The value of `strict` in tools; none where the field is not sent.
+    /// The value of `strict` in tools; `None` to omit the field.
     pub strict_tools: Option<bool>,
-    /// How "call at least one tool" is spelled.
+    /// How the tool choice "call at least one tool" is written.
     pub required_choice: RequiredChoice,
-    /// Whether a choice other than `auto` is accepted.
+    /// Whether the provider accepts a tool choice other than `auto`.
     pub tool_choice: ChoiceSupport,
-    /// How output of a schema is asked for.
+    /// How output of a given schema is requested.
     pub output: OutputStyle,
-    /// What stands for the content of a reply that only calls tools.
+    /// The content of a reply that only calls tools.
     pub empty_content: EmptyContent,
-    /// What may follow a tool's result.
+    /// Which message may follow a tool result.
     pub after_tool: AfterTool,
-    /// The value of `parallel_tool_calls`; none where the field is not sent.
+    /// The value of `parallel_tool_calls`; `None` to omit the field.
     pub parallel_tool_calls: Option<bool>,
-    /// When a temperature is accepted.
+    /// When the provider accepts a temperature.
     pub temperature: TemperatureRule,
-    /// How caching is asked for.
+    /// How caching is requested.
     pub cache: CacheHint,
     /// How content that is only text is written.
     pub content: ContentForm,
-    /// Whether images are accepted at all.
+    /// Whether the provider accepts images.
     pub images: bool,
-    /// Fields of the request that are simply true.
+    /// Additional request fields to set to `true`.
     pub flags: [Option<Flag>; 2],
 }
 
-/// Whether a service needs a key.
+/// Whether a provider requires a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyNeed {
     /// Always.
     Required,
-    /// Sent when there is one: local servers.
+    /// Sent if configured, for local servers.
     Optional,
 }
 
-/// The field of the output limit.
+/// The field name of the output limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
     /// OpenAI's newer name; its reasoning models accept no other.
     MaxCompletionTokens,
-    /// The name most others know.
+    /// The name that most other providers accept.
     MaxTokens,
 }
 
 impl MaxTokensField {
-    /// The field's name.
+    /// The name of the field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::MaxCompletionTokens => "max_completion_tokens",
@@ -94,54 +94,54 @@ impl MaxTokensField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemRole {
-    /// Everybody's.
+    /// Accepted by all providers.
     System,
-    /// OpenAI's for models that reason; `system` is used for its others.
+    /// For OpenAI's reasoning models; its other models get `system`.
     Developer,
 }
 
-/// How thinking is asked for.
+/// How thinking is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingStyle {
-    /// Not at all.
+    /// Thinking cannot be requested.
     None,
     /// `"reasoning_effort": "low"`.
     ReasoningEffort,
     /// `"enable_thinking": true`.
     EnableThinking,
-    /// `"thinking": {"type": "enabled"}`, with `reasoning_effort` where the level has a name.
+    /// `"thinking": {"type": "enabled"}`, and `reasoning_effort` if the level has a name.
     ThinkingType,
-    /// `"reasoning": {"effort": "low"}`, or `{"enabled": true}` where the level has no name.
+    /// `"reasoning": {"effort": "low"}`, or `{"enabled": true}` if the level has no name.
     Reasoning,
     /// `"chat_template_kwargs": {"enable_thinking": true}`.
     ChatTemplate,
 }
 
-/// A name of a thinking level on the wire.
+/// A thinking level's name on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// No thinking.
+    /// `none`: no thinking.
     None,
-    /// As little as possible.
+    /// `minimal`.
     Minimal,
-    /// A little.
+    /// `low`.
     Low,
-    /// Some.
+    /// `medium`.
     Medium,
-    /// A lot.
+    /// `high`.
     High,
-    /// More.
+    /// `xhigh`, above `high`.
     XHigh,
-    /// As much as the model can.
+    /// `max`: as much as the model can.
     Max,
-    /// As the model is used to (Groq's word for "on").
+    /// `default`: the model's default (Groq uses it for "on").
     Default,
 }
 
 impl Effort {
-    /// The name.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -156,36 +156,36 @@ impl Effort {
     }
 }
 
-/// What each thinking level is called; a level without a name is left to the service's default.
+/// The provider's name for each thinking level. A level without a name uses the provider's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Efforts {
-    /// [`ThinkingLevel::Off`].
+    /// Name for [`ThinkingLevel::Off`].
     pub off: Option<Effort>,
-    /// [`ThinkingLevel::Minimal`].
+    /// Name for [`ThinkingLevel::Minimal`].
     pub minimal: Option<Effort>,
-    /// [`ThinkingLevel::Low`].
+    /// Name for [`ThinkingLevel::Low`].
     pub low: Option<Effort>,
-    /// [`ThinkingLevel::Medium`].
+    /// Name for [`ThinkingLevel::Medium`].
     pub medium: Option<Effort>,
-    /// [`ThinkingLevel::High`].
+    /// Name for [`ThinkingLevel::High`].
     pub high: Option<Effort>,
-    /// [`ThinkingLevel::Max`].
+    /// Name for [`ThinkingLevel::Max`].
     pub max: Option<Effort>,
 }
 
 impl Efforts {
-    /// Names for thinking off, and for the levels from minimal to max.
+    /// Sets the name for thinking off and the names for minimal to max.
     pub const fn new(off: Option<Effort>, levels: [Effort; 5]) -> Self {
         let [minimal, low, medium, high, max] = levels;
         let (minimal, low, medium) = (Some(minimal), Some(low), Some(medium));
         Self { off, minimal, low, medium, high: Some(high), max: Some(max) }
     }
 
-    /// No names at all: thinking is on or off.
+    /// No names: thinking is only on or off.
     pub const NONE: Self = Self { off: None, minimal: None, low: None, medium: None, high: None, max: None };
 
-    /// The name of a level.
+    /// Returns the name of a level, if it has one.
     pub const fn of(&self, level: ThinkingLevel) -> Option<Effort> {
         match level {
             ThinkingLevel::Off => self.off,
@@ -206,12 +206,12 @@ pub enum ReasoningField {
     ReasoningContent,
     /// `reasoning`: text.
     Reasoning,
-    /// `reasoning_details`: a list of objects with text, signatures and encrypted data, kept exactly.
+    /// `reasoning_details`: a list of objects with text, signatures and encrypted data, sent back exactly.
     ReasoningDetails,
 }
 
 impl ReasoningField {
-    /// The field's name.
+    /// The name of the field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReasoningContent => "reasoning_content",
@@ -221,30 +221,30 @@ impl ReasoningField {
     }
 }
 
-/// What stands for reasoning that a reply with calls does not have.
+/// What replaces the reasoning of a reply with tool calls that has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingReasoning {
-    /// Nothing.
+    /// Nothing: the field is omitted.
     Omit,
     /// An empty field, for models that reason.
     Empty,
 }
 
-/// What ids of calls a service accepts.
+/// Which tool call ids a provider accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallIdForm {
-    /// Letters, digits, `_` and `-`, up to 40: what OpenAI accepts, and so everybody.
+    /// Letters, digits, `_` and `-`, at most 40: accepted by OpenAI and therefore by all.
     Common,
     /// Exactly nine letters or digits.
     Nine,
-    /// Anything printable, so that ids that mean something to their model stay what they are.
+    /// Also `.` and `:`, so that ids that models rely on stay unchanged.
     Visible,
 }
 
 impl CallIdForm {
-    /// As a rule.
+    /// Returns the corresponding id rule.
     pub const fn rule(self) -> IdRule {
         match self {
             Self::Common => IdRule::FORTY,
@@ -254,7 +254,7 @@ impl CallIdForm {
     }
 }
 
-/// How "call at least one tool" is spelled.
+/// How the tool choice "call at least one tool" is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequiredChoice {
@@ -265,7 +265,7 @@ pub enum RequiredChoice {
 }
 
 impl RequiredChoice {
-    /// The word.
+    /// The value on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Required => "required",
@@ -274,29 +274,29 @@ impl RequiredChoice {
     }
 }
 
-/// Whether a tool choice other than `auto` is accepted.
+/// Whether a provider accepts a tool choice other than `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceSupport {
     /// All choices.
     All,
-    /// Only `auto`: a forced choice becomes a wish nobody hears, and `none` hides the tools.
+    /// Only `auto`: a forced choice is not sent, and `none` hides the tools.
     AutoOnly,
 }
 
-/// How output of a schema is asked for.
+/// How output of a given schema is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputStyle {
     /// `response_format` with the schema.
     JsonSchema,
-    /// `response_format` for any object, and the schema in the system prompt.
+    /// `response_format` for any JSON object, and the schema in the system prompt.
     JsonObject,
-    /// The schema in the system prompt alone.
+    /// Only the schema in the system prompt.
     Prompt,
 }
 
-/// What stands for the content of a reply that only calls tools.
+/// The content of a reply that only calls tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmptyContent {
@@ -306,33 +306,33 @@ pub enum EmptyContent {
     Empty,
 }
 
-/// What may follow a tool's result.
+/// Which message may follow a tool result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterTool {
     /// Any message.
     Any,
-    /// A reply only: before a user message, one is put in.
+    /// Only a reply: before a user message, a short reply is inserted.
     Assistant,
 }
 
-/// When a temperature is accepted.
+/// When a provider accepts a temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TemperatureRule {
     /// Always.
     Always,
-    /// Not by models that reason.
+    /// Not for models that reason.
     NotReasoning,
 }
 
-/// How caching is asked for.
+/// How caching is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheHint {
-    /// It happens by itself.
+    /// The provider caches automatically.
     Automatic,
-    /// `cache_control` in parts of the content.
+    /// `cache_control` in content parts.
     CacheControl,
 }
 
@@ -340,24 +340,24 @@ pub enum CacheHint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentForm {
-    /// As a string: templates of local servers and strict parsers know nothing else.
+    /// As a string: templates of local servers and strict parsers accept nothing else.
     Text,
     /// As a list of parts, so that consecutive user messages become one.
     Parts,
 }
 
-/// A field of the request that is simply true.
+/// A request field that is set to `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
-    /// MiniMax: reasoning apart from the text instead of in `<think>` tags within it.
+    /// MiniMax: sends reasoning separately instead of in `<think>` tags within the text.
     ReasoningSplit,
-    /// Z.ai: arguments of calls in pieces instead of at the end.
+    /// Z.ai: streams the arguments of tool calls instead of sending them at the end.
     ToolStream,
 }
 
 impl Flag {
-    /// The field's name.
+    /// The name of the field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReasoningSplit => "reasoning_split",
@@ -367,17 +367,17 @@ impl Flag {
 }
 
 impl Dialect {
-    /// This dialect with what a model's `compat` says instead.
+    /// Applies the overrides in a model's `compat`.
     ///
     /// # Errors
-    /// When a value of `compat` is not one its column can have.
+    /// Returns an error if a value in `compat` is invalid for its column.
     pub fn overridden(self, model: &ModelConfig) -> Result<Self, ProviderError> {
         let Value::Object(overrides) = &model.compat else { return Ok(self) };
         if overrides.is_empty() {
             return Ok(self);
         }
         let invalid = |error: serde_json::Error| {
-            ProviderError::Other(format!("the `compat` of model `{}`: {error}", model.id).into())
+            ProviderError::Other(format!("invalid `compat` of model `{}`: {error}", model.id).into())
         };
         let mut columns = serde_json::to_value(self).map_err(invalid)?;
         if let Value::Object(columns) = &mut columns {

@@ -1,84 +1,85 @@
-//! What the errors of OpenAI's services and of those that speak like them mean.
+//! Classifies the errors of OpenAI and of compatible providers.
 //!
-//! Owns the codes, for answers with an error status as well as for errors in the middle of a stream. What a status
-//! means without a code is [`Failure::general`]. Invariant: an account without money is never asked again.
+//! Knows the error codes, both in responses with an error status and in the middle of a stream.
+//! [`Failure::classify_by_status`] classifies a status without a known code. Invariant: an account without credit is
+//! never retried.
 
 use http::HeaderMap;
 use lariat_core::model::{ErrorDetail, ProviderError};
 use lariat_core::time::Timestamp;
 use serde_json::Value;
 
-use crate::wire::{Failure, is_overflow, words};
+use crate::wire::{Failure, error_message, is_overflow};
 
 #[derive(Clone, Copy)]
-enum Meaning {
-    /// The request does not fit the context window.
+enum ErrorClass {
+    /// The request exceeds the context window.
     Overflow,
-    /// Too many requests, or too many for the service.
+    /// Too many requests, or the provider is overloaded.
     Limited,
-    /// The service failed; it may not next time.
+    /// The provider failed; a retry may succeed.
     Broken,
-    /// The key was refused.
+    /// The key was rejected.
     Key,
-    /// The service will not do it: a bad request, an account without money, a rule of the service.
+    /// The provider will not do it: an invalid request, an account without credit, a policy violation.
     Rejected,
 }
 
-/// Values of `code`, `type` and `status` in errors; the first row that fits counts.
-const CODES: &[(&str, Meaning)] = &[
-    ("context_length_exceeded", Meaning::Overflow),
-    ("string_above_max_length", Meaning::Overflow),
+/// Values of `code`, `type` and `status` in errors; the first matching row wins.
+const CODES: &[(&str, ErrorClass)] = &[
+    ("context_length_exceeded", ErrorClass::Overflow),
+    ("string_above_max_length", ErrorClass::Overflow),
     // llama.cpp
-    ("exceed_context_size_error", Meaning::Overflow),
-    // Money: OpenAI answers 429, which would be tried again for nothing.
-    ("insufficient_quota", Meaning::Rejected),
-    ("billing_hard_limit_reached", Meaning::Rejected),
-    ("billing_not_active", Meaning::Rejected),
-    ("insufficient_balance", Meaning::Rejected),
-    ("Arrearage", Meaning::Rejected),
-    // Z.ai and MiniMax number theirs: no balance, package expired.
-    ("1113", Meaning::Rejected),
-    ("1008", Meaning::Rejected),
-    ("rate_limit_exceeded", Meaning::Limited),
-    ("rate_limit_error", Meaning::Limited),
-    ("rate_limit_reached_error", Meaning::Limited),
-    ("too_many_requests", Meaning::Limited),
-    ("requests", Meaning::Limited),
-    ("tokens", Meaning::Limited),
-    ("engine_overloaded_error", Meaning::Limited),
-    ("overloaded_error", Meaning::Limited),
-    ("server_overloaded", Meaning::Limited),
-    ("slow_down", Meaning::Limited),
-    ("Throttling", Meaning::Limited),
-    ("Throttling.RateQuota", Meaning::Limited),
-    ("Throttling.AllocationQuota", Meaning::Limited),
-    ("1302", Meaning::Limited),
-    ("1305", Meaning::Limited),
-    ("1002", Meaning::Limited),
-    ("invalid_api_key", Meaning::Key),
-    ("authentication_error", Meaning::Key),
-    ("invalid_authentication_error", Meaning::Key),
-    ("InvalidApiKey", Meaning::Key),
-    ("1004", Meaning::Key),
-    ("model_not_found", Meaning::Rejected),
-    ("DeploymentNotFound", Meaning::Rejected),
-    ("content_filter", Meaning::Rejected),
-    ("content_policy_violation", Meaning::Rejected),
-    ("DataInspectionFailed", Meaning::Rejected),
-    ("data_inspection_failed", Meaning::Rejected),
-    ("invalid_prompt", Meaning::Rejected),
-    ("bio_policy", Meaning::Rejected),
-    ("misalignment_policy_violation", Meaning::Rejected),
-    ("data_residency_mismatch", Meaning::Rejected),
-    ("server_error", Meaning::Broken),
-    ("api_error", Meaning::Broken),
-    ("internal_error", Meaning::Broken),
-    ("vector_store_timeout", Meaning::Broken),
-    ("invalid_request_error", Meaning::Rejected),
-    ("BadRequestError", Meaning::Rejected),
+    ("exceed_context_size_error", ErrorClass::Overflow),
+    // No credit: OpenAI responds with status 429, but retries would fail too.
+    ("insufficient_quota", ErrorClass::Rejected),
+    ("billing_hard_limit_reached", ErrorClass::Rejected),
+    ("billing_not_active", ErrorClass::Rejected),
+    ("insufficient_balance", ErrorClass::Rejected),
+    ("Arrearage", ErrorClass::Rejected),
+    // Z.ai and MiniMax use numbers: no balance, package expired.
+    ("1113", ErrorClass::Rejected),
+    ("1008", ErrorClass::Rejected),
+    ("rate_limit_exceeded", ErrorClass::Limited),
+    ("rate_limit_error", ErrorClass::Limited),
+    ("rate_limit_reached_error", ErrorClass::Limited),
+    ("too_many_requests", ErrorClass::Limited),
+    ("requests", ErrorClass::Limited),
+    ("tokens", ErrorClass::Limited),
+    ("engine_overloaded_error", ErrorClass::Limited),
+    ("overloaded_error", ErrorClass::Limited),
+    ("server_overloaded", ErrorClass::Limited),
+    ("slow_down", ErrorClass::Limited),
+    ("Throttling", ErrorClass::Limited),
+    ("Throttling.RateQuota", ErrorClass::Limited),
+    ("Throttling.AllocationQuota", ErrorClass::Limited),
+    ("1302", ErrorClass::Limited),
+    ("1305", ErrorClass::Limited),
+    ("1002", ErrorClass::Limited),
+    ("invalid_api_key", ErrorClass::Key),
+    ("authentication_error", ErrorClass::Key),
+    ("invalid_authentication_error", ErrorClass::Key),
+    ("InvalidApiKey", ErrorClass::Key),
+    ("1004", ErrorClass::Key),
+    ("model_not_found", ErrorClass::Rejected),
+    ("DeploymentNotFound", ErrorClass::Rejected),
+    ("content_filter", ErrorClass::Rejected),
+    ("content_policy_violation", ErrorClass::Rejected),
+    ("DataInspectionFailed", ErrorClass::Rejected),
+    ("data_inspection_failed", ErrorClass::Rejected),
+    ("invalid_prompt", ErrorClass::Rejected),
+    ("bio_policy", ErrorClass::Rejected),
+    ("misalignment_policy_violation", ErrorClass::Rejected),
+    ("data_residency_mismatch", ErrorClass::Rejected),
+    ("server_error", ErrorClass::Broken),
+    ("api_error", ErrorClass::Broken),
+    ("internal_error", ErrorClass::Broken),
+    ("vector_store_timeout", ErrorClass::Broken),
+    ("invalid_request_error", ErrorClass::Rejected),
+    ("BadRequestError", ErrorClass::Rejected),
 ];
 
-impl Meaning {
+impl ErrorClass {
     fn error(self, detail: ErrorDetail) -> ProviderError {
         match self {
             Self::Overflow => ProviderError::ContextOverflow(detail),
@@ -90,57 +91,61 @@ impl Meaning {
     }
 }
 
-/// What an answer that is not a stream means.
+/// Classifies a response that is not a stream.
 pub(crate) fn classify(failure: &Failure<'_>) -> ProviderError {
     let json = failure.json().unwrap_or(Value::Null);
     let mut detail = failure.detail();
     if let Some(message) = wrapped_message(&json) {
         detail.message = ErrorDetail::new(message).message;
     }
-    // A server that is down may answer with a code of its own, but its status is what matters.
-    let general = failure.general();
-    match meaning(&json, &detail.message, failure.status) {
-        Some(Meaning::Rejected) if failure.status >= 500 || matches!(failure.status, 408 | 409) => general,
-        Some(meaning) => meaning.error(detail),
-        // OpenRouter refuses a prompt with 403 and the reasons: the key is fine.
+    // A server that is down may send a code of its own, but then the status decides.
+    let by_status = failure.classify_by_status();
+    match find_class(&json, &detail.message, failure.status) {
+        Some(ErrorClass::Rejected) if failure.status >= 500 || matches!(failure.status, 408 | 409) => {
+            by_status
+        }
+        Some(class) => class.error(detail),
+        // OpenRouter rejects a prompt with status 403 and the reasons: the key is valid.
         None if json.pointer("/error/metadata/reasons").is_some() => ProviderError::Api(detail),
-        // Groq: no capacity at this moment.
+        // Groq: no capacity at the moment.
         None if failure.status == 498 => ProviderError::RateLimited(detail),
-        None => general,
+        None => by_status,
     }
 }
 
-/// What an error in the middle of a stream means.
+/// Classifies an error in the middle of a stream.
 pub(crate) fn in_stream(json: &Value) -> ProviderError {
     let body = json.to_string();
-    let message = wrapped_message(json).map_or_else(|| words(body.as_bytes()), str::to_owned);
+    let message = wrapped_message(json).map_or_else(|| error_message(body.as_bytes()), str::to_owned);
     let status =
         codes(json).iter().find_map(|code| code.parse().ok()).filter(|code| (400..600).contains(code));
-    match (meaning(json, &message, status.unwrap_or_default()), status) {
-        (Some(meaning), _) => {
+    match (find_class(json, &message, status.unwrap_or_default()), status) {
+        (Some(class), _) => {
             let detail = ErrorDetail::new(message);
-            meaning.error(status.map_or(detail.clone(), |status| detail.with_status(status)))
+            class.error(status.map_or(detail.clone(), |status| detail.with_status(status)))
         }
         (None, Some(status)) => {
             let headers = HeaderMap::new();
-            Failure { status, headers: &headers, body: body.as_bytes(), now: Timestamp::default() }.general()
+            Failure { status, headers: &headers, body: body.as_bytes(), now: Timestamp::default() }
+                .classify_by_status()
         }
         (None, None) => ProviderError::Network(message.into()),
     }
 }
 
-fn meaning(json: &Value, message: &str, status: u16) -> Option<Meaning> {
-    // "Request too large for gpt-4o in organization … on tokens per min": waiting does not help, less does.
+fn find_class(json: &Value, message: &str, status: u16) -> Option<ErrorClass> {
+    // "Request too large for gpt-4o in organization … on tokens per min": only a smaller request helps,
+    // waiting does not.
     let too_large = message.starts_with("Request too large");
     if too_large || (status != 429 && is_overflow(message)) {
-        return Some(Meaning::Overflow);
+        return Some(ErrorClass::Overflow);
     }
     let codes = codes(json);
-    let said = |(code, _): &&(&str, Meaning)| codes.iter().any(|said| said == code);
-    CODES.iter().find(said).map(|(_, meaning)| *meaning)
+    let said = |(code, _): &&(&str, ErrorClass)| codes.iter().any(|said| said == code);
+    CODES.iter().find(said).map(|(_, class)| *class)
 }
 
-/// Every code in an error, wherever services put them.
+/// Collects every code in an error, wherever providers put it.
 fn codes(json: &Value) -> Vec<String> {
     const PLACES: [&str; 10] = [
         "/error/code",
@@ -162,7 +167,7 @@ fn codes(json: &Value) -> Vec<String> {
     PLACES.iter().filter_map(code).collect()
 }
 
-/// MiniMax wraps its errors in 200 and a field of its own.
+/// MiniMax wraps its errors in status 200 and a field of its own.
 fn wrapped_message(json: &Value) -> Option<&str> {
     json.pointer("/base_resp/status_msg")?.as_str()
 }

@@ -5,7 +5,7 @@ fn classified(status: u16, body: &str) -> ProviderError {
     classify(&Failure { status, headers: &headers, body: body.as_bytes(), now: Timestamp::default() })
 }
 
-/// The kind alone.
+/// The name of the error's kind.
 fn kind(error: &ProviderError) -> &'static str {
     match error {
         ProviderError::RateLimited(_) => "limited",
@@ -19,7 +19,7 @@ fn kind(error: &ProviderError) -> &'static str {
 }
 
 #[test]
-fn errors_mean_what_their_services_mean() {
+fn classifies_errors_of_every_provider() {
     for (status, body, expected) in [
         (
             401,
@@ -124,7 +124,7 @@ fn errors_mean_what_their_services_mean() {
 }
 
 #[test]
-fn an_account_without_money_is_not_asked_again() {
+fn account_without_credit_is_not_retried() {
     let body = r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
     assert!(!classified(429, body).is_retryable());
 }

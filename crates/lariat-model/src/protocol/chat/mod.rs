@@ -1,22 +1,22 @@
-//! OpenAI Chat Completions, and everybody who speaks it.
+//! Implements OpenAI Chat Completions, for OpenAI and all compatible providers.
 //!
-//! `backend` is the table of services, `dialect` the ways in which they differ; `request` builds, `validate`
-//! guards, `stream` understands (with `calls`, `stop` and the tolerant fields of `piece`), `error` classifies.
-//! Owns nothing of OpenAI Responses, which borrows the errors, the fields and the schemas from here.
-//! Invariant: differences between services are data.
+//! `backend` is the table of providers and `dialect` defines how they differ. `request` builds requests,
+//! `validate` rejects what the provider would reject, `stream` decodes replies (with `calls`, `stop` and the
+//! tolerant fields of `fields`), and `error` classifies failures. OpenAI Responses reuses the errors, fields
+//! and schemas. Invariant: differences between providers are data, not code.
 
 pub mod backend;
-mod calls;
+mod call_matcher;
 pub mod dialect;
 pub(crate) mod error;
-pub(crate) mod list;
-pub(crate) mod piece;
+pub(crate) mod fields;
+mod finish_reason;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod listing;
 pub(crate) mod request;
 pub(crate) mod schema;
-mod stop;
 mod stream;
-#[cfg(test)]
-pub(crate) mod testing;
 mod thinking;
 pub(crate) mod validate;
 
@@ -26,11 +26,11 @@ use self::dialect::KeyNeed;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing};
 
-/// The protocol.
+/// The OpenAI Chat Completions protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chat;
 
-/// The address of an endpoint below a base that may have slashes at its end, or be the endpoint itself already.
+/// Builds the address of an endpoint. The base may end in slashes or already contain the endpoint.
 pub(crate) fn address(base: &str, endpoint: &str) -> String {
     let base = base.trim_end_matches('/');
     let base =
@@ -42,9 +42,7 @@ fn base_url(model: &ModelConfig) -> Result<&str, ProviderError> {
     let base = if model.base_url.is_empty() { backend::backend(model).base_url } else { &model.base_url };
     if base.is_empty() {
         let name = &model.provider;
-        return Err(ProviderError::Other(
-            format!("`{name}` is not a known service: set its base_url").into(),
-        ));
+        return Err(ProviderError::Other(format!("unknown provider `{name}`: set `base_url`").into()));
     }
     Ok(base)
 }
@@ -73,7 +71,7 @@ impl Protocol for Chat {
 
     fn decoder(&self, request: &StreamConfig) -> Decoder {
         let dialect = backend::dialect(&request.model_config).unwrap_or(backend::GENERIC);
-        Decoder::new(Framing::sse(), stream::Chunks::new(&dialect))
+        Decoder::new(Framing::sse(), stream::ChunkInterpreter::new(&dialect))
     }
 
     fn classify(&self, failure: &Failure<'_>) -> ProviderError {
@@ -86,7 +84,7 @@ impl Protocol for Chat {
         Outgoing::get(url, auth(model, dialect.key)).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        list::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        listing::parse_models(body)
     }
 }

@@ -1,8 +1,8 @@
-//! Requests of Chat Completions: messages in, wire messages out.
+//! Builds requests of Chat Completions.
 //!
-//! Owns the form of every message and what becomes of content the service has no place for. Differences between
-//! services come from the [`Dialect`] alone. Invariant: what was written for a message does not depend on what comes
-//! after it, so that a conversation can be appended to.
+//! Decides the wire form of every message, including content that the provider has no field for. Only the
+//! [`Dialect`] makes providers differ. Invariant: what is written for a message does not depend on later
+//! messages, so that a conversation can be appended to.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use super::dialect::{
     AfterTool, CacheHint, ChoiceSupport, ContentForm, Dialect, EmptyContent, MissingReasoning, OutputStyle,
     ReasoningField, SystemRole, TemperatureRule,
 };
-use super::validate::{self, Guard};
+use super::validate::{self, RequestValidator};
 use super::{schema, thinking};
-use crate::wire::{Body, CallIds, Conversation, Opened, own_reply};
+use crate::wire::{Body, CallIds, Conversation, ItemWriter, own_reply};
 
-/// What a user message says of which nothing can be sent.
+/// Replaces a user message of which nothing can be sent.
 pub(crate) const NO_CONTENT: &str = "(no content)";
-/// What a tool says of which nothing can be sent.
+/// Replaces a tool result of which nothing can be sent.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
-/// What stands for an image where none is accepted.
-pub(crate) const NO_IMAGE: &str = "(an image, left out: this service takes none)";
-/// What asks for the rest of a paused reply, by a service that knows no pauses.
+/// Replaces an image if the provider accepts none.
+pub(crate) const NO_IMAGE: &str = "(image omitted: this provider does not accept images)";
+/// Asks for the rest of a paused reply, for providers that do not support pauses.
 pub(crate) const CONTINUE: &str = "Continue.";
-/// A reply between a tool's result and a user message, where one must be.
-const BRIDGE: &str = "Noted.";
+/// A reply inserted between a tool result and a user message, if the provider requires one.
+const BRIDGE_REPLY: &str = "Noted.";
 
-/// The body of a request.
+/// Builds the body of a request.
 pub(super) fn body(request: &StreamConfig, dialect: &Dialect) -> Result<bytes::Bytes, ProviderError> {
     validate::head(request)?;
     let model = &request.model_config;
@@ -43,7 +43,7 @@ pub(super) fn body(request: &StreamConfig, dialect: &Dialect) -> Result<bytes::B
         CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
         CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
     };
-    // The service puts tools before the system prompt: a mark on the prompt covers both.
+    // The provider puts tools before the system prompt, so a mark on the prompt covers both.
     let system_mark = (cache_system || cache_tools).then_some(&cache_control);
     let system = system(request, dialect, system_mark);
     let key = format!(
@@ -55,8 +55,8 @@ pub(super) fn body(request: &StreamConfig, dialect: &Dialect) -> Result<bytes::B
         model.compat,
         system.as_ref().map_or(&Value::Null, |system| system),
     );
-    let mut body = Body::of(request, key, || Messages::new(Arc::clone(model), *dialect, system))?;
-    body.conversation.guard.end()?;
+    let mut body = Body::of(request, key, || MessageTranslator::new(Arc::clone(model), *dialect, system))?;
+    body.conversation.validator.end()?;
     body.tools(&request.tools, |tools| tools_of(tools, dialect));
     let hidden = request.tool_choice == ToolChoice::None && dialect.tool_choice == ChoiceSupport::AutoOnly;
     let marks: Vec<usize> = if cache_messages { body.places("user").take(2).collect() } else { Vec::new() };
@@ -162,39 +162,39 @@ fn tools_of(tools: &[ToolDefinition], dialect: &Dialect) -> Value {
     tools.iter().map(tool).collect()
 }
 
-/// The translator.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
-pub(super) struct Messages {
+pub(super) struct MessageTranslator {
     model: Arc<ModelConfig>,
     dialect: Dialect,
     ids: CallIds,
-    guard: Guard,
+    validator: RequestValidator,
     /// The system prompt, until the first message is written.
     system: Option<Value>,
-    /// Calls of the last reply that have no result yet.
+    /// Number of tool calls of the last reply that have no result yet.
     waiting: usize,
-    /// Parts with images of the results so far: they follow the last result.
+    /// Images of the results so far. They are sent after the last result.
     images: Vec<Value>,
     after_tool: bool,
 }
 
-impl Messages {
+impl MessageTranslator {
     fn new(model: Arc<ModelConfig>, dialect: Dialect, system: Option<Value>) -> Self {
         let rule = dialect.call_ids.rule();
-        let (ids, guard) = (CallIds::new(rule), Guard::new(rule));
-        Self { model, dialect, ids, guard, system, waiting: 0, images: Vec::new(), after_tool: false }
+        let (ids, validator) = (CallIds::new(rule), RequestValidator::new(rule));
+        Self { model, dialect, ids, validator, system, waiting: 0, images: Vec::new(), after_tool: false }
     }
 
-    fn item(&mut self, item: &Value, items: &mut Opened) -> Result<(), ProviderError> {
-        self.guard.item(item)?;
+    fn item(&mut self, item: &Value, items: &mut ItemWriter) -> Result<(), ProviderError> {
+        self.validator.item(item)?;
         items.item(item);
         self.after_tool = false;
         Ok(())
     }
 
-    fn user(&mut self, parts: Vec<Value>, items: &mut Opened) -> Result<(), ProviderError> {
+    fn user(&mut self, parts: Vec<Value>, items: &mut ItemWriter) -> Result<(), ProviderError> {
         if self.after_tool && self.dialect.after_tool == AfterTool::Assistant {
-            self.item(&json!({"role": "assistant", "content": BRIDGE}), items)?;
+            self.item(&json!({"role": "assistant", "content": BRIDGE_REPLY}), items)?;
         }
         self.after_tool = false;
         let texts: Option<Vec<&str>> = parts.iter().map(|part| part.get("text")?.as_str()).collect();
@@ -202,7 +202,7 @@ impl Messages {
             return self.item(&json!({"role": "user", "content": texts.join("\n\n")}), items);
         }
         for part in parts {
-            self.guard.user_part(&part)?;
+            self.validator.user_part(&part)?;
             items.block("user", "content", &part);
         }
         Ok(())
@@ -224,19 +224,19 @@ impl Messages {
         }
     }
 
-    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let text =
             joined(reply.content.iter().filter(|block| !block.is_empty()).filter_map(Content::as_text));
         let call = |call: &Arc<lariat_core::content::ToolCall>| {
             json!({
                 "id": self.ids.wire(&call.id),
                 "type": "function",
-                "function": {"name": schema::fitted_name(&call.name), "arguments": call.arguments.to_string()},
+                "function": {"name": schema::valid_name(&call.name), "arguments": call.arguments.to_string()},
             })
         };
         let calls: Vec<Value> = reply.tool_calls().map(call).collect();
         if text.is_empty() && calls.is_empty() {
-            return self.go_on(reply, items);
+            return self.ask_to_continue(reply, items);
         }
         let mut item = Map::new();
         item.insert("role".to_owned(), json!("assistant"));
@@ -256,12 +256,16 @@ impl Messages {
             item.insert("tool_calls".to_owned(), Value::Array(calls));
         }
         self.item(&Value::Object(item), items)?;
-        self.go_on(reply, items)
+        self.ask_to_continue(reply, items)
     }
 
-    /// After a paused reply the model is asked to go on, unless something else asks it already.
-    fn go_on(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
-        if reply.stop_reason != StopReason::Pause || self.waiting > 0 || !self.guard.ends_in_reply() {
+    /// Asks the model to continue after a paused reply, unless a later message already asks for something.
+    fn ask_to_continue(
+        &mut self,
+        reply: &AssistantMessage,
+        items: &mut ItemWriter,
+    ) -> Result<(), ProviderError> {
+        if reply.stop_reason != StopReason::Pause || self.waiting > 0 || !self.validator.ends_in_reply() {
             return Ok(());
         }
         self.user(vec![text_part(CONTINUE)], items)
@@ -279,12 +283,12 @@ impl Messages {
             return (!details.is_empty()).then_some(Value::Array(details));
         }
         let text = joined(blocks.map(|(thinking, _)| thinking).filter(|thinking| !thinking.is_empty()));
-        let stands_in =
+        let needs_placeholder =
             calls && self.model.reasoning && self.dialect.missing_reasoning == MissingReasoning::Empty;
-        (!text.is_empty() || stands_in).then(|| json!(text))
+        (!text.is_empty() || needs_placeholder).then(|| json!(text))
     }
 
-    fn result(&mut self, result: &ToolResultMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn result(&mut self, result: &ToolResultMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let id = self.ids.wire(&result.tool_call_id);
         let (texts, images): (Vec<Value>, Vec<Value>) =
             self.parts(&result.content).into_iter().partition(|part| part.get("text").is_some());
@@ -301,8 +305,8 @@ impl Messages {
         self.waiting = self.waiting.saturating_sub(1);
         if self.dialect.cache == CacheHint::CacheControl && self.waiting == 0 {
             let item = json!({"content": [text_part(&text)], "role": "tool", "tool_call_id": id});
-            self.guard.item(&item)?;
-            // Before the closing brace of the only part.
+            self.validator.item(&item)?;
+            // The mark goes before the closing brace of the only part.
             let after_part = format!("}}],\"role\":\"tool\",\"tool_call_id\":\"{id}\"}}").len();
             items.marked_item("user", &item, after_part);
         } else {
@@ -317,8 +321,8 @@ impl Messages {
     }
 }
 
-impl Conversation for Messages {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for MessageTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         if let Some(system) = self.system.take() {
             self.item(&system, items)?;
         }

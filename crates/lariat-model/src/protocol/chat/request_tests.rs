@@ -6,7 +6,7 @@ use super::*;
 use crate::protocol::Protocol;
 use crate::protocol::chat::Chat;
 use crate::protocol::chat::backend::BACKENDS;
-use crate::protocol::chat::testing::*;
+use crate::protocol::chat::fixtures::*;
 
 fn messages(request: &StreamConfig) -> Value {
     sent_field(&Chat, request, "messages")
@@ -22,7 +22,7 @@ fn plain(provider: &str, id: &str) -> StreamConfig {
 }
 
 #[test]
-fn a_request_says_who_answers_what_was_said_and_how_it_is_wanted() {
+fn request_has_model_messages_and_options() {
     let mut request = plain("openai", "gpt-4.1");
     request.system_prompt = "Be brief.".into();
     request.max_tokens = Some(100);
@@ -54,13 +54,13 @@ fn a_request_says_who_answers_what_was_said_and_how_it_is_wanted() {
 }
 
 #[test]
-fn addresses_tolerate_slashes_and_an_endpoint_that_is_already_there() {
+fn accepts_base_url_with_slashes_or_the_endpoint() {
     for base in ["http://h/v1", "http://h/v1/", "http://h/v1//", "http://h/v1/chat/completions"] {
         let mut request = plain("custom", "m");
         Arc::make_mut(&mut request.model_config).base_url = base.into();
         let outgoing = Chat.request(&request).unwrap();
         assert_eq!(outgoing.url, "http://h/v1/chat/completions");
-        assert_eq!(outgoing.auth, crate::wire::Auth::None, "a server of one's own needs no key");
+        assert_eq!(outgoing.auth, crate::wire::Auth::None, "a local server needs no key");
         assert_eq!(Chat.list_request(&request.model_config).unwrap().url, "http://h/v1/models");
     }
     let unknown = Chat.request(&{
@@ -72,7 +72,7 @@ fn addresses_tolerate_slashes_and_an_endpoint_that_is_already_there() {
 }
 
 #[test]
-fn a_key_is_sent_to_a_local_server_that_has_one() {
+fn sends_key_to_local_server_if_configured() {
     let mut request = plain("ollama", "m");
     assert_eq!(Chat.request(&request).unwrap().auth, crate::wire::Auth::None);
     request.model_config = Arc::new(model("ollama", "m").with_api_key("k"));
@@ -80,7 +80,7 @@ fn a_key_is_sent_to_a_local_server_that_has_one() {
 }
 
 #[test]
-fn calls_and_results_are_paired_by_id() {
+fn tool_calls_and_results_are_paired_by_id() {
     let model = model("deepseek", "deepseek-chat");
     assert_eq!(
         messages(&request(model.clone(), tool_loop(&model))),
@@ -95,7 +95,7 @@ fn calls_and_results_are_paired_by_id() {
 }
 
 #[test]
-fn a_reply_that_only_calls_has_null_or_empty_content_as_its_service_wants() {
+fn reply_with_only_tool_calls_has_null_or_empty_content_by_dialect() {
     for (provider, content) in [("openai", Value::Null), ("mistral", json!(""))] {
         let model = model(provider, "m");
         let call = Content::tool_call("abcdefghi", "t", json!({}));
@@ -106,7 +106,7 @@ fn a_reply_that_only_calls_has_null_or_empty_content_as_its_service_wants() {
 }
 
 #[test]
-fn images_go_as_data_and_those_of_results_follow_the_last_result() {
+fn sends_images_as_data_and_result_images_after_the_last_result() {
     let model = model("openrouter", "qwen/qwen3");
     let calls = vec![Content::tool_call("a", "shot", json!({})), Content::tool_call("b", "shot", json!({}))];
     let history = [
@@ -131,14 +131,14 @@ fn images_go_as_data_and_those_of_results_follow_the_last_result() {
 }
 
 #[test]
-fn where_no_image_is_accepted_the_model_is_told() {
+fn replaces_images_with_a_note_if_the_provider_accepts_none() {
     let history = [user(vec![Content::text("look"), image()])];
     let sent = messages(&request(model("deepseek", "m"), history));
     assert_eq!(sent[0]["content"], json!(format!("look\n\n{NO_IMAGE}")));
 }
 
 #[test]
-fn ids_get_the_form_that_the_service_accepts_on_both_sides() {
+fn converts_ids_of_tool_calls_and_results_to_the_accepted_form() {
     let long = "x".repeat(60);
     let mistral = model("mistral", "m");
     for (service, id, kept) in [
@@ -159,7 +159,7 @@ fn ids_get_the_form_that_the_service_accepts_on_both_sides() {
 }
 
 #[test]
-fn mistral_gets_a_reply_between_a_result_and_a_user_message() {
+fn inserts_reply_between_result_and_user_message_for_mistral() {
     let model = model("mistral", "m");
     let mut history = tool_loop(&model);
     history.push(Message::user("stop"));
@@ -170,7 +170,7 @@ fn mistral_gets_a_reply_between_a_result_and_a_user_message() {
 }
 
 #[test]
-fn reasoning_goes_back_under_the_name_its_service_wants_and_only_to_its_model() {
+fn reasoning_goes_back_in_the_dialects_field_and_only_to_its_model() {
     for (provider, field, expected) in [
         ("deepseek", "reasoning_content", json!("hm")),
         ("moonshot", "reasoning_content", json!("hm")),
@@ -189,7 +189,7 @@ fn reasoning_goes_back_under_the_name_its_service_wants_and_only_to_its_model() 
 }
 
 #[test]
-fn a_call_of_another_model_gets_empty_reasoning_where_missing_reasoning_is_refused() {
+fn adds_empty_reasoning_if_the_provider_rejects_missing_reasoning() {
     let mut own = model("deepseek", "deepseek-v4-pro");
     own.reasoning = true;
     let sent = messages(&request(own, tool_loop(&model("anthropic", "claude"))));
@@ -200,7 +200,7 @@ fn a_call_of_another_model_gets_empty_reasoning_where_missing_reasoning_is_refus
 }
 
 #[test]
-fn reasoning_details_go_back_exactly() {
+fn reasoning_details_go_back_unchanged() {
     let own = model("openrouter", "google/gemini-3");
     let details = json!([
         {"type": "reasoning.text", "text": "hm", "signature": "s==", "index": 0, "format": "anthropic-claude-v1"},
@@ -215,7 +215,7 @@ fn reasoning_details_go_back_exactly() {
 }
 
 #[test]
-fn a_foreign_reply_loses_what_only_its_maker_understands_and_an_empty_one_is_left_out() {
+fn drops_provider_specific_blocks_of_foreign_replies_and_omits_empty_ones() {
     let unknown = Content::Unknown(json!({"type": "server_tool_use"}).as_object().unwrap().clone());
     let foreign = model("anthropic", "claude");
     let history = [
@@ -237,7 +237,7 @@ fn a_foreign_reply_loses_what_only_its_maker_understands_and_an_empty_one_is_lef
 }
 
 #[test]
-fn a_paused_reply_of_another_service_is_asked_to_go_on() {
+fn paused_reply_of_another_provider_gets_a_continue_message() {
     let mut paused = reply(&model("anthropic", "claude"), vec![Content::text("so far")]);
     if let Message::Assistant(paused) = &mut paused {
         paused.stop_reason = StopReason::Pause;
@@ -247,7 +247,7 @@ fn a_paused_reply_of_another_service_is_asked_to_go_on() {
 }
 
 #[test]
-fn a_tool_name_that_a_model_made_up_does_not_poison_the_history() {
+fn invented_tool_name_is_made_valid_in_the_history() {
     let own = model("openai", "gpt-4.1");
     let call = Content::tool_call("a", "functions.läs", json!({}));
     let history =
@@ -266,7 +266,7 @@ fn with_level(provider: &str, id: &str, level: ThinkingLevel) -> Value {
 }
 
 #[test]
-fn thinking_is_asked_for_in_the_words_of_each_service() {
+fn requests_thinking_in_every_dialect() {
     use ThinkingLevel::{High, Low, Max, Minimal, Off};
     for (provider, id, level, expected) in [
         ("openai", "gpt-5", Minimal, json!({"reasoning_effort": "minimal"})),
@@ -301,7 +301,7 @@ fn thinking_is_asked_for_in_the_words_of_each_service() {
 }
 
 #[test]
-fn a_model_that_does_not_reason_is_asked_for_nothing() {
+fn sends_no_thinking_fields_to_models_that_do_not_reason() {
     let mut request = plain("deepseek", "deepseek-chat");
     request.thinking_level = ThinkingLevel::High;
     let body = sent(&Chat, &request);
@@ -309,7 +309,7 @@ fn a_model_that_does_not_reason_is_asked_for_nothing() {
 }
 
 #[test]
-fn temperature_is_kept_from_models_that_reject_it() {
+fn omits_temperature_for_models_that_reject_it() {
     for (id, expected) in [("gpt-5", Value::Null), ("gpt-4.1", json!(0.2))] {
         let mut request = plain("openai", id);
         request.temperature = Some(0.2);
@@ -318,7 +318,7 @@ fn temperature_is_kept_from_models_that_reject_it() {
 }
 
 #[test]
-fn the_system_prompt_of_a_reasoning_model_of_openai_is_the_developers() {
+fn openai_reasoning_models_get_the_developer_role() {
     for (provider, id, role) in
         [("openai", "gpt-5", "developer"), ("openai", "gpt-4.1", "system"), ("groq", "m", "system")]
     {
@@ -329,7 +329,7 @@ fn the_system_prompt_of_a_reasoning_model_of_openai_is_the_developers() {
 }
 
 #[test]
-fn tool_choice_is_spelled_as_the_service_spells_it() {
+fn maps_tool_choice_by_dialect() {
     for (provider, choice, expected) in [
         ("openai", ToolChoice::Auto, Value::Null),
         ("openai", ToolChoice::None, json!("none")),
@@ -348,11 +348,15 @@ fn tool_choice_is_spelled_as_the_service_spells_it() {
     }
     let mut request = plain("zai", "glm-5");
     (request.tools, request.tool_choice) = (read_tool(), ToolChoice::None);
-    assert_eq!(sent_field(&Chat, &request, "tools"), Value::Null, "no tools where `none` is not understood");
+    assert_eq!(
+        sent_field(&Chat, &request, "tools"),
+        Value::Null,
+        "no tools if the provider does not support `none`"
+    );
 }
 
 #[test]
-fn a_schema_is_enforced_where_it_can_be_and_told_where_it_cannot() {
+fn schema_is_enforced_if_supported_and_otherwise_put_in_the_prompt() {
     let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
         "additionalProperties": false});
     let open = json!({"type": "object", "properties": {"a": {"type": "string"}}});
@@ -375,7 +379,7 @@ fn a_schema_is_enforced_where_it_can_be_and_told_where_it_cannot() {
 }
 
 #[test]
-fn what_a_service_needs_besides_is_in_its_row() {
+fn sends_the_additional_fields_of_a_row() {
     let mut request = plain("qwen", "qwen3-max");
     request.tools = read_tool();
     assert_eq!(sent_field(&Chat, &request, "parallel_tool_calls"), true);
@@ -387,7 +391,7 @@ fn what_a_service_needs_besides_is_in_its_row() {
 }
 
 #[test]
-fn compat_overrides_any_column_and_adds_fields() {
+fn compat_overrides_columns_and_adds_fields() {
     let mut request = plain("openai", "gpt-4.1");
     request.max_tokens = Some(5);
     Arc::make_mut(&mut request.model_config).compat = json!({"max_tokens_field": "max_tokens", "stream_usage": false, "content": "text", "extra_body": {"top_k": 3}});
@@ -400,7 +404,7 @@ fn compat_overrides_any_column_and_adds_fields() {
 }
 
 #[test]
-fn cache_marks_are_put_on_the_prompt_and_the_last_two_turns_for_models_that_want_them() {
+fn cache_marks_are_on_the_prompt_and_the_last_two_turns() {
     let own = model("openrouter", "anthropic/claude-sonnet-4.5");
     let mut history = tool_loop(&own);
     history.extend([reply(&own, vec!["done".into()]), Message::user("more")]);
@@ -419,12 +423,13 @@ fn cache_marks_are_put_on_the_prompt_and_the_last_two_turns_for_models_that_want
     assert_eq!(sent[5]["content"], json!([{"type": "text", "text": "more", "cache_control": mark}]));
     request.cache_config = CacheConfig { enabled: false, ..CacheConfig::default() };
     assert!(!messages(&request).to_string().contains("cache_control"));
-    let automatic = messages(&super::super::testing::request(model("openai", "gpt-5"), [Message::user("x")]));
+    let automatic =
+        messages(&super::super::fixtures::request(model("openai", "gpt-5"), [Message::user("x")]));
     assert!(!automatic.to_string().contains("cache_control"));
 }
 
 #[test]
-fn a_request_that_would_be_rejected_is_refused_with_the_reason() {
+fn request_that_would_be_rejected_fails_with_the_reason() {
     let refusal = |change: fn(&mut StreamConfig)| {
         let mut request = plain("openai", "gpt-4.1");
         request.tools = read_tool();
@@ -452,7 +457,7 @@ fn a_request_that_would_be_rejected_is_refused_with_the_reason() {
     );
     assert!(
         refusal(|r| (r.tools, r.tool_choice) = (Arc::from([]), ToolChoice::Required))
-            .contains("there are none")
+            .contains("without any tools")
     );
 }
 
@@ -460,9 +465,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_history_is_accepted_and_grows_like_it_is_built(
+    fn any_history_is_accepted_and_appending_equals_rebuilding(
         (own, messages) in (0..BACKENDS.len() * 2).prop_flat_map(|row| {
-            // Half of them for OpenAI's own row, which the strict server judges.
+            // Half of them use OpenAI's own row, which the strict server validates.
             let name = BACKENDS.get(row).unwrap_or(&BACKENDS[0]).names[0];
             let mut own = model(name, "anthropic/claude");
             own.reasoning = row % 2 == 0;

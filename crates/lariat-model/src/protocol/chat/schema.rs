@@ -1,10 +1,11 @@
-//! JSON schemas as OpenAI's services accept them.
+//! Adapts JSON schemas, tool names and numbers to what OpenAI's protocols accept.
 //!
-//! Owns the form of tool parameters and the question whether a schema may be enforced. Does not check values.
+//! It also decides whether a schema may be enforced. Values are not validated here.
 
 use serde_json::{Map, Value, json};
 
-/// The parameters of a tool: always an object schema with `properties` ("object schema missing properties" otherwise).
+/// Returns the parameters of a tool: always an object schema with `properties` (without them: "object schema
+/// missing properties").
 pub(crate) fn parameters(schema: &Value) -> Value {
     let mut fields = match schema {
         Value::Object(fields) => fields.clone(),
@@ -15,8 +16,9 @@ pub(crate) fn parameters(schema: &Value) -> Value {
     Value::Object(fields)
 }
 
-/// Whether `strict` may be set: every object closes itself and requires all of its properties. Any other schema is
-/// rejected with it ("'additionalProperties' is required to be supplied and to be false").
+/// Whether `strict` may be set: every object must set `additionalProperties: false` and require all of its
+/// properties. With `strict`, any other schema is rejected ("'additionalProperties' is required to be
+/// supplied and to be false").
 pub(crate) fn is_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => {
@@ -37,20 +39,20 @@ pub(crate) fn is_strict(schema: &Value) -> bool {
     }
 }
 
-/// What tells a model of a schema that its service does not know.
+/// The instruction for models whose provider does not support schemas.
 pub(crate) fn instruction(schema: &Value) -> String {
     format!("Answer with one JSON object and nothing else. It must satisfy this JSON schema:\n{schema}")
 }
 
-/// The name of a tool or schema as services accept it: letters, digits, `_` and `-`, up to 64. A model can make up any
-/// name for a tool, and the call stays in the history.
-pub(crate) fn fitted_name(name: &str) -> String {
+/// Makes the name of a tool or schema acceptable: letters, digits, `_` and `-`, at most 64. A model can
+/// invent any tool name, and the tool call stays in the history.
+pub(crate) fn valid_name(name: &str) -> String {
     let fit = |letter: char| if is_name_letter(letter) { letter } else { '_' };
     let fitted: String = name.chars().take(NAME_LIMIT).map(fit).collect();
     if fitted.is_empty() { "_".to_owned() } else { fitted }
 }
 
-/// Whether a name needs no fitting.
+/// Whether a name is acceptable as it is.
 pub(crate) fn is_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && name.chars().all(is_name_letter)
 }
@@ -59,10 +61,10 @@ const fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
 }
 
-/// Letters in a name.
+/// Maximum length of a name.
 const NAME_LIMIT: usize = 64;
 
-/// A temperature as it was written: a float of 32 bits would show as 0.699999988079071.
+/// A temperature with the digits as written: a 32-bit float would print as 0.699999988079071.
 pub(crate) fn temperature(temperature: f32) -> Value {
     temperature.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }

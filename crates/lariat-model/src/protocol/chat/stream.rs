@@ -1,8 +1,8 @@
-//! The stream of Chat Completions: chunks in, pieces of a reply out.
+//! Decodes the stream of Chat Completions.
 //!
-//! Owns what each field of a chunk means, however a compatible service fills it. A reply has one reasoning, one text and
-//! any number of calls, in this order: that is all its wire form can tell.
-//! Invariant: only a reply whose service said why it stopped is complete; `[DONE]` alone is not enough, and not needed.
+//! Interprets each field of a chunk, however a compatible provider fills it. A reply consists of reasoning,
+//! text and any number of tool calls, in this order, because its wire form cannot express more. Invariant: a
+//! reply is complete only with a finish reason; `[DONE]` alone is not enough, and not required.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::calls::{Calls, Piece};
+use super::call_matcher::{CallKey, CallMatcher};
 use super::dialect::{Dialect, ReasoningField};
-use super::piece::{ArgumentPiece, Count, Parts, Text};
-use super::{error, stop};
+use super::fields::{ArgumentsField, Count, Parts, Text};
+use super::{error, finish_reason};
 use crate::wire::{Frame, Interpret, Reply};
 
 const REASONING: usize = 0;
@@ -46,7 +46,7 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    /// Some services send the whole message at once.
+    /// Some providers send the whole message at once.
     #[serde(borrow, default)]
     message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
@@ -90,7 +90,7 @@ struct FunctionDelta<'a> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
     #[serde(borrow, default)]
-    arguments: Option<ArgumentPiece<'a>>,
+    arguments: Option<ArgumentsField<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -115,9 +115,9 @@ struct Usage {
     total_tokens: Option<Count>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<CompletionDetails>,
-    /// DeepSeek.
+    /// DeepSeek's field for cached tokens.
     prompt_cache_hit_tokens: Option<Count>,
-    /// Moonshot.
+    /// Moonshot's field for cached tokens.
     cached_tokens: Option<Count>,
 }
 
@@ -134,18 +134,18 @@ struct CompletionDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// Understands chunks.
-pub(super) struct Chunks {
+/// Decodes chunks.
+pub(super) struct ChunkInterpreter {
     reasoning: [Option<ReasoningField>; 2],
-    calls: Calls,
+    calls: CallMatcher,
     details: Vec<Value>,
     refused: bool,
 }
 
-impl Chunks {
+impl ChunkInterpreter {
     pub(super) fn new(dialect: &Dialect) -> Self {
         let reasoning = dialect.reply_reasoning;
-        Self { reasoning, calls: Calls::default(), details: Vec::new(), refused: false }
+        Self { reasoning, calls: CallMatcher::default(), details: Vec::new(), refused: false }
     }
 
     fn choice(&mut self, choice: Choice<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
@@ -154,7 +154,7 @@ impl Chunks {
         }
         let reason = Text::of(&choice.finish_reason);
         if !reason.is_empty() {
-            let reason = stop::reason(reason)?;
+            let reason = finish_reason::stop_reason(reason)?;
             let refused = self.refused && reason == StopReason::Stop;
             reply.stop(if refused { StopReason::Refusal } else { reason });
         }
@@ -165,7 +165,7 @@ impl Chunks {
         let (mut content, mut plain) = (delta.reasoning_content, delta.reasoning);
         let mut details = delta.reasoning_details.unwrap_or_default();
         for field in self.reasoning.into_iter().flatten() {
-            let spoke = match field {
+            let has_text = match field {
                 ReasoningField::ReasoningContent => parts(content.take(), reply, REASONING)?,
                 ReasoningField::Reasoning => parts(plain.take(), reply, REASONING)?,
                 ReasoningField::ReasoningDetails => {
@@ -174,12 +174,12 @@ impl Chunks {
                     !text.is_empty()
                 }
             };
-            if spoke {
+            if has_text {
                 break;
             }
         }
         if self.reasoning.contains(&Some(ReasoningField::ReasoningDetails)) {
-            details.drain(..).for_each(|detail| keep_detail(&mut self.details, detail));
+            details.drain(..).for_each(|detail| merge_detail(&mut self.details, detail));
         }
         parts(delta.content, reply, TEXT)?;
         let refusal = Text::take(delta.refusal);
@@ -208,16 +208,16 @@ impl Chunks {
         let name = Text::of(&name);
         let whole = !name.is_empty()
             && match &arguments {
-                Some(ArgumentPiece::Text(text)) => serde_json::from_str::<IgnoredAny>(text).is_ok(),
-                Some(ArgumentPiece::Whole(_)) => true,
+                Some(ArgumentsField::Text(text)) => serde_json::from_str::<IgnoredAny>(text).is_ok(),
+                Some(ArgumentsField::Whole(_)) => true,
                 None => false,
             };
-        let index = FIRST_CALL + self.calls.position(Piece { id, number, name, whole });
+        let index = FIRST_CALL + self.calls.position(CallKey { id, number, name, whole });
         reply.call(index, id, name)?;
         match arguments {
-            Some(ArgumentPiece::Text(text)) => reply.arguments(index, text),
-            Some(ArgumentPiece::Whole(value)) => {
-                reply.arguments_whole(index, &value.to_string());
+            Some(ArgumentsField::Text(text)) => reply.arguments(index, text),
+            Some(ArgumentsField::Whole(value)) => {
+                reply.replace_arguments(index, &value.to_string());
                 Ok(())
             }
             None => Ok(()),
@@ -233,7 +233,7 @@ impl Chunks {
     }
 }
 
-impl Interpret for Chunks {
+impl Interpret for ChunkInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         if data == "[DONE]" {
@@ -243,7 +243,7 @@ impl Interpret for Chunks {
             return Ok(());
         }
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| {
-            ProviderError::InvalidReply(format!("a chunk does not parse: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read a chunk of the stream: {error}").into())
         })?;
         let groq_failed = chunk.x_groq.as_ref().is_some_and(|groq| groq.error.is_some());
         let choice_failed = || chunk.choices.iter().flatten().any(|choice| choice.error.is_some());
@@ -258,7 +258,7 @@ impl Interpret for Chunks {
             reply.start(model);
         }
         let mut usage = chunk.usage.or_else(|| chunk.x_groq.and_then(|groq| groq.usage));
-        // One choice was asked for; a service that sends more is not believed.
+        // The request asked for one choice, so further choices are ignored.
         if let Some(mut choice) = chunk.choices.into_iter().flatten().next() {
             usage = usage.or_else(|| choice.usage.take());
             self.choice(choice, reply)?;
@@ -279,14 +279,14 @@ impl Interpret for Chunks {
 
 fn failure(data: &str) -> ProviderError {
     let json: Value = serde_json::from_str(data).unwrap_or(Value::Null);
-    // OpenRouter and Groq put the error where the choice or the extras are.
+    // OpenRouter puts the error into the choice, Groq into its extra field.
     let inner = ["/choices/0", "/x_groq"].iter().find_map(|place| {
         json.pointer(place).filter(|holder| holder.get("error").is_some_and(|error| !error.is_null()))
     });
     error::in_stream(inner.unwrap_or(&json))
 }
 
-/// Gives the parts to the reply and says whether there was anything for the block that was asked for.
+/// Adds the parts to the reply. Returns whether any part had text.
 fn parts(parts: Option<Parts<'_>>, reply: &mut Reply, index: usize) -> Result<bool, ProviderError> {
     let mut give = |index: usize, text: Cow<'_, str>| match index {
         REASONING => reply.thinking(index, text),
@@ -294,17 +294,17 @@ fn parts(parts: Option<Parts<'_>>, reply: &mut Reply, index: usize) -> Result<bo
     };
     match parts {
         Some(Parts::Text(text)) => {
-            let spoke = !text.is_empty();
+            let has_text = !text.is_empty();
             give(index, text)?;
-            Ok(spoke)
+            Ok(has_text)
         }
         Some(Parts::List(list)) => {
-            let mut spoke = false;
+            let mut has_text = false;
             for part in list {
-                spoke |= !part.text.is_empty();
+                has_text |= !part.text.is_empty();
                 give(if part.reasoning { REASONING } else { index }, Cow::Owned(part.text))?;
             }
-            Ok(spoke)
+            Ok(has_text)
         }
         None => Ok(false),
     }
@@ -314,8 +314,9 @@ fn detail_text(detail: &Value) -> Option<&str> {
     detail.get("text").or_else(|| detail.get("summary"))?.as_str()
 }
 
-/// Details come in pieces: text and signature of one detail are several objects of the same type and index.
-fn keep_detail(details: &mut Vec<Value>, piece: Value) {
+/// Merges a detail into the list. Text and signature of one detail arrive as several objects of the same type
+/// and index.
+fn merge_detail(details: &mut Vec<Value>, piece: Value) {
     let grows = |last: &Value| {
         let same = |field: &str| last.get(field) == piece.get(field);
         let textual = |kind: &Value| kind == "reasoning.text" || kind == "reasoning.summary";
@@ -356,7 +357,7 @@ fn count(usage: &Usage, reply: &mut Reply) {
     let written = number(details.and_then(|details| details.cache_write_tokens));
     let cache_write = written.min(prompt - cache_read);
     let reasoning = number(usage.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens));
-    // xAI counts reasoning beside the completion; the total tells.
+    // xAI reports reasoning in addition to the completion; the total reveals it.
     let beside = reasoning > 0 && total == prompt.saturating_add(completion).saturating_add(reasoning);
     let counted = reply.usage_mut();
     counted.input = prompt - cache_read - cache_write;

@@ -6,16 +6,16 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::chat::Chat;
-use crate::protocol::chat::testing::{decode, model, request, sse};
+use crate::protocol::chat::fixtures::{decode, model, request, sse};
 
-/// The events of a stream as a service sends it.
+/// Decodes a stream the way a provider sends it.
 fn events_of(provider: &str, lines: &[&str]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
     decode(&Chat, &request(model(provider, "m"), [Message::user("x")]), &sse(lines))
 }
 
 fn events(lines: &[&str]) -> Vec<StreamEvent> {
     let (events, outcome) = events_of("generic", lines);
-    outcome.expect("the stream is complete");
+    outcome.expect("the stream must be complete");
     events
 }
 
@@ -26,7 +26,7 @@ fn failure(lines: &[&str]) -> ProviderError {
             .iter()
             .any(|event| matches!(event, StreamEvent::ToolCallEnd { .. } | StreamEvent::Done { .. }))
     );
-    outcome.expect_err("the stream fails")
+    outcome.expect_err("the stream must fail")
 }
 
 fn calls(events: &[StreamEvent]) -> Vec<(usize, &str, &str, String)> {
@@ -63,7 +63,7 @@ fn all_text(events: &[StreamEvent]) -> String {
 }
 
 #[test]
-fn a_reply_of_openai_becomes_events_in_order() {
+fn decodes_openai_reply_into_events_in_order() {
     let stream = [
         r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"gpt-4.1-2025","service_tier":"default","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"x"}"#,
         r#"{"model":"gpt-4.1-2025","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}],"usage":null}"#,
@@ -97,7 +97,7 @@ const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
 const CALLS: &str = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
 
 #[test]
-fn parallel_calls_arrive_in_pieces_and_leave_whole_at_the_end() {
+fn parallel_tool_calls_arrive_in_deltas_and_are_emitted_at_the_end() {
     let stream = [
         r#"{"model":"m","choices":[{"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"read","arguments":""}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\""}}]}}]}"#,
@@ -116,7 +116,7 @@ fn parallel_calls_arrive_in_pieces_and_leave_whole_at_the_end() {
 }
 
 #[test]
-fn calls_that_all_have_number_0_stay_apart() {
+fn tool_calls_that_all_have_number_0_stay_separate() {
     let stream = [
         r#"{"model":"m","choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"x","arguments":"{\"n\":2}"}}]}}]}"#,
@@ -129,7 +129,7 @@ fn calls_that_all_have_number_0_stay_apart() {
 }
 
 #[test]
-fn ids_may_be_numbers_missing_or_the_same_twice() {
+fn accepts_numeric_missing_and_repeated_ids() {
     let call = |fields: &str| {
         format!(
             r#"{{"choices":[{{"delta":{{"tool_calls":[{{{fields},"function":{{"name":"x","arguments":"{{}}"}}}}]}}}}]}}"#
@@ -147,7 +147,7 @@ fn ids_may_be_numbers_missing_or_the_same_twice() {
 }
 
 #[test]
-fn arguments_may_be_an_object_null_or_missing() {
+fn accepts_arguments_as_object_null_or_missing() {
     for (arguments, expected) in [(r#"{"a":1}"#, r#"{"a":1}"#), ("null", "{}"), (r#""""#, "{}")] {
         let line = format!(
             r#"{{"choices":[{{"delta":{{"tool_calls":[{{"id":"a","function":{{"name":"x","arguments":{arguments}}}}}]}}}}]}}"#
@@ -157,7 +157,7 @@ fn arguments_may_be_an_object_null_or_missing() {
 }
 
 #[test]
-fn a_call_with_arguments_that_do_not_parse_is_never_delivered() {
+fn invalid_arguments_emit_no_tool_call() {
     for arguments in [r#"{\"a\":"#, r#"[1]"#, r#"{\"a\":1}}"#, "7"] {
         let line = format!(
             r#"{{"choices":[{{"delta":{{"tool_calls":[{{"id":"a","function":{{"name":"x","arguments":"{arguments}"}}}}]}}}}]}}"#
@@ -167,21 +167,21 @@ fn a_call_with_arguments_that_do_not_parse_is_never_delivered() {
 }
 
 #[test]
-fn a_reply_that_was_cut_delivers_no_call_even_if_its_arguments_parse() {
+fn truncated_reply_emits_no_tool_call_even_if_arguments_parse() {
     let call = r#"{"choices":[{"delta":{"content":"t","tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"}}]}}]}"#;
     let events = events(&[call, r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#, "[DONE]"]);
     assert_eq!((calls(&events).len(), stop(&events)), (0, StopReason::Length));
 }
 
 #[test]
-fn calls_after_a_finish_that_says_stop_are_still_calls() {
+fn tool_calls_with_finish_reason_stop_are_emitted() {
     let call =
         r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"}}]}}]}"#;
     assert_eq!(stop(&events(&[call, STOP])), StopReason::ToolUse);
 }
 
 #[test]
-fn a_function_call_of_the_old_form_is_a_call() {
+fn legacy_function_call_is_a_tool_call() {
     let stream = [
         r#"{"model":"m","choices":[{"delta":{"function_call":{"name":"x","arguments":""}}}]}"#,
         r#"{"choices":[{"delta":{"function_call":{"arguments":"{\"a\":1}"}}}]}"#,
@@ -191,7 +191,7 @@ fn a_function_call_of_the_old_form_is_a_call() {
 }
 
 #[test]
-fn reasoning_is_read_from_whichever_field_has_it_and_only_once() {
+fn reads_reasoning_from_either_field_and_only_once() {
     for field in ["reasoning_content", "reasoning"] {
         let line = format!(r#"{{"model":"m","choices":[{{"delta":{{"{field}":"hm","content":null}}}}]}}"#);
         assert_eq!(events(&[&line, BEGIN, STOP])[1], thought("hm"), "{field}");
@@ -201,13 +201,13 @@ fn reasoning_is_read_from_whichever_field_has_it_and_only_once() {
 }
 
 #[test]
-fn content_may_be_a_list_of_parts_with_thinking_among_them() {
+fn accepts_content_as_a_list_of_parts_with_thinking() {
     let line = r#"{"model":"m","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"},"!",{"type":"reference"}]}}]}"#;
     assert_eq!(events(&[line, STOP])[1..4], [thought("hm"), text("yes"), text("!")]);
 }
 
 #[test]
-fn reasoning_details_are_put_together_and_kept_exactly() {
+fn reasoning_details_are_merged_and_kept_unchanged() {
     let stream = [
         r#"{"model":"m","choices":[{"delta":{"reasoning":"one ","reasoning_details":[{"type":"reasoning.text","text":"one ","index":0,"format":"f"}]}}]}"#,
         r#"{"choices":[{"delta":{"reasoning":"two","reasoning_details":[{"type":"reasoning.text","text":"two","index":0,"format":"f"}]}}]}"#,
@@ -234,13 +234,13 @@ fn reasoning_details_are_put_together_and_kept_exactly() {
 }
 
 #[test]
-fn details_alone_show_their_text() {
+fn reasoning_details_alone_emit_their_text() {
     let line = r#"{"model":"m","choices":[{"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":"sum","index":0}]}}]}"#;
     assert_eq!(events_of("minimax", &[line, BEGIN, STOP]).0[1], thought("sum"));
 }
 
 #[test]
-fn reasons_for_stopping_are_understood_in_every_dialect() {
+fn maps_finish_reasons_of_every_provider() {
     for (word, expected) in [
         ("stop", StopReason::Stop),
         ("eos", StopReason::Stop),
@@ -262,36 +262,39 @@ fn reasons_for_stopping_are_understood_in_every_dialect() {
 }
 
 #[test]
-fn a_refusal_is_told_and_is_a_refusal() {
+fn refusal_is_emitted_as_text_with_stop_reason_refusal() {
     let refusal = r#"{"model":"m","choices":[{"delta":{"refusal":"I cannot"}}]}"#;
     let events = events(&[refusal, STOP, "[DONE]"]);
     assert_eq!((&events[1], stop(&events)), (&text("I cannot"), StopReason::Refusal));
 }
 
 #[test]
-fn the_end_counts_with_a_reason_and_not_without() {
-    assert_eq!(stop(&events(&[BEGIN, STOP])), StopReason::Stop, "no [DONE] is needed");
+fn stream_end_requires_a_finish_reason() {
+    assert_eq!(stop(&events(&[BEGIN, STOP])), StopReason::Stop, "[DONE] is not required");
     assert!(matches!(failure(&[BEGIN]), ProviderError::Network(_)));
-    assert!(matches!(failure(&[BEGIN, "[DONE]"]), ProviderError::Network(_)), "[DONE] is not a reason");
+    assert!(
+        matches!(failure(&[BEGIN, "[DONE]"]), ProviderError::Network(_)),
+        "[DONE] is not a finish reason"
+    );
     assert!(matches!(failure(&[]), ProviderError::Network(_)));
     assert!(matches!(failure(&[STOP, "[DONE]"]), ProviderError::EmptyReply(_)));
 }
 
 #[test]
-fn nothing_is_read_after_the_end() {
+fn ignores_everything_after_the_end() {
     let events = events(&[BEGIN, STOP, "[DONE]", r#"{"error":{"message":"late"}}"#, "garbage"]);
     assert_eq!(stop(&events), StopReason::Stop);
 }
 
 #[test]
-fn a_frame_that_is_not_json_is_an_invalid_reply() {
+fn invalid_json_frame_is_an_invalid_reply() {
     for frame in ["<html>", "{", r#"{"choices":[{"delta":"#] {
         assert!(matches!(failure(&[BEGIN, frame, STOP]), ProviderError::InvalidReply(_)), "{frame}");
     }
 }
 
 #[test]
-fn chunks_without_choices_and_with_unknown_or_null_fields_are_tolerated() {
+fn tolerates_chunks_without_choices_and_unknown_or_null_fields() {
     let odd = [
         r#"{"model":"","choices":[],"prompt_filter_results":[]}"#,
         r#"{"model":"m","choices":null,"new":{"x":[1]}}"#,
@@ -305,7 +308,7 @@ fn chunks_without_choices_and_with_unknown_or_null_fields_are_tolerated() {
 }
 
 #[test]
-fn a_whole_message_in_a_chunk_is_read_too() {
+fn reads_a_complete_message_in_one_chunk() {
     let line = r#"{"model":"m","choices":[{"message":{"role":"assistant","content":"all"},"finish_reason":"stop"}]}"#;
     assert_eq!(all_text(&events(&[line])), "all");
 }
@@ -318,23 +321,23 @@ fn usage(lines: &[&str]) -> Counted {
 }
 
 #[test]
-fn usage_is_found_wherever_a_service_puts_it() {
-    let counts = r#"{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14}"#;
+fn finds_usage_wherever_a_provider_puts_it() {
+    let tokens = r#"{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14}"#;
     let places = [
-        format!(r#"{{"choices":[],"usage":{counts}}}"#),
-        format!(r#"{{"choices":[{{"delta":{{}}}}],"usage":{counts}}}"#),
-        format!(r#"{{"choices":[{{"delta":{{}},"usage":{counts}}}]}}"#),
-        format!(r#"{{"choices":[],"x_groq":{{"id":"r","usage":{counts}}}}}"#),
+        format!(r#"{{"choices":[],"usage":{tokens}}}"#),
+        format!(r#"{{"choices":[{{"delta":{{}}}}],"usage":{tokens}}}"#),
+        format!(r#"{{"choices":[{{"delta":{{}},"usage":{tokens}}}]}}"#),
+        format!(r#"{{"choices":[],"x_groq":{{"id":"r","usage":{tokens}}}}}"#),
     ];
     for place in &places {
         let usage = usage(&[BEGIN, STOP, place, "[DONE]"]);
         assert_eq!((usage.input, usage.output, usage.total_tokens), (10, 4, 14), "{place}");
     }
-    assert_eq!(usage(&[BEGIN, STOP]), Counted::default(), "none at all is tolerated");
+    assert_eq!(usage(&[BEGIN, STOP]), Counted::default(), "missing usage is tolerated");
 }
 
 #[test]
-fn repeated_usage_is_not_added_up_and_zeros_do_not_erase_it() {
+fn repeated_usage_is_not_summed_and_zeros_do_not_erase_it() {
     let at = |n: u32| {
         format!(
             r#"{{"choices":[],"usage":{{"prompt_tokens":10,"completion_tokens":{n},"total_tokens":{}}}}}"#,
@@ -347,7 +350,7 @@ fn repeated_usage_is_not_added_up_and_zeros_do_not_erase_it() {
 }
 
 #[test]
-fn cached_and_reasoning_tokens_are_counted_in_every_dialect() {
+fn counts_cached_and_reasoning_tokens_in_every_dialect() {
     let of = |fields: &str| usage(&[BEGIN, STOP, &format!(r#"{{"choices":[],"usage":{{{fields}}}}}"#)]);
     let deepseek = of(
         r#""prompt_tokens":10,"completion_tokens":4,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":4"#,
@@ -366,7 +369,7 @@ fn cached_and_reasoning_tokens_are_counted_in_every_dialect() {
 }
 
 #[test]
-fn an_error_in_the_stream_is_typed_wherever_it_is() {
+fn classifies_errors_anywhere_in_the_stream() {
     type Kind = fn(&ProviderError) -> bool;
     let limited: Kind = |error| matches!(error, ProviderError::RateLimited(_));
     let broken: Kind = |error| matches!(error, ProviderError::Network(_));

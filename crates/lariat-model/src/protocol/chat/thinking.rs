@@ -1,7 +1,7 @@
-//! Asking a compatible service to think, in its own words.
+//! Requests thinking from a compatible provider.
 //!
-//! Owns the translation of a level into request fields; which words a service has is its dialect. A model that does
-//! not reason is asked for nothing: services reject the field for it.
+//! Translates a thinking level into the request fields of the provider's dialect. A model that does not
+//! reason gets none, because providers reject the field for it.
 
 use lariat_core::model::{ModelConfig, ThinkingLevel};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ pub(super) fn reasons(dialect: &Dialect, model: &ModelConfig) -> bool {
     }
 }
 
-/// Adds the fields that ask for a level.
+/// Adds the fields that request a level.
 pub(super) fn ask(
     dialect: &Dialect,
     model: &ModelConfig,

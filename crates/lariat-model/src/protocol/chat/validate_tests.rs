@@ -15,13 +15,13 @@ fn answer(id: &str) -> Value {
 }
 
 fn check(items: &[Value]) -> Result<(), String> {
-    let mut guard = Guard::new(IdRule::FORTY);
-    let fed = items.iter().try_for_each(|item| guard.item(item));
-    fed.and_then(|()| guard.end()).map_err(|error| error.to_string())
+    let mut validator = RequestValidator::new(IdRule::FORTY);
+    let fed = items.iter().try_for_each(|item| validator.item(item));
+    fed.and_then(|()| validator.end()).map_err(|error| error.to_string())
 }
 
 #[test]
-fn a_conversation_with_answered_calls_passes() {
+fn accepts_conversation_with_results_for_all_tool_calls() {
     let user = json!({"role": "user", "content": "x"});
     let items = [
         json!({"role": "system", "content": "s"}),
@@ -36,7 +36,7 @@ fn a_conversation_with_answered_calls_passes() {
 }
 
 #[test]
-fn everything_the_service_rejects_is_refused() {
+fn rejects_everything_that_the_provider_rejects() {
     let user = json!({"role": "user", "content": "x"});
     let one = calls(&[call("a", "t", "{}")]);
     for (items, why) in [
@@ -56,20 +56,20 @@ fn everything_the_service_rejects_is_refused() {
         (vec![user.clone(), json!({"role": "assistant", "content": "hi"})], "ends in a reply"),
         (
             vec![user.clone(), json!({"role": "assistant", "content": "hi", "tool_calls": []})],
-            "list of calls",
+            "list of tool calls",
         ),
         (vec![user.clone(), one.clone()], "`a` has no result"),
         (vec![user.clone(), one.clone(), user.clone()], "`a` has no result"),
-        (vec![user.clone(), one.clone(), answer("b")], "`b` answers no call"),
-        (vec![user.clone(), one, answer("a"), answer("a")], "`a` answers no call"),
+        (vec![user.clone(), one.clone(), answer("b")], "`b` has no tool call"),
+        (vec![user.clone(), one, answer("a"), answer("a")], "`a` has no tool call"),
         (vec![user.clone(), calls(&[call("a", "t", "{}"), call("a", "t", "{}")])], "used twice"),
-        (vec![user.clone(), calls(&[call("", "t", "{}")])], "form"),
-        (vec![user.clone(), calls(&[call("a", "t t", "{}")])], "no tool name"),
-        (vec![user.clone(), calls(&[call("a", "t", "[1]")])], "not an object"),
+        (vec![user.clone(), calls(&[call("", "t", "{}")])], "invalid tool call id"),
+        (vec![user.clone(), calls(&[call("a", "t t", "{}")])], "invalid tool name"),
+        (vec![user.clone(), calls(&[call("a", "t", "[1]")])], "not a JSON object"),
         (vec![user.clone(), json!({"role": "system", "content": "s"})], "not the first"),
-        (vec![json!({"role": "robot", "content": "s"})], "no role"),
+        (vec![json!({"role": "robot", "content": "s"})], "unknown role"),
     ] {
         let error = check(&items).expect_err(why);
-        assert!(error.contains(why) && error.contains("would be rejected"), "{error}");
+        assert!(error.contains(why) && error.contains("would reject this request"), "{error}");
     }
 }

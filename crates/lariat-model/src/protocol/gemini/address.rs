@@ -1,41 +1,41 @@
-//! Where Gemini is.
+//! Builds Gemini's addresses.
 //!
-//! Invariant: a model's id can name a model but not leave the path it belongs to.
+//! Invariant: a model id cannot escape its path segment.
 
 use std::borrow::Cow;
 
 use lariat_core::model::ModelConfig;
 
 const DEFAULT: &str = "https://generativelanguage.googleapis.com";
-/// Thinking configuration and JSON schemas are part of this version only.
+/// Only this version has the thinking configuration and JSON schemas.
 const VERSION: &str = "v1beta";
-/// More than there are, so that one page holds all: the service's limit.
+/// The largest page size that the provider accepts, which is more models than exist, so one page lists all.
 const PAGE: u32 = 1000;
 
-/// Where a model streams its replies.
+/// The address that streams a model's replies.
 pub(super) fn generate(model: &ModelConfig) -> String {
     format!("{}/{}:streamGenerateContent?alt=sse", base(model), named(model))
 }
 
-/// Where a request's tokens are counted.
+/// The address that counts a request's tokens.
 pub(super) fn count(model: &ModelConfig) -> String {
     format!("{}/{}:countTokens", base(model), named(model))
 }
 
-/// A model's name with its collection.
+/// A model's name including its collection.
 pub(super) fn named(model: &ModelConfig) -> String {
     let id = bare(&model.id);
-    // Tuned models are a collection of their own and are named with it.
+    // Tuned models have a collection of their own, which is part of their name.
     let (collection, id) = id.split_once('/').unwrap_or(("models", id));
     format!("{}/{}", escaped(collection), escaped(id))
 }
 
-/// Where the models are listed.
+/// The address that lists models.
 pub(super) fn list(model: &ModelConfig) -> String {
     format!("{}/models?pageSize={PAGE}", base(model))
 }
 
-/// The address with the version, whether or not the configuration names one.
+/// The base URL with the API version, whether or not the configuration contains one.
 fn base(model: &ModelConfig) -> String {
     let base = model.base_url.trim().trim_end_matches('/');
     let base = if base.is_empty() { DEFAULT } else { base };
@@ -44,13 +44,13 @@ fn base(model: &ModelConfig) -> String {
     if versioned { base.to_owned() } else { format!("{base}/{VERSION}") }
 }
 
-/// A model's id without the collection that Google's lists put before it.
+/// A model id without the collection that Google's lists put before it.
 pub(in crate::protocol) fn bare(id: &str) -> &str {
     let id = id.trim_start_matches('/');
     id.strip_prefix("publishers/google/models/").or_else(|| id.strip_prefix("models/")).unwrap_or(id)
 }
 
-/// A name as one segment of a path: what could end it is percent-encoded.
+/// Percent-encodes a name as one path segment.
 pub(in crate::protocol) fn escaped(id: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@');
     if id.bytes().all(plain) && !matches!(id, "." | "..") {

@@ -1,4 +1,4 @@
-//! What Google's failures mean.
+//! Tests how Google's errors are classified.
 
 use http::HeaderMap;
 use lariat_core::time::Timestamp;
@@ -28,7 +28,7 @@ fn name(error: &ProviderError) -> &'static str {
 }
 
 #[test]
-fn each_status_has_its_meaning_at_the_beginning_and_in_the_middle() {
+fn classifies_every_status_in_responses_and_streams() {
     let rows = [
         (401, "UNAUTHENTICATED", "Request had invalid authentication credentials.", "auth"),
         (403, "PERMISSION_DENIED", "Permission denied on resource project x.", "auth"),
@@ -65,14 +65,14 @@ fn each_status_has_its_meaning_at_the_beginning_and_in_the_middle() {
         let at_start = meant(code, body.to_string().as_bytes());
         assert_eq!((name(&at_start), at_start.status()), (meaning, Some(code)), "{status} {message}");
         assert_eq!(at_start.detail().unwrap().message, message);
-        assert_eq!(name(&of_stream(&body["error"])), meaning, "{status} {message}");
+        assert_eq!(name(&in_stream(&body["error"])), meaning, "{status} {message}");
         let listed = json!([body]);
         assert_eq!(name(&meant(code, listed.to_string().as_bytes())), meaning, "in a list: {status}");
     }
 }
 
 #[test]
-fn the_time_to_wait_is_in_the_details() {
+fn retry_wait_comes_from_the_details() {
     let retry =
         |delay: &str| json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]);
     for (delay, wait) in [
@@ -85,12 +85,12 @@ fn the_time_to_wait_is_in_the_details() {
         let body = rpc(429, "RESOURCE_EXHAUSTED", "Quota exceeded", retry(delay));
         let wait = wait.map(Duration::from_millis);
         assert_eq!(meant(429, body.to_string().as_bytes()).retry_after(), wait, "{delay}");
-        assert_eq!(of_stream(&body["error"]).retry_after(), wait, "{delay}");
+        assert_eq!(in_stream(&body["error"]).retry_after(), wait, "{delay}");
     }
 }
 
 #[test]
-fn a_quota_per_day_is_not_tried_again_today() {
+fn exhausted_daily_quota_is_not_retried() {
     let quota = |id: &str| {
         json!([
             {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": id}]},
@@ -104,13 +104,13 @@ fn a_quota_per_day_is_not_tried_again_today() {
 }
 
 #[test]
-fn a_refused_key_is_known_by_its_reason() {
+fn rejected_key_is_recognised_by_its_reason() {
     let details = json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]);
     assert_eq!(name(&meant(400, rpc(400, "INVALID_ARGUMENT", "?", details).to_string().as_bytes())), "auth");
 }
 
 #[test]
-fn bodies_that_are_not_googles_mean_what_their_status_means() {
+fn other_bodies_are_classified_by_their_status() {
     for (status, body, meaning) in [
         (502, "<html><title>Bad gateway</title></html>", "network"),
         (404, "", "api"),
@@ -120,6 +120,6 @@ fn bodies_that_are_not_googles_mean_what_their_status_means() {
     ] {
         assert_eq!(name(&meant(status, body.as_bytes())), meaning, "{status} {body}");
     }
-    assert_eq!(name(&of_stream(&json!("broken"))), "network");
-    assert_eq!(name(&of_stream(&json!({"code": 429}))), "rate");
+    assert_eq!(name(&in_stream(&json!("broken"))), "network");
+    assert_eq!(name(&in_stream(&json!({"code": 429}))), "rate");
 }

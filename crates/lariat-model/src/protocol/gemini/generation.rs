@@ -1,44 +1,43 @@
-//! What differs between Gemini's models, as data.
+//! Describes how Gemini's models differ, as a table.
 //!
-//! Owns the table and the choice of a row by a model's id; the first row that fits wins. Models newer than the table
-//! get what all models since Gemini 3 have in common.
-//! Invariant: a level never asks for a budget or a level that the model rejects; what is asked for and cannot be had
-//! becomes the next that can.
+//! A row is chosen by the model's id; the first match wins. Models newer than the table get what all models
+//! since Gemini 3 share. Invariant: a request never contains a budget or a level that the model rejects; an
+//! unsupported one is replaced by the next that is supported.
 
 use lariat_core::model::ThinkingLevel;
 use serde_json::{Map, Value};
 
-/// What a model takes.
+/// What a model supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Traits {
-    /// How it is told to think.
-    thinking: Thinking,
-    /// Whether it takes a temperature.
+pub(super) struct ModelTraits {
+    /// How thinking is controlled.
+    thinking: ThinkingControl,
+    /// Whether the model accepts a temperature.
     pub(super) sampling: Sampling,
-    /// Which rules of the protocol hold for it.
+    /// Which rules of the protocol apply to the model.
     pub(super) era: Era,
 }
 
-/// How a model is told to think.
+/// How a model's thinking is controlled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Thinking {
-    /// It does not think and rejects to be told.
+enum ThinkingControl {
+    /// The model cannot think and rejects thinking parameters.
     Never,
-    /// By a number of tokens in a range; zero where it can be switched off.
+    /// By a number of tokens within a range; zero turns thinking off, if `off` is set.
     Budget { min: u32, max: u32, off: bool },
-    /// By one of these words, weakest first. It always thinks.
+    /// By one of these levels, weakest first. The model always thinks.
     Levels(&'static [Level]),
 }
 
-/// Whether a model takes sampling parameters.
+/// Whether a model accepts sampling parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampling {
     Free,
     Fixed,
 }
 
-/// Before or since Gemini 3, which brought ids of calls, required signatures, images inside of tool results, and
-/// structured output beside tools.
+/// Before or since Gemini 3, which introduced tool call ids, required signatures, images inside tool results,
+/// and structured output together with tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
     Early,
@@ -67,27 +66,27 @@ impl Level {
 const FOUR: &[Level] = &[Level::Minimal, Level::Low, Level::Medium, Level::High];
 const THREE: &[Level] = &[Level::Low, Level::Medium, Level::High];
 
-const fn early(thinking: Thinking) -> Traits {
-    Traits { thinking, sampling: Sampling::Free, era: Era::Early }
+const fn early(thinking: ThinkingControl) -> ModelTraits {
+    ModelTraits { thinking, sampling: Sampling::Free, era: Era::Early }
 }
 
-const fn modern(levels: &'static [Level], sampling: Sampling) -> Traits {
-    Traits { thinking: Thinking::Levels(levels), sampling, era: Era::Modern }
+const fn modern(levels: &'static [Level], sampling: Sampling) -> ModelTraits {
+    ModelTraits { thinking: ThinkingControl::Levels(levels), sampling, era: Era::Modern }
 }
 
-/// Part of the id, what it takes. Budgets and levels as Google's guide to thinking lists them.
-const TABLE: &[(&str, Traits)] = &[
-    ("gemini-1", early(Thinking::Never)),
-    ("gemini-2.0", early(Thinking::Never)),
-    ("gemini-exp", early(Thinking::Never)),
-    ("learnlm", early(Thinking::Never)),
-    ("gemma-2", early(Thinking::Never)),
-    ("gemma-3", early(Thinking::Never)),
-    ("gemma-4", early(Thinking::Levels(&[Level::Minimal, Level::High]))),
-    ("gemini-2.5-flash-image", early(Thinking::Never)),
-    ("gemini-2.5-flash-lite", early(Thinking::Budget { min: 512, max: 24_576, off: true })),
-    ("gemini-2.5-flash", early(Thinking::Budget { min: 1, max: 24_576, off: true })),
-    ("gemini-2.5", early(Thinking::Budget { min: 128, max: 32_768, off: false })),
+/// Part of the model id, and what the model supports. Budgets and levels are from Google's guide to thinking.
+const TABLE: &[(&str, ModelTraits)] = &[
+    ("gemini-1", early(ThinkingControl::Never)),
+    ("gemini-2.0", early(ThinkingControl::Never)),
+    ("gemini-exp", early(ThinkingControl::Never)),
+    ("learnlm", early(ThinkingControl::Never)),
+    ("gemma-2", early(ThinkingControl::Never)),
+    ("gemma-3", early(ThinkingControl::Never)),
+    ("gemma-4", early(ThinkingControl::Levels(&[Level::Minimal, Level::High]))),
+    ("gemini-2.5-flash-image", early(ThinkingControl::Never)),
+    ("gemini-2.5-flash-lite", early(ThinkingControl::Budget { min: 512, max: 24_576, off: true })),
+    ("gemini-2.5-flash", early(ThinkingControl::Budget { min: 1, max: 24_576, off: true })),
+    ("gemini-2.5", early(ThinkingControl::Budget { min: 128, max: 32_768, off: false })),
     ("gemini-3-pro", modern(&[Level::Low, Level::High], Sampling::Free)),
     ("gemini-3-flash", modern(FOUR, Sampling::Free)),
     ("gemini-3.1-flash", modern(FOUR, Sampling::Free)),
@@ -97,23 +96,23 @@ const TABLE: &[(&str, Traits)] = &[
     ("gemini-3.7-flash", modern(THREE, Sampling::Fixed)),
     ("gemini-3.8-flash", modern(THREE, Sampling::Fixed)),
 ];
-/// For all that is newer, and for aliases that follow the newest.
-const NEWEST: Traits = modern(THREE, Sampling::Free);
+/// For newer models, and for aliases that follow the newest.
+const NEWEST: ModelTraits = modern(THREE, Sampling::Free);
 
-/// What the model of this id takes.
-pub(super) fn of(id: &str) -> Traits {
+/// Returns what the model with this id supports.
+pub(super) fn of(id: &str) -> ModelTraits {
     let id = id.to_ascii_lowercase();
     let row = TABLE.iter().find(|(part, _)| id.contains(part));
     row.map_or(NEWEST, |(_, traits)| *traits)
 }
 
-impl Traits {
-    /// The thinking configuration for a level; `None` where the model takes none.
+impl ModelTraits {
+    /// Returns the thinking configuration for a level; `None` if the model accepts none.
     pub(super) fn thinking(&self, level: ThinkingLevel) -> Option<Value> {
         let mut config = Map::new();
         match self.thinking {
-            Thinking::Never => return None,
-            Thinking::Budget { min, max, off } => {
+            ThinkingControl::Never => return None,
+            ThinkingControl::Budget { min, max, off } => {
                 let budget = match level {
                     ThinkingLevel::Off if off => 0,
                     ThinkingLevel::Off => min,
@@ -125,7 +124,7 @@ impl Traits {
                 };
                 config.insert("thinkingBudget".to_owned(), budget.into());
             }
-            Thinking::Levels(levels) => {
+            ThinkingControl::Levels(levels) => {
                 let wanted = match level {
                     ThinkingLevel::Off | ThinkingLevel::Minimal => Level::Minimal,
                     ThinkingLevel::Low => Level::Low,

@@ -1,4 +1,4 @@
-//! What each generation is told.
+//! Tests the thinking parameters of each generation.
 
 use lariat_core::model::ThinkingLevel::{self, High, Low, Max, Medium, Minimal, Off};
 use serde_json::{Value, json};
@@ -7,23 +7,26 @@ use super::{Era, Sampling, of};
 
 const LEVELS: [ThinkingLevel; 6] = [Off, Minimal, Low, Medium, High, Max];
 
-fn told(id: &str, field: &str) -> Vec<Value> {
+fn thinking_fields(id: &str, field: &str) -> Vec<Value> {
     let thinking = |level| of(id).thinking(level).unwrap();
     LEVELS.into_iter().map(|level| thinking(level)[field].clone()).collect()
 }
 
 #[test]
-fn gemini_2_5_gets_a_budget_within_the_range_of_the_model() {
-    assert_eq!(told("gemini-2.5-flash", "thinkingBudget"), [0, 512, 2048, 8192, 24_576, 24_576]);
+fn gemini_2_5_gets_a_budget_within_its_range() {
+    assert_eq!(thinking_fields("gemini-2.5-flash", "thinkingBudget"), [0, 512, 2048, 8192, 24_576, 24_576]);
     assert_eq!(
-        told("gemini-2.5-flash-lite-preview-09-2025", "thinkingBudget"),
+        thinking_fields("gemini-2.5-flash-lite-preview-09-2025", "thinkingBudget"),
         [0, 512, 2048, 8192, 24_576, 24_576]
     );
-    assert_eq!(told("models/gemini-2.5-pro", "thinkingBudget"), [128, 512, 2048, 8192, 24_576, 32_768]);
+    assert_eq!(
+        thinking_fields("models/gemini-2.5-pro", "thinkingBudget"),
+        [128, 512, 2048, 8192, 24_576, 32_768]
+    );
 }
 
 #[test]
-fn models_since_gemini_3_get_the_nearest_level_they_have() {
+fn models_since_gemini_3_get_the_nearest_supported_level() {
     let rows = [
         ("gemini-3-pro-preview", ["LOW", "LOW", "LOW", "HIGH", "HIGH", "HIGH"]),
         ("gemini-3.1-pro-preview", ["LOW", "LOW", "LOW", "MEDIUM", "HIGH", "HIGH"]),
@@ -34,12 +37,12 @@ fn models_since_gemini_3_get_the_nearest_level_they_have() {
         ("gemma-4-31b-it", ["MINIMAL", "MINIMAL", "HIGH", "HIGH", "HIGH", "HIGH"]),
     ];
     for (id, levels) in rows {
-        assert_eq!(told(id, "thinkingLevel"), levels, "{id}");
+        assert_eq!(thinking_fields(id, "thinkingLevel"), levels, "{id}");
     }
 }
 
 #[test]
-fn thoughts_are_asked_for_unless_thinking_is_off() {
+fn requests_thoughts_unless_thinking_is_off() {
     for id in ["gemini-2.5-pro", "gemini-3-pro-preview"] {
         assert_eq!(of(id).thinking(Off).unwrap().get("includeThoughts"), None, "{id}");
         assert_eq!(of(id).thinking(Minimal).unwrap()["includeThoughts"], json!(true), "{id}");
@@ -47,7 +50,7 @@ fn thoughts_are_asked_for_unless_thinking_is_off() {
 }
 
 #[test]
-fn a_budget_and_a_level_never_go_together() {
+fn never_sends_both_budget_and_level() {
     for id in ["gemini-2.5-pro", "gemini-2.5-flash", "gemini-3-pro-preview", "gemma-4-31b-it", "x"] {
         for level in LEVELS {
             let config = of(id).thinking(level).unwrap();
@@ -57,14 +60,14 @@ fn a_budget_and_a_level_never_go_together() {
 }
 
 #[test]
-fn models_that_do_not_think_are_not_told_to() {
+fn models_that_cannot_think_get_no_thinking_config() {
     for id in ["gemini-2.0-flash", "gemini-1.5-pro", "gemma-3-27b-it"] {
         assert!(LEVELS.into_iter().all(|level| of(id).thinking(level).is_none()), "{id}");
     }
 }
 
 #[test]
-fn eras_and_sampling_follow_the_id() {
+fn era_and_sampling_follow_the_model_id() {
     assert_eq!((of("gemini-2.5-pro").era, of("GEMINI-3-PRO").era), (Era::Early, Era::Modern));
     assert_eq!(of("gemini-3.8-flash").sampling, Sampling::Fixed);
     assert_eq!(of("gemini-3.5-flash").sampling, Sampling::Free);

@@ -1,24 +1,29 @@
-//! What stands beside the conversation in a request: instruction, tools, how to answer.
+//! Builds the fields of a request besides the conversation: system instruction, tools and generation
+//! settings.
 //!
-//! Owns the fields of the head and their checks; caching is automatic on this service, so there are no hints.
-//! Invariant: nothing is sent that the model's generation rejects; a schema it cannot take beside tools becomes words.
+//! Caching is automatic at this provider, so it gets no cache hints. Invariant: nothing is sent that the
+//! model's generation rejects. A schema that the model cannot accept together with tools becomes part of the
+//! instruction.
 
 use lariat_core::model::{OutputSchema, ProviderError, StreamConfig, ToolChoice};
 use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::generation::{Era, Sampling, Traits};
-use super::validate::{is_function_name, rejected};
+use super::generation::{Era, ModelTraits, Sampling};
+use super::validate::{is_function_name, rejection};
 
-/// The fields of the request but `contents` and `tools`.
-pub(super) fn fields(request: &StreamConfig, traits: &Traits) -> Result<Map<String, Value>, ProviderError> {
+/// Returns all fields of the request except `contents` and `tools`.
+pub(super) fn fields(
+    request: &StreamConfig,
+    traits: &ModelTraits,
+) -> Result<Map<String, Value>, ProviderError> {
     let mut head = Map::new();
     let mut instruction = request.system_prompt.as_str().trim().to_owned();
     let mut config = Map::new();
     if let Some(schema) = &request.output_schema {
         // Before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported" (400).
         if traits.era == Era::Early && !request.tools.is_empty() {
-            instruction.push_str(&in_words(schema));
+            instruction.push_str(&schema_instruction(schema));
         } else {
             config.insert("responseMimeType".to_owned(), "application/json".into());
             config.insert("responseJsonSchema".to_owned(), schema.schema.clone());
@@ -29,7 +34,7 @@ pub(super) fn fields(request: &StreamConfig, traits: &Traits) -> Result<Map<Stri
     }
     if let Some(limit) = request.output_limit() {
         if limit == 0 {
-            return Err(rejected("the output limit is 0 tokens"));
+            return Err(rejection("the output limit is 0 tokens"));
         }
         config.insert("maxOutputTokens".to_owned(), limit.into());
     }
@@ -51,7 +56,7 @@ pub(super) fn fields(request: &StreamConfig, traits: &Traits) -> Result<Map<Stri
     Ok(head)
 }
 
-/// The declarations of the tools.
+/// Returns the tools' declarations.
 pub(super) fn tools(tools: &[ToolDefinition]) -> Value {
     let declaration = |tool: &ToolDefinition| {
         let mut fields = Map::new();
@@ -65,7 +70,8 @@ pub(super) fn tools(tools: &[ToolDefinition]) -> Value {
     json!([{"functionDeclarations": tools.iter().map(declaration).collect::<Vec<_>>()}])
 }
 
-/// A function without parameters leaves the schema out: an object without properties is rejected by some models.
+/// Whether to send a schema. Functions without parameters get none, because some models reject an object
+/// without properties.
 fn takes_arguments(schema: &Value) -> bool {
     let Some(fields) = schema.as_object() else { return false };
     let properties = fields.get("properties").and_then(Value::as_object);
@@ -80,13 +86,11 @@ fn calling(choice: &ToolChoice, tools: &[ToolDefinition]) -> Result<Option<Value
         ToolChoice::Required => Some(json!({"mode": "ANY"})),
         ToolChoice::Tool(name) => {
             if !tools.iter().any(|tool| tool.name == *name) {
-                return Err(rejected(&format!(
-                    "the tool `{name}` must be called but is not among the tools"
-                )));
+                return Err(rejection(&format!("tool choice `{name}` is not one of the tools")));
             }
             Some(json!({"mode": "ANY", "allowedFunctionNames": [name]}))
         }
-        // `Auto`, which is what the service does by itself.
+        // `Auto` is the provider's default.
         _ => None,
     })
 }
@@ -94,24 +98,24 @@ fn calling(choice: &ToolChoice, tools: &[ToolDefinition]) -> Result<Option<Value
 fn check_tools(tools: &[ToolDefinition]) -> Result<(), ProviderError> {
     for (at, tool) in tools.iter().enumerate() {
         if !is_function_name(&tool.name) {
-            return Err(rejected(&format!("`{}` is not a valid tool name", tool.name)));
+            return Err(rejection(&format!("invalid tool name `{}`", tool.name)));
         }
         if tools.iter().take(at).any(|earlier| earlier.name == tool.name) {
-            return Err(rejected(&format!("two tools are named `{}`", tool.name)));
+            return Err(rejection(&format!("two tools have the name `{}`", tool.name)));
         }
     }
     Ok(())
 }
 
-/// A temperature as a person wrote it: 0.7, not 0.699999988079071.
+/// A temperature with the digits as written: 0.7, not 0.699999988079071.
 fn decimal(temperature: f32) -> Result<Value, ProviderError> {
     if !(0.0..=2.0).contains(&temperature) {
-        return Err(rejected(&format!("the temperature {temperature} is not between 0 and 2")));
+        return Err(rejection(&format!("the temperature {temperature} is not between 0 and 2")));
     }
     Ok(temperature.to_string().parse::<f64>().unwrap_or_else(|_| f64::from(temperature)).into())
 }
 
-fn in_words(schema: &OutputSchema) -> String {
+fn schema_instruction(schema: &OutputSchema) -> String {
     format!(
         "\n\nWhen you give your final answer, reply with JSON only, without a code fence, that satisfies this JSON \
          schema:\n{}",

@@ -1,4 +1,4 @@
-//! Lists of models.
+//! Tests model lists.
 
 use lariat_core::model::ModelConfig;
 use serde_json::json;
@@ -8,14 +8,14 @@ use crate::protocol::Protocol;
 use crate::wire::{Auth, ListedModel};
 
 #[test]
-fn the_models_are_asked_for_in_one_page_and_with_the_key_in_a_header() {
+fn lists_models_in_one_page_with_the_key_in_a_header() {
     let request = Gemini.list_request(&ModelConfig::new("google-gemini", "")).unwrap();
     assert_eq!(request.url, "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000");
     assert_eq!((request.method, request.auth), (http::Method::GET, Auth::Header("x-goog-api-key")));
 }
 
 #[test]
-fn models_that_can_chat_are_listed_with_what_is_known_of_them() {
+fn lists_models_that_can_chat_with_their_limits() {
     let body = json!({"models": [
         {
             "name": "models/gemini-3-pro-preview", "displayName": "Gemini 3 Pro", "inputTokenLimit": 1_048_576,
@@ -27,7 +27,7 @@ fn models_that_can_chat_are_listed_with_what_is_known_of_them() {
     expected.name = Some("Gemini 3 Pro".to_owned());
     expected.context_window = Some(1_048_576);
     expected.max_tokens = Some(65_536);
-    assert_eq!(Gemini.listed(body.to_string().as_bytes()).unwrap(), [expected]);
-    assert_eq!(Gemini.listed(b"{}").unwrap(), []);
-    assert!(Gemini.listed(b"<html>").is_err());
+    assert_eq!(Gemini.parse_models(body.to_string().as_bytes()).unwrap(), [expected]);
+    assert_eq!(Gemini.parse_models(b"{}").unwrap(), []);
+    assert!(Gemini.parse_models(b"<html>").is_err());
 }

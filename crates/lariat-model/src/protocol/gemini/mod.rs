@@ -1,18 +1,18 @@
-//! Google Gemini, and the parts of it that Vertex shares.
+//! Implements Google Gemini, including the parts that Vertex shares.
 //!
-//! `request` builds the body from a conversation, checked by `validate`; `head` adds what stands beside the
-//! conversation; `stream` reads replies; `error` reads failures; `generation` holds what differs between models.
-//! Vertex is the same protocol at another address, with another key.
-//! Invariant: signatures travel back on the part they came on; the key is never in the address.
+//! `request` translates a conversation, which `validate` checks; `head` adds the other fields; `stream`
+//! decodes replies; `error` classifies failures; `generation` describes how the models differ. Vertex is the
+//! same protocol with another address and another kind of key.
+//! Invariant: a signature goes back on the part it came on, and the key is never part of the address.
 
 mod address;
 mod error;
+#[cfg(test)]
+pub(super) mod fixtures;
 mod generation;
 mod head;
 mod partial;
 mod request;
-#[cfg(test)]
-pub(super) mod samples;
 mod stream;
 mod validate;
 
@@ -27,16 +27,16 @@ pub(super) use request::body;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// Google Gemini by the public API of AI Studio.
+/// Google Gemini through the public API of AI Studio.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
 
-/// What the service counts of a request.
-const COUNTED: [&str; 5] = ["contents", "generationConfig", "systemInstruction", "toolConfig", "tools"];
-/// The field of a count that both services answer with.
+/// Fields of a request that the counting endpoint accepts.
+const COUNT_FIELDS: [&str; 5] = ["contents", "generationConfig", "systemInstruction", "toolConfig", "tools"];
+/// The field with the count in the response, for Gemini and Vertex.
 pub(super) const COUNT: &str = "totalTokens";
 
-/// The header that holds the key.
+/// The header that carries the key.
 const KEY_HEADER: &str = "x-goog-api-key";
 
 impl Protocol for Gemini {
@@ -63,62 +63,63 @@ impl Protocol for Gemini {
         request.with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        parse_models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let (model, outgoing) = (&request.model_config, self.request(request)?);
-        let mut body = counting::picked(&outgoing, &COUNTED)?;
+        let mut body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         body.insert("model".to_owned(), address::named(model).into());
         let body = json!({"generateContentRequest": body});
-        Ok(Some(counting::redirected(outgoing, address::count(model), body)))
+        Ok(Some(counting::redirect(outgoing, address::count(model), body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, COUNT)
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, COUNT)
     }
 }
 
-/// Makes events of a stream of responses.
+/// Creates the decoder for a stream of responses.
 pub(super) fn decoder() -> Decoder {
-    Decoder::new(Framing::sse(), stream::Responses::default())
+    Decoder::new(Framing::sse(), stream::ResponseInterpreter::default())
 }
 
-/// The models that can chat, of a list by either service.
-pub(super) fn listed(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let list: List = serde_json::from_slice(body)
-        .map_err(|error| ProviderError::InvalidReply(format!("the list of models: {error}").into()))?;
+/// Parses a model list of Gemini or Vertex and keeps the models that can chat.
+pub(super) fn parse_models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    let list: ModelList = serde_json::from_slice(body).map_err(|error| {
+        ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
+    })?;
     let models = list.models.into_iter().chain(list.publisher_models).flatten();
-    Ok(models.filter(Listed::chats).map(Listed::into_model).collect())
+    Ok(models.filter(ListEntry::chats).map(ListEntry::into_model).collect())
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct List {
-    models: Option<Vec<Listed>>,
-    publisher_models: Option<Vec<Listed>>,
+struct ModelList {
+    models: Option<Vec<ListEntry>>,
+    publisher_models: Option<Vec<ListEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListEntry {
     name: String,
     display_name: Option<String>,
     input_token_limit: Option<u64>,
     output_token_limit: Option<u32>,
-    /// Vertex does not tell.
+    /// Not sent by Vertex.
     supported_generation_methods: Option<Vec<String>>,
 }
 
-impl Listed {
+impl ListEntry {
     fn chats(&self) -> bool {
         let methods = self.supported_generation_methods.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
     }
 
     fn into_model(self) -> ListedModel {
-        // `models/gemini-…` of Gemini, `publishers/google/models/gemini-…` of Vertex.
+        // Gemini writes `models/gemini-…`, Vertex `publishers/google/models/gemini-…`.
         let mut model = ListedModel::new(address::bare(&self.name));
         model.name = self.display_name;
         model.context_window = self.input_token_limit;

@@ -1,7 +1,7 @@
-//! A call whose arguments arrive in pieces, each a value at a JSON path (Vertex, where it is switched on).
+//! Assembles tool calls whose arguments arrive in parts, each a value at a JSON path (an option of Vertex).
 //!
-//! We do not ask for it; a proxy or a default may. Owns the paths that occur: members and positions.
-//! Invariant: a call is delivered only when the service said that no more of it comes.
+//! This crate does not enable the option, but a proxy or a default may. Only paths of members and positions
+//! occur. Invariant: a tool call is emitted only after the provider said that it is complete.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use serde_json::{Map, Number, Value};
 use super::stream::FunctionCall;
 use crate::wire::Reply;
 
-/// Bytes of events that one call may take.
+/// Maximum total size of the events of one tool call, in bytes.
 const CALL_LIMIT: usize = 32 * 1024 * 1024;
-/// Positions in a list of arguments: a path must not make the memory.
+/// Maximum position in a list of arguments, so that a path cannot exhaust the memory.
 const POSITION_LIMIT: usize = 65_536;
-/// Steps of a path.
+/// Maximum number of steps in a path.
 const DEPTH_LIMIT: usize = 64;
 
-/// A piece of arguments.
+/// A part of the arguments.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartialArg {
@@ -31,7 +31,7 @@ pub(super) struct PartialArg {
     null_value: Option<String>,
 }
 
-/// A call in the making.
+/// A tool call under construction.
 #[derive(Debug)]
 pub(super) struct PartialCall {
     index: usize,
@@ -48,8 +48,8 @@ impl PartialCall {
         Self { index, id: String::new(), name: String::new(), signature: None, arguments, bytes: 0 }
     }
 
-    /// Takes in the next piece, which came in an event of this many bytes.
-    pub(super) fn take_in(
+    /// Adds the next part, which came in an event of `bytes` bytes.
+    pub(super) fn add(
         &mut self,
         call: &FunctionCall<'_>,
         signature: Option<Cow<'_, str>>,
@@ -61,7 +61,7 @@ impl PartialCall {
         }
         if !call.name().is_empty() {
             if !self.name.is_empty() {
-                return Err(invalid("a tool call began before the last one was complete"));
+                return Err(invalid("a tool call started before the previous one was complete"));
             }
             call.name().clone_into(&mut self.name);
         }
@@ -85,11 +85,12 @@ impl PartialCall {
 
     fn place(&mut self, piece: &PartialArg) -> Result<(), ProviderError> {
         let path = piece.json_path.as_deref().unwrap_or("$");
-        let steps =
-            steps(path).ok_or_else(|| invalid("a piece of a tool call has a path that nobody knows"))?;
+        let steps = steps(path).ok_or_else(|| invalid("a part of a tool call has an invalid path"))?;
         let mut place = &mut self.arguments;
         for step in steps {
-            place = step.into_place(place).ok_or_else(|| invalid("the pieces of a tool call do not fit"))?;
+            place = step
+                .value_in(place)
+                .ok_or_else(|| invalid("the parts of a tool call do not fit together"))?;
         }
         match (place, &piece.string_value) {
             (Value::String(text), Some(more)) => text.push_str(more),
@@ -103,14 +104,14 @@ impl PartialCall {
                     *place = Value::Null;
                 }
             }
-            _ => return Err(invalid("the pieces of a tool call do not fit")),
+            _ => return Err(invalid("the parts of a tool call do not fit together")),
         }
         Ok(())
     }
 
-    /// The call is complete.
+    /// Emits the complete tool call.
     pub(super) fn finish(self, reply: &mut Reply) -> Result<(), ProviderError> {
-        reply.whole_call(self.index, &self.id, &self.name, self.arguments, self.signature)
+        reply.complete_call(self.index, &self.id, &self.name, self.arguments, self.signature)
     }
 }
 
@@ -121,8 +122,8 @@ enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// The place of this step, made if it is not there.
-    fn into_place(self, place: &mut Value) -> Option<&mut Value> {
+    /// Returns the value at this step, and creates it if it does not exist.
+    fn value_in(self, place: &mut Value) -> Option<&mut Value> {
         match self {
             Self::Member(name) => {
                 if place.is_null() {
@@ -144,7 +145,7 @@ impl Step<'_> {
     }
 }
 
-/// The steps of a path such as `$.files[0].name` or `$['odd name']`.
+/// Parses a path such as `$.files[0].name` or `$['odd name']`.
 fn steps(path: &str) -> Option<Vec<Step<'_>>> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = Vec::new();

@@ -1,4 +1,4 @@
-//! Arguments in pieces.
+//! Tests tool calls whose arguments arrive in parts.
 
 use lariat_core::content::ToolCall;
 use lariat_core::model::{ProviderError, StreamEvent};
@@ -26,7 +26,7 @@ fn piece(path: &str, kind: &str, value: Value) -> Value {
 }
 
 #[test]
-fn pieces_are_put_where_their_paths_say() {
+fn parts_are_placed_at_their_paths() {
     let calls = calls(&[
         json!({"id": "1", "name": "write", "willContinue": true}),
         piece("$.path", "stringValue", json!("a.")),
@@ -49,16 +49,16 @@ fn pieces_are_put_where_their_paths_say() {
 }
 
 #[test]
-fn a_call_that_was_never_completed_is_not_delivered() {
+fn incomplete_tool_call_is_not_emitted() {
     let begun = json!({"name": "write", "willContinue": true});
     let error = calls(&[begun.clone(), piece("$.path", "stringValue", json!("/"))]).unwrap_err();
     assert!(error.to_string().contains("middle of a tool call"), "{error}");
     let error = calls(&[begun, json!({"name": "now", "args": {}})]).unwrap_err();
-    assert!(error.to_string().contains("before the last one was complete"), "{error}");
+    assert!(error.to_string().contains("before the previous one was complete"), "{error}");
 }
 
 #[test]
-fn pieces_that_do_not_fit_are_invalid() {
+fn parts_that_do_not_fit_are_invalid() {
     let begun = json!({"name": "write", "willContinue": true});
     let rows = [
         vec![piece("$.a", "stringValue", json!("x")), piece("$.a.b", "stringValue", json!("y"))],

@@ -1,9 +1,8 @@
-//! A conversation as Gemini takes it: contents of the user and of the model, each a list of parts.
+//! Translates conversations to Gemini's format: contents of the user and of the model, each a list of parts.
 //!
-//! Owns the translation of messages to parts. Neighbours of one role become one content. The responses to the calls
-//! of a reply come first in the content after it, in the order of the calls, then what belongs to them and does not
-//! fit into them.
-//! Invariant: a message always becomes the same parts, whatever comes after it.
+//! Adjacent messages of one role become one content. The content after a reply starts with the responses to
+//! its tool calls, in the order of the tool calls, followed by what belongs to them but does not fit into
+//! them. Invariant: a message always becomes the same parts, whatever follows it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,31 +14,31 @@ use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMess
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use serde_json::{Map, Value, json};
 
-use super::generation::{self, Era, Traits};
+use super::generation::{self, Era, ModelTraits};
 use super::head;
-use super::validate::{Guard, IMAGES, MODEL, USER, is_function_name, is_opaque_part};
+use super::validate::{IMAGES, MODEL, RequestValidator, USER, is_function_name, is_opaque_part};
 use crate::protocol::ApiProtocol;
-use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, own_reply};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, own_reply};
 
-/// Stands for a signature where there is none: calls that another model made. Documented by Google for this case.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
-/// Types of images that may be part of a function's response, since Gemini 3.
+/// Replaces the missing signature of tool calls that another model made. Google documents it for this case.
+const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
+/// Types of images that may be part of a function response, since Gemini 3.
 const RESPONSE_IMAGES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
-/// Longest name that is made from one that is not valid.
-const MADE_NAME_LIMIT: usize = 64;
+/// Maximum length of a name derived from an invalid one.
+const DERIVED_NAME_LIMIT: usize = 64;
 
-/// The body of a request.
+/// Builds the body of a request.
 pub(in crate::protocol) fn body(request: &StreamConfig, api: ApiProtocol) -> Result<Bytes, ProviderError> {
     let model = &request.model_config;
     let traits = generation::of(&model.id);
-    let ids = Ids::of(model, &traits);
+    let ids = CallIdMode::of(model, &traits);
     let key = format!("{api}\n{}\n{}\n{ids:?}", model.provider, model.id);
-    let mut body = Body::of(request, key, || History::new(Arc::clone(model), traits, ids))?;
-    let checked = body.conversation.guard.end().and_then(|()| head::fields(request, &traits));
+    let mut body = Body::of(request, key, || MessageTranslator::new(Arc::clone(model), traits, ids))?;
+    let checked = body.conversation.validator.end().and_then(|()| head::fields(request, &traits));
     let head = match checked {
         Ok(head) => head,
         Err(error) => {
-            // What is kept is right as far as it goes.
+            // The stored part is valid as far as it goes.
             request.memo.put(body);
             return Err(error);
         }
@@ -48,72 +47,72 @@ pub(in crate::protocol) fn body(request: &StreamConfig, api: ApiProtocol) -> Res
     Ok(body.finish(request, &head, Some("tools"), "contents", ("", &[])))
 }
 
-/// Whether calls and responses are paired by an id or by their order.
+/// Whether tool calls and responses are paired by an id or by their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ids {
-    /// Since Gemini 3. Without them a reply to several results can come back empty.
+enum CallIdMode {
+    /// Since Gemini 3. Without ids, the reply to several results can be empty.
     Sent,
-    /// Before Gemini 3 the field is unknown to Vertex (400).
-    Left,
+    /// Before Gemini 3, Vertex rejects the field (400).
+    Omitted,
 }
 
-impl Ids {
-    fn of(model: &ModelConfig, traits: &Traits) -> Self {
+impl CallIdMode {
+    fn of(model: &ModelConfig, traits: &ModelTraits) -> Self {
         match (model.compat.get("callIds").and_then(Value::as_bool), traits.era) {
             (Some(true), _) | (None, Era::Modern) => Self::Sent,
-            (Some(false), _) | (None, Era::Early) => Self::Left,
+            (Some(false), _) | (None, Era::Early) => Self::Omitted,
         }
     }
 }
 
-/// The translator, with what it must remember between messages.
-struct History {
+/// Translates messages and remembers what later messages depend on.
+struct MessageTranslator {
     model: Arc<ModelConfig>,
     era: Era,
-    ids: Ids,
+    ids: CallIdMode,
     call_ids: CallIds,
-    guard: Guard,
-    /// Calls of the last reply that wait for results, with the names they were sent under.
-    awaited: VecDeque<(ToolCallId, String)>,
-    /// Parts that follow the responses to all calls.
-    held: Vec<Value>,
+    validator: RequestValidator,
+    /// Tool calls of the last reply that wait for results, with the names they were sent under.
+    open_calls: VecDeque<(ToolCallId, String)>,
+    /// Parts to send after the responses to all tool calls.
+    deferred_parts: Vec<Value>,
 }
 
-impl History {
-    fn new(model: Arc<ModelConfig>, traits: Traits, ids: Ids) -> Self {
+impl MessageTranslator {
+    fn new(model: Arc<ModelConfig>, traits: ModelTraits, ids: CallIdMode) -> Self {
         Self {
             model,
             era: traits.era,
             ids,
             call_ids: CallIds::new(IdRule::COMMON),
-            guard: Guard::new(traits.era),
-            awaited: VecDeque::new(),
-            held: Vec::new(),
+            validator: RequestValidator::new(traits.era),
+            open_calls: VecDeque::new(),
+            deferred_parts: Vec::new(),
         }
     }
 
-    fn add(&mut self, role: &'static str, part: &Value, items: &mut Opened) -> Result<(), ProviderError> {
-        self.guard.part(role, part)?;
+    fn add(&mut self, role: &'static str, part: &Value, items: &mut ItemWriter) -> Result<(), ProviderError> {
+        self.validator.part(role, part)?;
         items.block(role, "parts", part);
         Ok(())
     }
 
-    fn user(&mut self, user: &UserMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn user(&mut self, user: &UserMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let mut empty = true;
-        for part in user.content.iter().filter_map(spoken) {
+        for part in user.content.iter().filter_map(content_part) {
             empty = false;
             self.add(USER, &part, items)?;
         }
         if empty {
-            self.add(USER, &text("(a message that cannot be shown)"), items)?;
+            self.add(USER, &text("(no content)"), items)?;
         }
         Ok(())
     }
 
-    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
-        let mut said = false;
-        // A signature that came on a text or an image, kept before it.
+        let mut has_parts = false;
+        // A signature that belongs to the following text or image.
         let mut signature: Option<&str> = None;
         let mut first_call = true;
         for block in &reply.content {
@@ -129,13 +128,13 @@ impl History {
                     signature.as_deref().map_or(part.clone(), |signature| signed(part, signature))
                 }
                 Content::Unknown(fields) if own && is_opaque_part(fields) => Value::Object(fields.clone()),
-                Content::Text { .. } if !block.is_empty() => spoken(block).unwrap_or_default(),
-                Content::Image { .. } if own => spoken(block).unwrap_or_default(),
+                Content::Text { .. } if !block.is_empty() => content_part(block).unwrap_or_default(),
+                Content::Image { .. } if own => content_part(block).unwrap_or_default(),
                 Content::ToolCall(call) => {
                     let own_signature = call.signature.as_deref().filter(|_| own);
                     let required = std::mem::take(&mut first_call) && self.era == Era::Modern;
                     let part = self.call(call);
-                    match own_signature.or(required.then_some(NO_SIGNATURE)) {
+                    match own_signature.or(required.then_some(PLACEHOLDER_SIGNATURE)) {
                         Some(signature) => signed(part, signature),
                         None => part,
                     }
@@ -148,14 +147,18 @@ impl History {
                     _ => self.add(MODEL, &signed(text(""), kept), items)?,
                 }
             }
-            said = true;
+            has_parts = true;
             self.add(MODEL, &part, items)?;
         }
-        if let Some(kept) = signature.filter(|_| said) {
+        if let Some(kept) = signature.filter(|_| has_parts) {
             self.add(MODEL, &signed(text(""), kept), items)?;
         }
-        // Another service's pause: it is asked to go on, as the last word must be the user's.
-        if reply.stop_reason == StopReason::Pause && self.awaited.is_empty() && self.guard.ends_with_model() {
+        // Another provider's paused reply: asks the model to continue, because the last content must be the
+        // user's.
+        if reply.stop_reason == StopReason::Pause
+            && self.open_calls.is_empty()
+            && self.validator.ends_with_model()
+        {
             self.add(USER, &text("Continue."), items)?;
         }
         Ok(())
@@ -164,18 +167,18 @@ impl History {
     fn call(&mut self, call: &ToolCall) -> Value {
         let name = function_name(&call.name);
         let mut fields = Map::new();
-        if self.ids == Ids::Sent {
+        if self.ids == CallIdMode::Sent {
             fields.insert("id".to_owned(), self.call_ids.wire(&call.id).into());
         }
         fields.insert("name".to_owned(), name.as_str().into());
         fields.insert("args".to_owned(), call.arguments.clone());
-        self.awaited.push_back((call.id.clone(), name));
+        self.open_calls.push_back((call.id.clone(), name));
         json!({"functionCall": fields})
     }
 
-    fn result(&mut self, result: &ToolResultMessage, items: &mut Opened) -> Result<(), ProviderError> {
-        let position = self.awaited.iter().position(|(id, _)| *id == result.tool_call_id);
-        let called = position.and_then(|at| self.awaited.remove(at)).map(|(_, name)| name);
+    fn result(&mut self, result: &ToolResultMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
+        let position = self.open_calls.iter().position(|(id, _)| *id == result.tool_call_id);
+        let called = position.and_then(|at| self.open_calls.remove(at)).map(|(_, name)| name);
         let name = called.unwrap_or_else(|| function_name(&result.tool_name));
         let words = joined_text(&result.content);
         let (mut inside, mut beside) = (Vec::new(), Vec::new());
@@ -184,9 +187,9 @@ impl History {
                 Content::Image { mime_type, .. }
                     if self.era == Era::Modern && RESPONSE_IMAGES.contains(&mime_type.as_str()) =>
                 {
-                    inside.extend(spoken(block));
+                    inside.extend(content_part(block));
                 }
-                Content::Image { .. } => beside.extend(spoken(block)),
+                Content::Image { .. } => beside.extend(content_part(block)),
                 _ => {}
             }
         }
@@ -196,7 +199,7 @@ impl History {
             _ => words,
         };
         let mut fields = Map::new();
-        if self.ids == Ids::Sent {
+        if self.ids == CallIdMode::Sent {
             fields.insert("id".to_owned(), self.call_ids.wire(&result.tool_call_id).into());
         }
         fields.insert("name".to_owned(), name.as_str().into());
@@ -206,12 +209,12 @@ impl History {
             fields.insert("parts".to_owned(), Value::Array(inside));
         }
         if !beside.is_empty() {
-            self.held.push(text(&format!("Output of the tool `{name}`:")));
-            self.held.append(&mut beside);
+            self.deferred_parts.push(text(&format!("Output of the tool `{name}`:")));
+            self.deferred_parts.append(&mut beside);
         }
         self.add(USER, &json!({"functionResponse": fields}), items)?;
-        if self.awaited.is_empty() {
-            for part in std::mem::take(&mut self.held) {
+        if self.open_calls.is_empty() {
+            for part in std::mem::take(&mut self.deferred_parts) {
                 self.add(USER, &part, items)?;
             }
         }
@@ -219,8 +222,8 @@ impl History {
     }
 }
 
-impl Conversation for History {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for MessageTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         match message {
             Message::User(user) => self.user(user, items),
             Message::Assistant(reply) => self.reply(reply, items),
@@ -229,8 +232,8 @@ impl Conversation for History {
     }
 }
 
-/// The part for a text or an image; `None` for what cannot be said.
-fn spoken(block: &Content) -> Option<Value> {
+/// The part for a text or an image; `None` for other content.
+fn content_part(block: &Content) -> Option<Value> {
     match block {
         _ if block.is_empty() => None,
         Content::Text { text: words } => Some(text(words)),
@@ -238,7 +241,7 @@ fn spoken(block: &Content) -> Option<Value> {
             Some(json!({"inlineData": {"mimeType": mime_type, "data": data}}))
         }
         Content::Image { mime_type, .. } => {
-            Some(text(&format!("(an image of the type {mime_type}, which this model cannot see)")))
+            Some(text(&format!("(image of type {mime_type} omitted: this model cannot read it)")))
         }
         _ => None,
     }
@@ -255,18 +258,18 @@ fn signed(mut part: Value, signature: &str) -> Value {
     part
 }
 
-/// A name that Gemini takes: models of other services call tools by names that it does not.
+/// Makes a function name valid: models of other providers use names that Gemini rejects.
 fn function_name(name: &str) -> String {
     if is_function_name(name) {
         return name.to_owned();
     }
     let valid =
         |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-') { c } else { '_' };
-    let mut made: String = name.chars().take(MADE_NAME_LIMIT - 1).map(valid).collect();
-    if !is_function_name(&made) {
-        made.insert(0, '_');
+    let mut derived: String = name.chars().take(DERIVED_NAME_LIMIT - 1).map(valid).collect();
+    if !is_function_name(&derived) {
+        derived.insert(0, '_');
     }
-    made
+    derived
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Exactly what the model sees.
+//! Tests exactly what the model sees.
 
 use lariat_core::model::{OutputSchema, RequestMemo, ThinkingLevel, ToolChoice};
 use lariat_core::transcript::Transcript;
@@ -6,14 +6,14 @@ use lariat_testkit::server::{Wire, validate};
 use proptest::prelude::*;
 
 use super::super::Gemini;
-use super::super::samples::*;
+use super::super::fixtures::*;
 use super::*;
 use crate::protocol::Protocol;
 use crate::protocol::vertex::Vertex;
 use crate::wire::{Auth, Outgoing};
 
 #[test]
-fn a_request_goes_to_the_model_and_has_no_key_in_it() {
+fn request_address_names_the_model_and_contains_no_key() {
     let mut asked = request(model(MODERN).with_api_key("sekret"), vec![Message::user("Hello")]);
     let outgoing = Gemini.request(&asked).unwrap();
     assert_eq!(
@@ -45,7 +45,7 @@ fn extra_headers_are_sent() {
 }
 
 #[test]
-fn a_whole_request_is_readable() {
+fn builds_a_complete_request() {
     let mut asked = request(
         model(MODERN),
         vec![
@@ -105,7 +105,7 @@ fn a_whole_request_is_readable() {
 }
 
 #[test]
-fn signatures_go_back_on_the_parts_they_came_on() {
+fn signatures_go_back_on_their_parts() {
     let parts = |content| {
         contents(MODERN, vec![Message::user("Hi"), reply(MODERN, content), Message::user("Go on")])[1].clone()
     };
@@ -116,7 +116,7 @@ fn signatures_go_back_on_the_parts_they_came_on() {
             {"text": "Hello", "thoughtSignature": "s2"},
         ])
     );
-    // A signature that nothing it could belong to follows came on an empty text.
+    // A signature that no text or image follows came on an empty text.
     assert_eq!(
         parts(vec![
             "A".into(),
@@ -135,7 +135,7 @@ fn signatures_go_back_on_the_parts_they_came_on() {
 }
 
 #[test]
-fn parallel_calls_are_answered_together_and_keep_their_signatures() {
+fn parallel_tool_calls_keep_signatures_and_share_one_response_content() {
     let wire = contents(
         MODERN,
         vec![
@@ -170,7 +170,7 @@ fn parallel_calls_are_answered_together_and_keep_their_signatures() {
 }
 
 #[test]
-fn another_models_history_comes_without_its_secrets_and_with_the_documented_stand_in() {
+fn history_of_another_model_gets_placeholder_signatures() {
     let unknown = Content::Unknown(json!({"executableCode": {"code": "1"}}).as_object().unwrap().clone());
     let wire = contents(
         MODERN,
@@ -208,14 +208,14 @@ fn another_models_history_comes_without_its_secrets_and_with_the_documented_stan
 }
 
 #[test]
-fn a_reply_of_which_nothing_is_left_is_left_out() {
+fn reply_without_sendable_blocks_is_omitted() {
     let picture = reply_of("other", "m", StopReason::Stop, vec![thinking("only", None), image("image/png")]);
     let wire = contents(MODERN, vec![Message::user("One"), picture, Message::user("Two")]);
     assert_eq!(wire, json!([{"role": "user", "parts": [{"text": "One"}, {"text": "Two"}]}]));
 }
 
 #[test]
-fn a_pause_of_another_service_is_followed_by_a_word_of_the_user() {
+fn paused_reply_of_another_provider_gets_a_continue_message() {
     let paused = reply_of("anthropic", "claude", StopReason::Pause, vec!["So far".into()]);
     let silent = reply_of("anthropic", "claude", StopReason::Pause, vec![image("image/png")]);
     let wire = contents(MODERN, vec![Message::user("Go"), reply(MODERN, vec!["Yes".into()]), silent]);
@@ -225,7 +225,7 @@ fn a_pause_of_another_service_is_followed_by_a_word_of_the_user() {
 }
 
 #[test]
-fn blocks_that_only_the_service_knows_go_back_unchanged() {
+fn provider_specific_blocks_go_back_unchanged() {
     let block = json!({"executableCode": {"language": "PYTHON", "code": "1+1"}, "thoughtSignature": "s"});
     let unknown = Content::Unknown(block.as_object().unwrap().clone());
     let strange = Content::Unknown(json!({"type": "server_tool_use"}).as_object().unwrap().clone());
@@ -237,7 +237,7 @@ fn blocks_that_only_the_service_knows_go_back_unchanged() {
 }
 
 #[test]
-fn before_gemini_3_there_are_no_ids_no_stand_in_and_images_follow_the_results() {
+fn before_gemini_3_no_ids_or_placeholder_signatures_and_images_follow_results() {
     let wire = contents(
         EARLY,
         vec![
@@ -288,16 +288,16 @@ fn since_gemini_3_images_are_part_of_the_result() {
 }
 
 #[test]
-fn images_that_gemini_cannot_open_are_mentioned() {
+fn unsupported_images_are_replaced_by_a_note() {
     let wire = contents(MODERN, vec![user(vec![image("image/gif")])]);
     assert_eq!(
         wire[0]["parts"],
-        json!([{"text": "(an image of the type image/gif, which this model cannot see)"}])
+        json!([{"text": "(image of type image/gif omitted: this model cannot read it)"}])
     );
 }
 
 #[test]
-fn failures_and_missing_output_are_told() {
+fn sends_failures_and_replaces_missing_output() {
     let unknown = Content::Unknown(json!({"x": 1}).as_object().unwrap().clone());
     let mut failed = result("a", "read", vec!["no such file".into()]);
     if let Message::ToolResult(result) = &mut failed {
@@ -312,13 +312,13 @@ fn failures_and_missing_output_are_told() {
             result("b", "read", vec![unknown]),
         ],
     );
-    assert_eq!(wire[0]["parts"], json!([{"text": "(a message that cannot be shown)"}]));
+    assert_eq!(wire[0]["parts"], json!([{"text": "(no content)"}]));
     assert_eq!(wire[2]["parts"][0]["functionResponse"]["response"], json!({"error": "no such file"}));
     assert_eq!(wire[2]["parts"][1]["functionResponse"]["response"], json!({"output": "(no output)"}));
 }
 
 #[test]
-fn ids_can_be_switched_by_configuration() {
+fn configuration_can_turn_ids_on_and_off() {
     let history = || {
         vec![
             Message::user("Hi"),
@@ -334,7 +334,7 @@ fn ids_can_be_switched_by_configuration() {
 }
 
 #[test]
-fn the_choice_of_tools_is_a_mode() {
+fn maps_tool_choice_to_a_mode() {
     let mut asked = request(model(MODERN), vec![Message::user("Hi")]);
     asked.tools = vec![read_tool()].into();
     let rows = [
@@ -352,13 +352,13 @@ fn the_choice_of_tools_is_a_mode() {
     }
     asked.tool_choice = ToolChoice::Tool("write".into());
     let error = Gemini.request(&asked).unwrap_err().to_string();
-    assert!(error.contains("`write` must be called"), "{error}");
+    assert!(error.contains("tool choice `write`"), "{error}");
     asked.tools = Arc::from([]);
     assert_eq!(sent(&asked).get("toolConfig"), None);
 }
 
 #[test]
-fn structured_output_is_a_schema_or_words_where_tools_forbid_it() {
+fn structured_output_is_a_schema_or_an_instruction_with_tools() {
     let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
     let output = Some(Arc::new(OutputSchema { name: "answer".into(), schema: schema.clone() }));
     let mut asked = request(model(EARLY), vec![Message::user("Hi")]);
@@ -378,7 +378,7 @@ fn structured_output_is_a_schema_or_words_where_tools_forbid_it() {
 }
 
 #[test]
-fn a_temperature_is_left_out_where_the_model_takes_none() {
+fn omits_temperature_if_the_model_accepts_none() {
     let mut asked = request(model("gemini-3.8-flash"), vec![Message::user("Hi")]);
     asked.temperature = Some(0.5);
     assert_eq!(sent(&asked)["generationConfig"].get("temperature"), None);
@@ -389,24 +389,24 @@ fn a_temperature_is_left_out_where_the_model_takes_none() {
 }
 
 #[test]
-fn tools_that_would_be_rejected_are_refused_here() {
+fn rejects_invalid_tools() {
     for tools in [vec![tool("a b", json!({}))], vec![tool("", json!({}))], vec![read_tool(), read_tool()]] {
         let mut asked = request(model(MODERN), vec![Message::user("Hi")]);
         asked.tools = tools.into();
         let error = Gemini.request(&asked).unwrap_err();
-        assert!(error.to_string().contains("this request would be rejected"), "{error}");
+        assert!(error.to_string().contains("would reject this request"), "{error}");
     }
 }
 
 #[test]
-fn caching_hints_are_not_sent() {
+fn sends_no_cache_hints() {
     let mut asked = request(model(MODERN), vec![Message::user("Hi")]);
     let with = sent(&asked);
     asked.cache_config.enabled = false;
     assert_eq!(with, sent(&asked));
 }
 
-/// Any blocks, of any service.
+/// Any blocks of any provider.
 fn blocks() -> impl Strategy<Value = Vec<Content>> {
     let block = prop_oneof![
         3 => "[a-z ]{0,8}".prop_map(Content::from),
@@ -452,7 +452,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_valid_transcript_passes_the_guard_and_the_strict_server((id, messages) in history()) {
+    fn any_valid_transcript_passes_validation_and_the_strict_server((id, messages) in history()) {
         let Ok(window) = transcript(messages).request() else { return Ok(()) };
         let asked = StreamConfig::new(Arc::new(model(id)), window);
         for (wire, outgoing) in [(Wire::Gemini, Gemini.request(&asked)), (Wire::Vertex, vertex(&asked))] {
@@ -463,7 +463,7 @@ proptest! {
     }
 
     #[test]
-    fn an_appended_body_is_the_body_built_at_once((id, messages) in history()) {
+    fn appended_body_equals_one_built_from_scratch((id, messages) in history()) {
         let model = Arc::new(model(id));
         let whole: Vec<_> = transcript(messages).window().iter().cloned().collect();
         let memo = RequestMemo::default();

@@ -1,4 +1,4 @@
-//! What a model said goes back as it was said: parts → events → blocks → parts.
+//! Tests that a model's output goes back to it unchanged: parts → events → blocks → parts.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::decoder;
-use super::samples::{MODERN, contents, reply, result};
+use super::fixtures::{MODERN, contents, reply, result};
 
-/// The blocks that events make, in the order of their indexes.
+/// The blocks that events describe, in the order of their indexes.
 fn blocks(events: Vec<StreamEvent>) -> Vec<Content> {
     let mut blocks: Vec<(usize, Content)> = Vec::new();
     for event in events {
@@ -44,7 +44,7 @@ fn blocks(events: Vec<StreamEvent>) -> Vec<Content> {
     blocks.into_iter().map(|(_, block)| block).collect()
 }
 
-/// Streams parts, one event each, and sends the reply that they make back.
+/// Streams parts, one event each, and sends the resulting reply back.
 fn there_and_back(parts: &[Value]) -> Value {
     let mut decoder = decoder();
     for part in parts {
@@ -61,7 +61,7 @@ fn there_and_back(parts: &[Value]) -> Value {
     contents(MODERN, messages)[1]["parts"].clone()
 }
 
-/// Pieces of text that belong together, put together.
+/// Joins adjacent text parts that belong together.
 fn joined(parts: &[Value]) -> Vec<Value> {
     let mut joined: Vec<Value> = Vec::new();
     for part in parts {
@@ -104,16 +104,16 @@ fn part() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn every_part_goes_back_as_it_came(mut parts in proptest::collection::vec(part(), 0..8), calls in 0_usize..3) {
+    fn every_part_goes_back_unchanged(mut parts in proptest::collection::vec(part(), 0..8), calls in 0_usize..3) {
         for n in 0..calls {
-            // Gemini signs the first call of a step.
+            // Gemini signs the first tool call of a step.
             let mut call = json!({"functionCall": {"id": format!("c{n}"), "name": "read", "args": {"n": n}}});
             if n == 0 {
                 call["thoughtSignature"] = "s".into();
             }
             parts.push(call);
         }
-        // A conversation does not keep thinking after the last word; it signs nothing.
+        // A transcript does not keep thinking after the last text; it signs nothing.
         if calls == 0 {
             parts.push(json!({"text": "end", "thoughtSignature": "last"}));
         }
@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn a_signature_that_comes_after_its_text_goes_back_on_it() {
+fn signature_after_its_text_goes_back_on_the_text() {
     let parts = [json!({"text": "Hel"}), json!({"text": "lo"}), json!({"text": "", "thoughtSignature": "s"})];
     assert_eq!(there_and_back(&parts), json!([{"text": "Hello", "thoughtSignature": "s"}]));
 }

@@ -1,10 +1,9 @@
-//! Reading a reply: each event is a response object that holds the parts that are new.
+//! Decodes replies: each event is a response object with the parts that are new.
 //!
-//! Owns the order of blocks and where signatures go. A signature on a text or an image belongs to that part; the
-//! conversation has room for it only as reasoning without words, which is put right before the part and found there
-//! by [`super::request`].
-//! The protocol has no closing event: a reply is complete when the body ends after a reason for finishing.
-//! Invariant: a call whose arguments were still arriving is not delivered.
+//! A signature on a text or an image belongs to that part. A transcript can only store it as reasoning
+//! without text, so it is emitted right before the part, where [`super::request`] finds it again.
+//! The protocol has no closing event: a reply is complete when the body ends after a finish reason.
+//! Invariant: a tool call whose arguments are incomplete is not emitted.
 
 use std::borrow::Cow;
 
@@ -20,27 +19,27 @@ use super::partial::PartialCall;
 use super::validate::is_opaque_part;
 use crate::wire::{Frame, Interpret, Reply};
 
-/// Reads a stream of responses.
+/// Decodes a stream of responses.
 #[derive(Debug, Default)]
-pub(super) struct Responses {
-    /// The index of the next block.
+pub(super) struct ResponseInterpreter {
+    /// Index of the next block.
     next: usize,
-    open: Open,
+    open: OpenBlock,
     partial: Option<PartialCall>,
     counts: Counts,
 }
 
-/// The block that the next piece of its kind belongs to.
+/// The block that the next delta of the same kind belongs to.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
     Thinking(usize),
-    /// Text; the index before it is kept for its signature.
+    /// Text; the index before it is reserved for its signature.
     Text(usize),
 }
 
-/// Text that is borrowed from the frame where it can be. (An option of `Cow` would always be owned.)
+/// Text borrowed from the frame if possible. (An `Option<Cow>` would always be owned.)
 #[derive(Debug, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -88,11 +87,11 @@ struct Part<'a> {
     inline_data: Option<Box<Blob>>,
 }
 
-/// A call, or a piece of one.
+/// A tool call, or a part of one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FunctionCall<'a> {
-    /// Some services number their calls.
+    /// Some providers use numbers as ids.
     pub(super) id: Option<Value>,
     #[serde(borrow)]
     name: Option<Text<'a>>,
@@ -129,7 +128,7 @@ struct PromptFeedback<'a> {
     block_reason: Option<Text<'a>>,
 }
 
-/// Tokens so far. Each response tells them again; what one leaves out still holds.
+/// Token counts so far. Each response repeats them; a count that one omits keeps its last value.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counts {
@@ -152,7 +151,7 @@ impl Counts {
         newest(&mut self.total_token_count, newer.total_token_count);
     }
 
-    /// The prompt's count includes what was cached; the candidates' does not include thoughts.
+    /// The prompt's count includes cached tokens; the candidates' count does not include thoughts.
     fn fill(&self, usage: &mut Usage) {
         let cached = self.cached_content_token_count.unwrap_or(0);
         let prompt = self.prompt_token_count.unwrap_or(0).saturating_sub(cached);
@@ -165,16 +164,16 @@ impl Counts {
     }
 }
 
-impl Interpret for Responses {
+impl Interpret for ResponseInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
-        // Proxies in the manner of OpenAI close every stream with this word.
+        // OpenAI-style proxies close every stream with this.
         if frame.data == "[DONE]" {
             return Ok(());
         }
         let response: Response<'_> = serde_json::from_str(frame.data)
-            .map_err(|error| invalid(format!("an event is not a response: {error}")))?;
-        if let Some(trouble) = &response.error {
-            return Err(error::of_stream(trouble));
+            .map_err(|error| invalid(format!("cannot read an event of the stream: {error}")))?;
+        if let Some(rpc_error) = &response.error {
+            return Err(error::in_stream(rpc_error));
         }
         reply.start(response.model_version.as_ref().map_or("", |model| &model.0));
         if let Some(counts) = response.usage_metadata {
@@ -187,7 +186,7 @@ impl Interpret for Responses {
             reply.stop(StopReason::Refusal);
         }
         let candidates = response.candidates.unwrap_or_default();
-        // One candidate is asked for; others would be other replies.
+        // The request asked for one candidate; others would be other replies.
         let Some(candidate) = candidates.into_iter().find(|one| one.index.unwrap_or(0) == 0) else {
             return Ok(());
         };
@@ -210,7 +209,7 @@ impl Interpret for Responses {
     }
 }
 
-impl Responses {
+impl ResponseInterpreter {
     fn part(
         &mut self,
         part: Part<'_>,
@@ -227,7 +226,7 @@ impl Responses {
         {
             let index = self.take_index() + 1;
             self.next = index + 1;
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             reply.signature(index - 1, signature.unwrap_or_default())?;
             return reply.block(index, Content::Image { data, mime_type });
         }
@@ -246,13 +245,13 @@ impl Responses {
         reply: &mut Reply,
     ) -> Result<(), ProviderError> {
         let index = match self.open {
-            Open::Thinking(index) => index,
+            OpenBlock::Thinking(index) => index,
             _ => self.take_index(),
         };
-        self.open = Open::Thinking(index);
+        self.open = OpenBlock::Thinking(index);
         reply.thinking(index, text)?;
         if let Some(signature) = signature {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             reply.signature(index, signature)?;
         }
         Ok(())
@@ -264,22 +263,22 @@ impl Responses {
         signature: Option<Cow<'_, str>>,
         reply: &mut Reply,
     ) -> Result<(), ProviderError> {
-        // Empty text only carries a signature or the reason for finishing; it begins nothing.
+        // An empty text only carries a signature or the finish reason; it does not start a block.
         if text.is_empty() && signature.is_none() {
             return Ok(());
         }
         let index = match self.open {
-            Open::Text(index) => index,
+            OpenBlock::Text(index) => index,
             _ => {
                 let before = self.take_index();
                 self.next = before + 2;
                 before + 1
             }
         };
-        self.open = Open::Text(index);
+        self.open = OpenBlock::Text(index);
         reply.text(index, text)?;
         if let Some(signature) = signature {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             reply.signature(index.saturating_sub(1), signature)?;
         }
         Ok(())
@@ -292,28 +291,28 @@ impl Responses {
         bytes: usize,
         reply: &mut Reply,
     ) -> Result<(), ProviderError> {
-        self.open = Open::Nothing;
-        let goes_on = call.will_continue == Some(true);
-        let in_pieces = goes_on || call.partial_args.is_some();
-        if self.partial.is_none() && !in_pieces {
+        self.open = OpenBlock::Nothing;
+        let continues = call.will_continue == Some(true);
+        let is_partial = continues || call.partial_args.is_some();
+        if self.partial.is_none() && !is_partial {
             let index = self.take_index();
             let arguments = call.args.clone().unwrap_or_else(|| Value::Object(Map::new()));
             let signature = signature.map(Cow::into_owned);
-            return reply.whole_call(index, &call.id(), call.name(), arguments, signature);
+            return reply.complete_call(index, &call.id(), call.name(), arguments, signature);
         }
         let mut partial = match self.partial.take() {
             Some(partial) => partial,
             None => PartialCall::new(self.take_index()),
         };
-        partial.take_in(call, signature, bytes)?;
-        if goes_on {
+        partial.add(call, signature, bytes)?;
+        if continues {
             self.partial = Some(partial);
             return Ok(());
         }
         partial.finish(reply)
     }
 
-    /// A part of a kind that only the service knows: kept as it is.
+    /// Keeps a part of a type that only the provider understands.
     fn opaque(&mut self, at: usize, frame: &str, reply: &mut Reply) -> Result<(), ProviderError> {
         let frame: Value = serde_json::from_str(frame).unwrap_or_default();
         let candidates = frame.get("candidates").and_then(Value::as_array).into_iter().flatten();
@@ -323,7 +322,7 @@ impl Responses {
         if !is_opaque_part(fields) {
             return Ok(());
         }
-        self.open = Open::Nothing;
+        self.open = OpenBlock::Nothing;
         let index = self.take_index();
         reply.block(index, Content::Unknown(fields.clone()))
     }
@@ -335,15 +334,16 @@ impl Responses {
     }
 }
 
-/// What a reason for finishing means. Reasons that cut a reply short are errors: half a reply is none.
+/// Applies a finish reason. Reasons that cut a reply short become errors, because half a reply is not a
+/// reply.
 fn finish(reason: &str, message: Option<&str>, reply: &mut Reply) -> Result<(), ProviderError> {
-    let said = || {
+    let detail = || {
         let message = message.map(|message| format!(": {message}")).unwrap_or_default();
-        ErrorDetail::new(format!("the service ended the reply with {reason}{message}"))
+        ErrorDetail::new(format!("the provider ended the reply with {reason}{message}"))
     };
     let stop = match reason {
         "" | "FINISH_REASON_UNSPECIFIED" => return Ok(()),
-        // The second is a limit per request of very long replies.
+        // The second is a limit per request for very long replies.
         "MAX_TOKENS" | "CONTINUATION" => StopReason::Length,
         "SAFETY"
         | "RECITATION"
@@ -360,10 +360,10 @@ fn finish(reason: &str, message: Option<&str>, reply: &mut Reply) -> Result<(), 
         | "TOO_MANY_TOOL_CALLS"
         | "MALFORMED_RESPONSE"
         | "IMAGE_OTHER"
-        | "OTHER" => return Err(ProviderError::InvalidReply(said())),
-        // The request's fault: it would end the same way again.
-        "MISSING_THOUGHT_SIGNATURE" => return Err(ProviderError::Api(said())),
-        // `STOP`, `NO_IMAGE`, and whatever comes to be.
+        | "OTHER" => return Err(ProviderError::InvalidReply(detail())),
+        // The request's fault: a retry would end the same way.
+        "MISSING_THOUGHT_SIGNATURE" => return Err(ProviderError::Api(detail())),
+        // `STOP`, `NO_IMAGE` and any future reason.
         _ => StopReason::Stop,
     };
     reply.stop(stop);

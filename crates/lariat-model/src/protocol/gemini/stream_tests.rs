@@ -1,4 +1,4 @@
-//! Replies as the service sends them, and all the ways they go wrong.
+//! Tests replies that follow the protocol, and all the ways they can go wrong.
 
 use lariat_core::content::ToolCall;
 use lariat_core::message::StopReason;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::protocol::gemini::decoder;
 
-/// The events of a body, and how it ended.
+/// Decodes a body; returns its events and how it ended.
 fn read(body: &str) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
     let mut decoder = decoder();
     let result = decoder.feed(body.as_bytes()).and_then(|()| decoder.end());
@@ -54,7 +54,7 @@ fn call_events(
 }
 
 #[test]
-fn a_reply_with_thoughts_text_signature_and_usage_is_read_as_it_was_written() {
+fn decodes_reply_with_thoughts_text_signature_and_usage() {
     let body = concat!(
         "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"Let me \",\"thought\": true}],\"role\": \"model\"},\"index\": 0}],\"usageMetadata\": {\"promptTokenCount\": 11,\"totalTokenCount\": 30,\"promptTokensDetails\": [{\"modality\": \"TEXT\",\"tokenCount\": 11}],\"thoughtsTokenCount\": 19},\"modelVersion\": \"gemini-3-pro-preview\",\"responseId\": \"abc\"}\r\n\r\n",
         "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"see.\",\"thought\": true}],\"role\": \"model\"},\"index\": 0}]}\r\n\r\n",
@@ -81,7 +81,7 @@ fn a_reply_with_thoughts_text_signature_and_usage_is_read_as_it_was_written() {
 }
 
 #[test]
-fn calls_come_whole_with_their_signatures_and_get_ids_where_they_have_none() {
+fn complete_tool_calls_keep_signatures_and_get_missing_ids() {
     let (events, result) = events(&[
         parts(json!([{"text": "Hm", "thought": true, "thoughtSignature": "t"}])),
         parts(json!([
@@ -117,7 +117,7 @@ fn calls_come_whole_with_their_signatures_and_get_ids_where_they_have_none() {
 }
 
 #[test]
-fn a_signed_text_is_complete_and_the_next_text_is_another_block() {
+fn text_after_a_signed_text_starts_a_new_block() {
     let (events, result) = events(&[
         parts(json!([{"text": "A", "thoughtSignature": "s1"}, {"text": "B"}])),
         parts(json!([{"inlineData": {"mimeType": "image/png", "data": "AA=="}, "thoughtSignature": "s2"}])),
@@ -143,7 +143,7 @@ fn a_signed_text_is_complete_and_the_next_text_is_another_block() {
 }
 
 #[test]
-fn parts_that_nobody_knows_are_kept_and_empty_ones_are_not() {
+fn keeps_unknown_parts_and_drops_empty_ones() {
     let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "s"});
     let (events, result) = events(&[
         parts(json!([{}, {"futureThing": {}}, {"text": null}, code])),
@@ -158,7 +158,7 @@ fn parts_that_nobody_knows_are_kept_and_empty_ones_are_not() {
 }
 
 #[test]
-fn every_reason_for_finishing_has_a_meaning() {
+fn maps_every_finish_reason() {
     let rows = [
         ("STOP", StopReason::Stop),
         ("MAX_TOKENS", StopReason::Length),
@@ -197,7 +197,7 @@ fn every_reason_for_finishing_has_a_meaning() {
 }
 
 #[test]
-fn the_services_explanation_is_part_of_the_error() {
+fn error_contains_the_finish_message() {
     let frame = json!({"candidates": [{
         "finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "Malformed function call: print(x",
     }]});
@@ -206,7 +206,7 @@ fn the_services_explanation_is_part_of_the_error() {
 }
 
 #[test]
-fn calls_of_a_reply_that_was_cut_or_refused_are_not_delivered() {
+fn truncated_or_refused_reply_emits_no_tool_calls() {
     let call = json!([{"functionCall": {"name": "read", "args": {}}}]);
     for reason in ["MAX_TOKENS", "SAFETY"] {
         let (events, result) = events(&[last(call.clone(), reason)]);
@@ -216,7 +216,7 @@ fn calls_of_a_reply_that_was_cut_or_refused_are_not_delivered() {
 }
 
 #[test]
-fn a_blocked_prompt_is_a_refusal() {
+fn blocked_prompt_is_a_refusal() {
     let frame = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}, "modelVersion": "m"});
     let (events, result) = events(&[frame]);
     result.unwrap();
@@ -225,7 +225,7 @@ fn a_blocked_prompt_is_a_refusal() {
 }
 
 #[test]
-fn a_stream_that_ends_before_a_reason_is_a_broken_connection() {
+fn stream_that_ends_before_a_finish_reason_is_a_network_error() {
     for frames in
         [vec![], vec![parts(json!([{"text": "Half"}]))], vec![last(json!([]), "FINISH_REASON_UNSPECIFIED")]]
     {
@@ -235,7 +235,7 @@ fn a_stream_that_ends_before_a_reason_is_a_broken_connection() {
 }
 
 #[test]
-fn a_reply_that_says_nothing_is_empty() {
+fn reply_without_content_is_an_empty_reply_error() {
     for parts in [json!([]), json!(null), json!([{"text": ""}]), json!([{"text": "hm", "thought": true}])] {
         let error = events(&[last(parts, "STOP")]).1.unwrap_err();
         assert!(matches!(error, ProviderError::EmptyReply(_)), "{error}");
@@ -243,7 +243,7 @@ fn a_reply_that_says_nothing_is_empty() {
 }
 
 #[test]
-fn frames_that_are_not_responses_are_invalid() {
+fn invalid_frames_are_an_invalid_reply() {
     for body in ["data: {\"candidates\": [\n\n", "data: <html>\n\n", "data: [1]\n\n", "data: 1\n\n"] {
         let error = read(body).1.unwrap_err();
         assert!(matches!(error, ProviderError::InvalidReply(_)), "{body}: {error}");
@@ -251,7 +251,7 @@ fn frames_that_are_not_responses_are_invalid() {
 }
 
 #[test]
-fn nulls_unknown_fields_other_candidates_and_openais_last_word_are_tolerated() {
+fn tolerates_nulls_unknown_fields_other_candidates_and_done() {
     let body = concat!(
         ": comment\n\n",
         "event: ping\ndata: {}\n\n",
@@ -267,7 +267,7 @@ fn nulls_unknown_fields_other_candidates_and_openais_last_word_are_tolerated() {
 }
 
 #[test]
-fn an_error_after_success_is_typed_and_ends_the_stream() {
+fn error_after_status_200_is_classified_and_ends_the_stream() {
     let frame =
         json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
     let (events, result) = events(&[parts(json!([{"text": "Half"}])), frame]);
@@ -276,7 +276,7 @@ fn an_error_after_success_is_typed_and_ends_the_stream() {
 }
 
 #[test]
-fn a_call_without_a_name_or_with_arguments_that_are_no_object_is_not_delivered() {
+fn tool_call_without_name_or_object_arguments_is_not_emitted() {
     for call in
         [json!({"args": {}}), json!({"name": "read", "args": [1]}), json!({"name": "read", "args": "x"})]
     {
@@ -287,7 +287,7 @@ fn a_call_without_a_name_or_with_arguments_that_are_no_object_is_not_delivered()
 }
 
 #[test]
-fn the_events_do_not_depend_on_how_the_bytes_were_cut() {
+fn events_do_not_depend_on_chunk_boundaries() {
     let body = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"é\\u20ac𝄞\"}]}}],\"modelVersion\":\"m\"}\r\n\r\ndata: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\r\n\r\n";
     let whole = read(body);
     for cut in 0..=body.len() {

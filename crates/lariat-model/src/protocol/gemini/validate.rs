@@ -1,56 +1,56 @@
-//! The last guard before a request goes out: what Gemini would answer with 400.
+//! Rejects requests that Gemini would reject with status 400, before they are sent.
 //!
-//! Fed with each part as it is built, so that a long conversation is checked once. The transcript is valid by
-//! construction; this catches mistakes of the builder before they cost a request.
-//! Invariant: what passes starts and ends with the user, answers each call exactly once and right after it, has no
-//! empty part, and, since Gemini 3, a signature on the first call of each step.
+//! Each part is checked as it is built, so that a long conversation is checked once. Transcripts are valid by
+//! construction; these checks catch mistakes of the builder before they cost a request. Invariant: an
+//! accepted conversation starts and ends with the user, has exactly one response right after each tool call,
+//! no empty part and, since Gemini 3, a signature on the first tool call of each step.
 
 use lariat_core::model::ProviderError;
 use serde_json::{Map, Value};
 
 use super::generation::Era;
 
-/// Longest name of a function, in bytes.
+/// Maximum length of a function name, in bytes.
 const NAME_LIMIT: usize = 128;
-/// Images that Gemini opens. It answers 400 to others, `image/gif` included.
+/// Image types that Gemini accepts. It responds with status 400 to others, including `image/gif`.
 pub(super) const IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"];
-/// The kinds of data that the runtime understands. A part has exactly one kind.
+/// Part types that the runtime understands. A part has exactly one type.
 const DATA: [&str; 4] = ["text", "inlineData", "functionCall", "functionResponse"];
-/// The kinds that go back as they came.
+/// Part types that go back unchanged.
 const OPAQUE: [&str; 5] = ["fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
 
 /// The roles of contents.
 pub(super) const USER: &str = "user";
 pub(super) const MODEL: &str = "model";
 
-/// What is known of the parts so far.
+/// Checks parts as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct RequestValidator {
     era: Era,
     role: Option<&'static str>,
-    /// Calls that wait for their response: name and id.
+    /// Tool calls that wait for their response: name and id.
     open: Vec<(String, Option<String>)>,
 }
 
-impl Guard {
+impl RequestValidator {
     pub(super) const fn new(era: Era) -> Self {
         Self { era, role: None, open: Vec::new() }
     }
 
     /// Checks the next part.
     pub(super) fn part(&mut self, role: &'static str, part: &Value) -> Result<(), ProviderError> {
-        let Some(fields) = part.as_object() else { return Err(rejected("a part is not an object")) };
+        let Some(fields) = part.as_object() else { return Err(rejection("a part is not a JSON object")) };
         if self.role.is_none() && role != USER {
-            return Err(rejected("the conversation starts with the model"));
+            return Err(rejection("the conversation starts with a reply"));
         }
         let starts = self.role != Some(role);
         if starts && role == MODEL && !self.open.is_empty() {
-            return Err(rejected("the model speaks before all of its calls were answered"));
+            return Err(rejection("a reply follows tool calls that have no response"));
         }
         self.role = Some(role);
         let kinds = DATA.iter().chain(&OPAQUE).filter(|kind| fields.contains_key(**kind)).count();
         if kinds != 1 {
-            return Err(rejected(&format!("a part has {kinds} kinds of data")));
+            return Err(rejection(&format!("a part has {kinds} types instead of one")));
         }
         if let Some(call) = fields.get("functionCall") {
             return self.call(role, fields, call);
@@ -59,14 +59,14 @@ impl Guard {
             return self.response(role, response);
         }
         if role == USER && !self.open.is_empty() {
-            return Err(rejected("something else comes before the response to a call"));
+            return Err(rejection("other content precedes the response to a tool call"));
         }
         let signed = fields.contains_key("thoughtSignature");
         if let Some(text) = fields.get("text").and_then(Value::as_str)
             && text.is_empty()
             && !signed
         {
-            return Err(rejected("a text is empty"));
+            return Err(rejection("a text part is empty"));
         }
         if let Some(image) = fields.get("inlineData") {
             check_image(image)?;
@@ -77,21 +77,21 @@ impl Guard {
     fn call(&mut self, role: &str, part: &Map<String, Value>, call: &Value) -> Result<(), ProviderError> {
         let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
         if role != MODEL {
-            return Err(rejected("a call is not the model's"));
+            return Err(rejection("a user message contains a tool call"));
         }
         if !is_function_name(name) {
-            return Err(rejected(&format!("`{name}` is not a valid function name")));
+            return Err(rejection(&format!("invalid function name `{name}`")));
         }
         if !call.get("args").is_some_and(Value::is_object) {
-            return Err(rejected(&format!("the arguments of a call of `{name}` are not an object")));
+            return Err(rejection(&format!("the arguments of the tool call `{name}` are not a JSON object")));
         }
         // Gemini 3: "Function call is missing a thought_signature in functionCall parts" (400).
         if self.era == Era::Modern && self.open.is_empty() && !part.contains_key("thoughtSignature") {
-            return Err(rejected(&format!("the first call of a step, of `{name}`, has no signature")));
+            return Err(rejection(&format!("the first tool call of a step, `{name}`, has no signature")));
         }
         let id = call.get("id").and_then(Value::as_str).map(str::to_owned);
         if id.is_some() && self.open.iter().any(|(_, open)| *open == id) {
-            return Err(rejected("two calls of a step have the same id"));
+            return Err(rejection("two tool calls of a step have the same id"));
         }
         self.open.push((name.to_owned(), id));
         Ok(())
@@ -101,37 +101,37 @@ impl Guard {
         let name = response.get("name").and_then(Value::as_str).unwrap_or_default();
         let id = response.get("id").and_then(Value::as_str);
         if role != USER {
-            return Err(rejected("a response to a call is the model's"));
+            return Err(rejection("a reply contains a response to a tool call"));
         }
         if !response.get("response").is_some_and(Value::is_object) {
-            return Err(rejected(&format!("the response of `{name}` is not an object")));
+            return Err(rejection(&format!("the response of `{name}` is not a JSON object")));
         }
         for part in response.get("parts").and_then(Value::as_array).into_iter().flatten() {
             check_image(part.get("inlineData").unwrap_or(&Value::Null))?;
         }
         let answered = self.open.iter().position(|(call, open)| call == name && open.as_deref() == id);
         let Some(at) = answered else {
-            return Err(rejected(&format!("there is no call of `{name}` to respond to")));
+            return Err(rejection(&format!("the response of `{name}` has no tool call")));
         };
         self.open.remove(at);
         Ok(())
     }
 
-    /// Whether the last part is the model's.
+    /// Whether the last part belongs to the model.
     pub(super) fn ends_with_model(&self) -> bool {
         self.role == Some(MODEL)
     }
 
-    /// Checks what can be known only when all parts are there.
+    /// Checks the conversation as a whole.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
         if !self.open.is_empty() {
-            return Err(rejected("a call has no response"));
+            return Err(rejection("a tool call has no response"));
         }
         match self.role {
-            None => Err(rejected("the conversation is empty")),
+            None => Err(rejection("the request has no messages")),
             Some(USER) => Ok(()),
             // "Please ensure that multiturn requests end with a user role or a function response" (400).
-            Some(_) => Err(rejected("the conversation ends with the model")),
+            Some(_) => Err(rejection("the conversation ends in a reply")),
         }
     }
 }
@@ -139,15 +139,15 @@ impl Guard {
 fn check_image(blob: &Value) -> Result<(), ProviderError> {
     let field = |name: &str| blob.get(name).and_then(Value::as_str).unwrap_or_default();
     if !IMAGES.contains(&field("mimeType")) {
-        return Err(rejected(&format!("`{}` is not a type of image that is taken", field("mimeType"))));
+        return Err(rejection(&format!("unsupported image type `{}`", field("mimeType"))));
     }
     if field("data").is_empty() {
-        return Err(rejected("an image is empty"));
+        return Err(rejection("an image is empty"));
     }
     Ok(())
 }
 
-/// A letter or an underscore, then letters, digits, `_`, `.`, `:` and `-`.
+/// Whether a name is valid: a letter or an underscore, then letters, digits, `_`, `.`, `:` and `-`.
 pub(super) fn is_function_name(name: &str) -> bool {
     let first = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     name.len() <= NAME_LIMIT
@@ -155,14 +155,14 @@ pub(super) fn is_function_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-'))
 }
 
-/// Whether these are the fields of a part of one kind that the runtime keeps without understanding it.
+/// Whether these are the fields of a part that goes back without being interpreted.
 pub(super) fn is_opaque_part(fields: &Map<String, Value>) -> bool {
     let has = |kinds: &[&str]| kinds.iter().filter(|kind| fields.contains_key(**kind)).count();
     has(&OPAQUE) == 1 && has(&DATA) == 0
 }
 
-pub(super) fn rejected(why: &str) -> ProviderError {
-    ProviderError::Api(format!("this request would be rejected: {why}").into())
+pub(super) fn rejection(why: &str) -> ProviderError {
+    ProviderError::Api(format!("the provider would reject this request: {why}").into())
 }
 
 #[cfg(test)]

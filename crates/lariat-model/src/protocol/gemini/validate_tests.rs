@@ -1,13 +1,13 @@
-//! The guard refuses what the service would.
+//! Tests that validation rejects what the provider would reject.
 
 use serde_json::json;
 
 use super::*;
 
 fn refusal(era: Era, parts: &[(&'static str, Value)]) -> Option<String> {
-    let mut guard = Guard::new(era);
-    let fed = parts.iter().try_for_each(|(role, part)| guard.part(role, part));
-    fed.and_then(|()| guard.end()).err().map(|error| error.to_string())
+    let mut validator = RequestValidator::new(era);
+    let fed = parts.iter().try_for_each(|(role, part)| validator.part(role, part));
+    fed.and_then(|()| validator.end()).err().map(|error| error.to_string())
 }
 
 fn call(name: &str, id: &str) -> Value {
@@ -19,7 +19,7 @@ fn response(name: &str, id: &str) -> Value {
 }
 
 #[test]
-fn a_proper_conversation_passes() {
+fn accepts_valid_conversation() {
     let parts = [
         (USER, json!({"text": "hi"})),
         (MODEL, json!({"text": "", "thoughtSignature": "s"})),
@@ -33,47 +33,53 @@ fn a_proper_conversation_passes() {
 }
 
 #[test]
-fn what_the_service_rejects_is_refused() {
+fn rejects_what_the_provider_rejects() {
     let hi = (USER, json!({"text": "hi"}));
     let rows: Vec<(&str, Vec<(&'static str, Value)>)> = vec![
-        ("empty", vec![]),
-        ("starts with the model", vec![(MODEL, json!({"text": "hi"}))]),
-        ("ends with the model", vec![hi.clone(), (MODEL, json!({"text": "x"}))]),
-        ("a text is empty", vec![(USER, json!({"text": ""}))]),
-        ("0 kinds", vec![(USER, json!({"thought": true}))]),
-        ("2 kinds", vec![(USER, json!({"text": "a", "functionCall": {}}))]),
-        ("not an object", vec![(USER, json!("hi"))]),
+        ("no messages", vec![]),
+        ("starts with a reply", vec![(MODEL, json!({"text": "hi"}))]),
+        ("ends in a reply", vec![hi.clone(), (MODEL, json!({"text": "x"}))]),
+        ("a text part is empty", vec![(USER, json!({"text": ""}))]),
+        ("0 types", vec![(USER, json!({"thought": true}))]),
+        ("2 types", vec![(USER, json!({"text": "a", "functionCall": {}}))]),
+        ("not a JSON object", vec![(USER, json!("hi"))]),
         ("has no response", vec![hi.clone(), (MODEL, call("a", "1"))]),
-        ("no call of `b`", vec![hi.clone(), (MODEL, call("a", "1")), (USER, response("b", "1"))]),
-        ("no call of `a`", vec![hi.clone(), (MODEL, call("a", "1")), (USER, response("a", "2"))]),
-        ("something else", vec![hi.clone(), (MODEL, call("a", "1")), hi.clone()]),
+        ("`b` has no tool call", vec![hi.clone(), (MODEL, call("a", "1")), (USER, response("b", "1"))]),
+        ("`a` has no tool call", vec![hi.clone(), (MODEL, call("a", "1")), (USER, response("a", "2"))]),
+        ("other content precedes", vec![hi.clone(), (MODEL, call("a", "1")), hi.clone()]),
         ("same id", vec![hi.clone(), (MODEL, call("a", "1")), (MODEL, call("b", "1"))]),
-        ("not a valid function", vec![hi.clone(), (MODEL, call("a b", "1"))]),
-        ("not the model's", vec![(USER, call("a", "1"))]),
-        ("is the model's", vec![hi.clone(), (MODEL, call("a", "1")), (MODEL, response("a", "1"))]),
+        ("invalid function name", vec![hi.clone(), (MODEL, call("a b", "1"))]),
+        ("user message contains a tool call", vec![(USER, call("a", "1"))]),
+        ("reply contains a response", vec![hi.clone(), (MODEL, call("a", "1")), (MODEL, response("a", "1"))]),
         ("no signature", vec![hi.clone(), (MODEL, json!({"functionCall": {"name": "a", "args": {}}}))]),
         (
-            "not an object",
+            "not a JSON object",
             vec![
                 hi.clone(),
                 (MODEL, json!({"functionCall": {"name": "a", "args": 1}, "thoughtSignature": "s"})),
             ],
         ),
-        ("not a type", vec![(USER, json!({"inlineData": {"mimeType": "image/gif", "data": "AA=="}}))]),
+        (
+            "unsupported image type",
+            vec![(USER, json!({"inlineData": {"mimeType": "image/gif", "data": "AA=="}}))],
+        ),
         ("an image is empty", vec![(USER, json!({"inlineData": {"mimeType": "image/png", "data": ""}}))]),
     ];
     for (why, parts) in rows {
-        let refused = refusal(Era::Modern, &parts).unwrap_or_default();
-        assert!(refused.contains(why) && refused.contains("would be rejected"), "{why}: {refused}");
+        let rejection = refusal(Era::Modern, &parts).unwrap_or_default();
+        assert!(
+            rejection.contains(why) && rejection.contains("would reject this request"),
+            "{why}: {rejection}"
+        );
     }
 }
 
 #[test]
-fn the_model_cannot_speak_before_its_calls_are_answered() {
-    let mut guard = Guard::new(Era::Early);
-    guard.part(USER, &json!({"text": "hi"})).unwrap();
-    guard.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
-    guard.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
-    guard.part(USER, &json!({"functionResponse": {"name": "a", "response": {}}})).unwrap();
-    assert!(guard.part(MODEL, &json!({"text": "x"})).is_err());
+fn rejects_reply_before_all_responses_to_tool_calls() {
+    let mut validator = RequestValidator::new(Era::Early);
+    validator.part(USER, &json!({"text": "hi"})).unwrap();
+    validator.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
+    validator.part(MODEL, &json!({"functionCall": {"name": "a", "args": {}}})).unwrap();
+    validator.part(USER, &json!({"functionResponse": {"name": "a", "response": {}}})).unwrap();
+    assert!(validator.part(MODEL, &json!({"text": "x"})).is_err());
 }

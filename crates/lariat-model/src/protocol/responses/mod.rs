@@ -1,8 +1,9 @@
-//! OpenAI Responses.
+//! Implements OpenAI Responses.
 //!
-//! `request` builds, `validate` guards, `stream` understands, `thinking` names the levels for each generation of
-//! models. Errors and schemas are those of Chat Completions. Azure is the same service at another address: it calls
-//! `post` and `decoder` with its own. Invariant: the service keeps nothing; history stays ours.
+//! `request` builds requests, `validate` rejects what the provider would reject, `stream` decodes replies,
+//! and `thinking` names the levels for each generation of models. Errors and schemas are those of Chat
+//! Completions. Azure is the same provider API at another address and calls `post` and `decoder` with its
+//! own. Invariant: the provider stores nothing (`store: false`); the history stays here.
 
 pub(crate) mod request;
 pub(crate) mod stream;
@@ -11,18 +12,18 @@ pub(crate) mod validate;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
-use super::chat::{address, error, list};
+use super::chat::{address, error, listing};
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
 
-/// The service's address.
+/// Default base URL.
 const BASE_URL: &str = "https://api.openai.com/v1";
 
-/// The type of the block that keeps the phase of the text after it (`commentary` or `final_answer`): it goes back with
-/// the text, because "dropping it can degrade performance" (OpenAI's description of `phase`).
+/// Type of the block that keeps the phase of the following text (`commentary` or `final_answer`). It goes
+/// back with the text, because "dropping it can degrade performance" (OpenAI's description of `phase`).
 pub(crate) const PHASE_BLOCK: &str = "message_phase";
 
-/// Items that a client must answer. Ours cannot, as it never offered the tools: they do not go back.
+/// Items that a client must answer. This client never offers the tools, so the items do not go back.
 const CLIENT_ITEMS: [&str; 7] = [
     "computer_call",
     "custom_tool_call",
@@ -33,15 +34,15 @@ const CLIENT_ITEMS: [&str; 7] = [
     "item_reference",
 ];
 
-/// Items that the service makes and answers itself: they go back as they came. Others with these endings exist and
-/// will; what is neither a call nor its output is not an item of this service.
-pub(crate) fn is_answered_by_the_service(kind: &str) -> bool {
+/// Whether the provider creates and answers items of this type itself. Such items go back unchanged. More
+/// types with these endings exist or will exist; what is neither a call nor its output is not such an item.
+pub(crate) fn is_provider_item(kind: &str) -> bool {
     const ENDINGS: [&str; 4] = ["_call", "_output", "_tools", "compaction"];
     ENDINGS.iter().any(|ending| kind.ends_with(ending)) && !CLIENT_ITEMS.contains(&kind)
 }
 
-/// What the service counts of a request.
-const COUNTED: [&str; 9] = [
+/// Fields of a request that the counting endpoint accepts.
+const COUNT_FIELDS: [&str; 9] = [
     "input",
     "instructions",
     "model",
@@ -53,11 +54,11 @@ const COUNTED: [&str; 9] = [
     "truncation",
 ];
 
-/// The protocol.
+/// The OpenAI Responses protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Responses;
 
-/// A request to any service that speaks this.
+/// Builds a request for any provider of this protocol.
 pub(crate) fn post(
     request: &StreamConfig,
     api: ApiProtocol,
@@ -70,16 +71,16 @@ pub(crate) fn post(
         .with_headers_of(&request.model_config)
 }
 
-/// Understands the answer of any service that speaks this.
+/// Creates the decoder for any provider of this protocol.
 pub(crate) fn decoder() -> Decoder {
-    Decoder::new(Framing::sse(), stream::Events::default())
+    Decoder::new(Framing::sse(), stream::EventInterpreter::default())
 }
 
 fn base_url(model: &ModelConfig) -> &str {
     if model.base_url.is_empty() { BASE_URL } else { &model.base_url }
 }
 
-/// A server of one's own may need no key.
+/// A local server may need no key.
 fn auth(model: &ModelConfig) -> Auth {
     let keyless = !model.base_url.is_empty() && model.api_key.expose().is_none();
     if keyless { Auth::None } else { Auth::Bearer }
@@ -107,18 +108,18 @@ impl Protocol for Responses {
         Outgoing::get(address(base_url(model), "models"), auth(model)).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        list::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        listing::parse_models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = counting::picked(&outgoing, &COUNTED)?;
+        let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         let url = address(base_url(&request.model_config), "responses/input_tokens");
-        Ok(Some(counting::redirected(outgoing, url, body)))
+        Ok(Some(counting::redirect(outgoing, url, body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, "input_tokens")
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, "input_tokens")
     }
 }

@@ -1,8 +1,8 @@
-//! Requests of OpenAI Responses: messages in, input items out.
+//! Builds requests of OpenAI Responses, for OpenAI and Azure alike.
 //!
-//! Owns the form of every item, for OpenAI and Azure alike. The service keeps nothing (`store: false`), so reasoning
-//! travels in the conversation: encrypted, as complete items, exactly as they came.
-//! Invariant: a reasoning item is followed by what the model said or called after it.
+//! The provider stores nothing (`store: false`), so reasoning is part of the conversation: encrypted, as
+//! complete items, unchanged. Invariant: a reasoning item is followed by what the model wrote or called after
+//! it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use lariat_core::tool::ToolDefinition;
 use serde_json::{Map, Value, json};
 
 use super::thinking;
-use super::validate::Guard;
-use super::{PHASE_BLOCK, is_answered_by_the_service};
+use super::validate::RequestValidator;
+use super::{PHASE_BLOCK, is_provider_item};
 use crate::protocol::chat::dialect::Efforts;
 use crate::protocol::chat::request::{CONTINUE, NO_CONTENT, NO_OUTPUT};
 use crate::protocol::chat::{schema, validate};
-use crate::wire::{Body, CallIds, Conversation, IdRule, Opened, own_reply};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, own_reply};
 
-/// The smallest output limit that the service accepts ("integer below minimum value").
-const SMALLEST_LIMIT: u32 = 16;
+/// The smallest output limit that the provider accepts ("integer below minimum value").
+const MIN_OUTPUT_LIMIT: u32 = 16;
 
-/// The body of a request. `api` tells the protocols that share this apart.
+/// Builds the body of a request. `api` distinguishes the protocols that share this code.
 pub(super) fn body(request: &StreamConfig, api: &str) -> Result<bytes::Bytes, ProviderError> {
     validate::head(request)?;
     let model = &request.model_config;
     let key = format!("{api}\n{}\n{}", model.provider, model.id);
-    let mut body = Body::of(request, key, || Items::new(Arc::clone(model)))?;
-    body.conversation.guard.end()?;
+    let mut body = Body::of(request, key, || MessageTranslator::new(Arc::clone(model)))?;
+    body.conversation.validator.end()?;
     body.tools(&request.tools, tools_of);
     let head = head(request)?;
     Ok(body.finish(request, &head, Some("tools"), "input", ("", &[])))
@@ -51,10 +51,11 @@ fn head(request: &StreamConfig) -> Result<Map<String, Value>, ProviderError> {
         set("instructions", json!(instructions));
     }
     if let Some(limit) = request.output_limit() {
-        set("max_output_tokens", json!(limit.max(SMALLEST_LIMIT)));
+        set("max_output_tokens", json!(limit.max(MIN_OUTPUT_LIMIT)));
     }
     if generation.reasons {
-        // Without reasoning both are rejected: "Encrypted content is not supported with this model".
+        // For models that do not reason, the provider rejects both: "Encrypted content is not supported with
+        // this model".
         set("include", json!(["reasoning.encrypted_content"]));
         let efforts = efforts(model)?.unwrap_or(generation.efforts);
         let mut reasoning = Map::new();
@@ -90,11 +91,11 @@ fn head(request: &StreamConfig) -> Result<Map<String, Value>, ProviderError> {
     Ok(head)
 }
 
-/// What a model's `compat` says its levels are called.
+/// Returns the level names in a model's `compat`.
 fn efforts(model: &ModelConfig) -> Result<Option<Efforts>, ProviderError> {
     let Some(efforts) = model.compat.get("efforts") else { return Ok(None) };
     serde_json::from_value(efforts.clone()).map_err(|error| {
-        ProviderError::Other(format!("the `compat` of model `{}`: {error}", model.id).into())
+        ProviderError::Other(format!("invalid `compat` of model `{}`: {error}", model.id).into())
     })
 }
 
@@ -111,39 +112,45 @@ fn tools_of(tools: &[ToolDefinition]) -> Value {
     tools.iter().map(tool).collect()
 }
 
-/// The translator.
+/// Translates messages and remembers what later messages depend on.
 #[derive(Debug)]
-pub(super) struct Items {
+pub(super) struct MessageTranslator {
     model: Arc<ModelConfig>,
     ids: CallIds,
-    guard: Guard,
-    /// Ids of items that went out: the service refuses the same twice.
+    validator: RequestValidator,
+    /// Ids of the items sent so far, because the provider rejects duplicates.
     items: HashSet<String>,
 }
 
-impl Items {
+impl MessageTranslator {
     fn new(model: Arc<ModelConfig>) -> Self {
-        Self { model, ids: CallIds::new(IdRule::COMMON), guard: Guard::default(), items: HashSet::new() }
+        Self {
+            model,
+            ids: CallIds::new(IdRule::COMMON),
+            validator: RequestValidator::default(),
+            items: HashSet::new(),
+        }
     }
 
-    fn item(&mut self, item: &Value, items: &mut Opened) -> Result<(), ProviderError> {
-        self.guard.item(item)?;
+    fn item(&mut self, item: &Value, items: &mut ItemWriter) -> Result<(), ProviderError> {
+        self.validator.item(item)?;
         items.item(item);
         Ok(())
     }
 
-    fn user(&mut self, parts: &[Value], items: &mut Opened) -> Result<(), ProviderError> {
+    fn user(&mut self, parts: &[Value], items: &mut ItemWriter) -> Result<(), ProviderError> {
         for part in parts {
-            self.guard.user_part(part)?;
+            self.validator.user_part(part)?;
             items.block("user", "content", part);
         }
         Ok(())
     }
 
-    fn reply(&mut self, reply: &AssistantMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let own = own_reply(reply, &self.model);
         let mut phase = None;
-        // Reasoning waits for what follows it: alone it is rejected ("without its required following item").
+        // Reasoning waits for the following item, because on its own it is rejected ("without its required
+        // following item").
         let mut reasoning: Vec<Value> = Vec::new();
         for block in reply.content.iter().filter(|block| !block.is_empty()) {
             let item = match block {
@@ -152,18 +159,18 @@ impl Items {
                     continue;
                 }
                 Content::Unknown(fields) if own => match unknown(fields) {
-                    Kept::Phase(word) => {
+                    UnknownBlock::Phase(word) => {
                         phase = Some(word);
                         continue;
                     }
-                    Kept::Item => Value::Object(fields.clone()),
-                    Kept::Not => continue,
+                    UnknownBlock::Item => Value::Object(fields.clone()),
+                    UnknownBlock::Omitted => continue,
                 },
                 Content::Text { text } => message(text, phase.take()),
                 Content::ToolCall(call) => json!({
                     "type": "function_call",
                     "call_id": self.ids.wire(&call.id),
-                    "name": schema::fitted_name(&call.name),
+                    "name": schema::valid_name(&call.name),
                     "arguments": call.arguments.to_string(),
                 }),
                 _ => continue,
@@ -177,15 +184,15 @@ impl Items {
             self.item(&item, items)?;
         }
         let paused = reply.stop_reason == StopReason::Pause && reply.tool_calls().next().is_none();
-        // The reply itself may have been left out, after one that was not.
-        if paused && self.guard.ends_in_reply() {
+        // This reply may have been omitted after one that was not.
+        if paused && self.validator.ends_in_reply() {
             self.user(&[text_part(CONTINUE)], items)?;
         }
         Ok(())
     }
 
-    /// A reasoning item as it came, if it can go back: what is neither encrypted nor open is only known to a service
-    /// that stored it ("Item 'rs_…' not found").
+    /// Returns a reasoning item unchanged, if it can go back. Reasoning that is neither encrypted nor
+    /// readable is only known to a provider that stored it ("Item 'rs_…' not found").
     fn reasoning(&mut self, signature: &str) -> Option<Value> {
         let item: Value = serde_json::from_str(signature).ok()?;
         let encrypted =
@@ -200,7 +207,7 @@ impl Items {
         id.is_none_or(|id| self.items.insert(id.to_owned()))
     }
 
-    fn result(&mut self, result: &ToolResultMessage, items: &mut Opened) -> Result<(), ProviderError> {
+    fn result(&mut self, result: &ToolResultMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
         let parts = parts(&result.content);
         let texts: Option<Vec<&str>> = parts.iter().map(|part| part.get("text")?.as_str()).collect();
         let output = match texts {
@@ -213,8 +220,8 @@ impl Items {
     }
 }
 
-impl Conversation for Items {
-    fn push(&mut self, message: &Message, items: &mut Opened) -> Result<(), ProviderError> {
+impl Conversation for MessageTranslator {
+    fn push(&mut self, message: &Message, items: &mut ItemWriter) -> Result<(), ProviderError> {
         match message {
             Message::User(user) => {
                 let mut parts = parts(&user.content);
@@ -229,22 +236,22 @@ impl Conversation for Items {
     }
 }
 
-/// What becomes of a block that only this protocol knows.
-enum Kept<'a> {
-    /// It tells the phase of the text that follows.
+/// How to send a block that only this protocol uses.
+enum UnknownBlock<'a> {
+    /// It is the phase of the following text.
     Phase(&'a str),
     /// It goes back as an item.
     Item,
     /// It does not go back.
-    Not,
+    Omitted,
 }
 
-fn unknown(fields: &Map<String, Value>) -> Kept<'_> {
+fn unknown(fields: &Map<String, Value>) -> UnknownBlock<'_> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     match (text("type"), text("phase")) {
-        (Some(PHASE_BLOCK), Some(phase)) => Kept::Phase(phase),
-        (Some(kind), _) if is_answered_by_the_service(kind) => Kept::Item,
-        _ => Kept::Not,
+        (Some(PHASE_BLOCK), Some(phase)) => UnknownBlock::Phase(phase),
+        (Some(kind), _) if is_provider_item(kind) => UnknownBlock::Item,
+        _ => UnknownBlock::Omitted,
     }
 }
 

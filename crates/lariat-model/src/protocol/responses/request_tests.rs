@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::protocol::Protocol;
-use crate::protocol::chat::testing::*;
+use crate::protocol::chat::fixtures::*;
 use crate::protocol::responses::Responses;
 
 fn input(request: &StreamConfig) -> Value {
@@ -20,7 +20,7 @@ fn read_tool() -> Arc<[ToolDefinition]> {
 }
 
 #[test]
-fn a_request_says_who_answers_what_was_said_and_that_nothing_is_kept() {
+fn request_has_model_messages_and_store_false() {
     let mut request = plain("gpt-5.4");
     request.system_prompt = "Be brief.".into();
     request.max_tokens = Some(100);
@@ -54,7 +54,7 @@ fn a_request_says_who_answers_what_was_said_and_that_nothing_is_kept() {
 }
 
 #[test]
-fn a_model_that_does_not_reason_gets_a_temperature_and_nothing_about_reasoning() {
+fn model_that_does_not_reason_gets_temperature_and_no_reasoning() {
     let mut request = plain("gpt-4.1");
     request.temperature = Some(0.5);
     request.thinking_level = ThinkingLevel::High;
@@ -64,7 +64,7 @@ fn a_model_that_does_not_reason_gets_a_temperature_and_nothing_about_reasoning()
 }
 
 #[test]
-fn levels_have_the_names_of_the_models_generation_or_of_its_compat() {
+fn maps_levels_by_generation_or_compat() {
     for (id, level, effort) in [
         ("gpt-5", ThinkingLevel::Off, "minimal"),
         ("gpt-5.1", ThinkingLevel::Off, "none"),
@@ -85,14 +85,14 @@ fn levels_have_the_names_of_the_models_generation_or_of_its_compat() {
 }
 
 #[test]
-fn a_limit_below_the_smallest_is_raised_to_it() {
+fn raises_output_limit_to_the_minimum() {
     let mut request = plain("gpt-5");
     request.max_tokens = Some(1);
     assert_eq!(sent(&Responses, &request)["max_output_tokens"], 16);
 }
 
 #[test]
-fn calls_and_results_are_items_of_their_own() {
+fn tool_calls_and_results_are_separate_items() {
     let model = model("openai", "gpt-5");
     assert_eq!(
         input(&request(model.clone(), tool_loop(&model))),
@@ -106,7 +106,7 @@ fn calls_and_results_are_items_of_their_own() {
 }
 
 #[test]
-fn images_go_in_prompts_and_in_results() {
+fn sends_images_in_prompts_and_results() {
     let model = model("openai", "gpt-5");
     let history = [
         user(vec![Content::text("look"), image()]),
@@ -125,7 +125,7 @@ fn item(id: &str) -> Value {
 }
 
 #[test]
-fn reasoning_goes_back_exactly_and_only_to_its_model() {
+fn reasoning_goes_back_unchanged_and_only_to_its_model() {
     let own = model("openai", "gpt-5");
     let blocks = vec![
         thinking("hm", Some(&item("rs_1").to_string())),
@@ -142,7 +142,7 @@ fn reasoning_goes_back_exactly_and_only_to_its_model() {
 }
 
 #[test]
-fn reasoning_that_the_service_could_not_read_or_knows_already_is_left_out() {
+fn omits_unreadable_or_duplicate_reasoning() {
     let own = model("openai", "gpt-5");
     let gone = json!({"type": "reasoning", "id": "rs_3", "summary": []});
     let open = json!({"type": "reasoning", "id": "rs_4", "summary": [],
@@ -166,7 +166,7 @@ fn reasoning_that_the_service_could_not_read_or_knows_already_is_left_out() {
 }
 
 #[test]
-fn the_phase_of_a_text_goes_back_with_it() {
+fn phase_goes_back_with_its_text() {
     let own = model("openai", "gpt-5.4");
     let phase =
         Content::Unknown(json!({"type": PHASE_BLOCK, "phase": "commentary"}).as_object().unwrap().clone());
@@ -177,7 +177,7 @@ fn the_phase_of_a_text_goes_back_with_it() {
 }
 
 #[test]
-fn items_of_the_services_own_tools_go_back_unchanged_and_those_for_a_client_do_not() {
+fn provider_tool_items_go_back_unchanged_and_client_items_do_not() {
     let own = model("openai", "gpt-5");
     let search =
         json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"q": [1]}});
@@ -192,7 +192,7 @@ fn items_of_the_services_own_tools_go_back_unchanged_and_those_for_a_client_do_n
 }
 
 #[test]
-fn a_foreign_reply_loses_what_only_its_maker_understands_and_an_empty_one_is_left_out() {
+fn drops_provider_specific_blocks_of_foreign_replies_and_omits_empty_ones() {
     let foreign = model("anthropic", "claude");
     let odd = Content::Unknown(json!({"type": "server_tool_use"}).as_object().unwrap().clone());
     let history = [
@@ -210,7 +210,7 @@ fn a_foreign_reply_loses_what_only_its_maker_understands_and_an_empty_one_is_lef
 }
 
 #[test]
-fn tool_choice_and_schema_have_the_forms_of_this_protocol() {
+fn maps_tool_choice_and_schema() {
     for (choice, expected) in [
         (ToolChoice::Auto, Value::Null),
         (ToolChoice::None, json!("none")),
@@ -229,7 +229,7 @@ fn tool_choice_and_schema_have_the_forms_of_this_protocol() {
 }
 
 #[test]
-fn a_paused_reply_of_another_service_is_asked_to_go_on() {
+fn paused_reply_of_another_provider_gets_a_continue_message() {
     let mut paused = reply(&model("anthropic", "claude"), vec![Content::text("so far")]);
     if let Message::Assistant(paused) = &mut paused {
         paused.stop_reason = StopReason::Pause;
@@ -242,7 +242,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_history_is_accepted_and_grows_like_it_is_built(
+    fn any_history_is_accepted_and_appending_equals_rebuilding(
         messages in histories(model("openai", "gpt-5")),
         cut in 0..3usize,
     ) {

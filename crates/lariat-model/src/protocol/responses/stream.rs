@@ -1,8 +1,8 @@
-//! The stream of OpenAI Responses: events in, pieces of a reply out.
+//! Decodes the stream of OpenAI Responses.
 //!
-//! Owns what each event means. An output item is a block of the reply, in the order of the items; the item at its end
-//! is the truth, the pieces before it are for the eye.
-//! Invariant: only `response.completed` and `response.incomplete` end a reply.
+//! Each output item becomes a block of the reply, in the order of the items. The complete item at its end is
+//! authoritative; the deltas before it are for display. Invariant: only `response.completed` and
+//! `response.incomplete` end a reply successfully.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::PHASE_BLOCK;
 use crate::protocol::chat::error;
-use crate::protocol::chat::piece::{Count, Text};
+use crate::protocol::chat::fields::{Count, Text};
 use crate::wire::{Frame, Interpret, Reply};
 
 #[derive(Deserialize)]
@@ -75,44 +75,46 @@ struct OutputDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// An output item that has begun. Its place in the list gives its blocks' indexes.
+/// An output item that has started. Its position in the list determines its blocks' indexes.
 #[derive(Debug, Default)]
 struct Item {
     id: String,
     number: Option<u64>,
-    /// Bytes of text or reasoning that were given on.
-    given: usize,
-    /// Which kind of reasoning is shown: a service that sends both would show it twice.
-    shown: Option<Shown>,
-    /// A call of which no arguments came yet.
-    unsent: bool,
+    /// Bytes of text or reasoning emitted so far.
+    emitted: usize,
+    /// Which kind of reasoning is emitted. A provider that sends both kinds would otherwise show it twice.
+    reasoning_kind: Option<ReasoningKind>,
+    /// Whether this is a tool call that has received no arguments yet.
+    awaits_arguments: bool,
     done: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum ReasoningKind {
     Summary,
     Text,
 }
 
-/// Understands events.
+/// Decodes the events of one reply.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventInterpreter {
     items: Vec<Item>,
     refused: bool,
-    cut: bool,
+    truncated: bool,
 }
 
-/// Arguments of a call that neither sent any nor ended: half an object, which is none. An empty text would be one.
-const UNSENT: &str = "{";
+/// Arguments of a tool call that neither received any nor ended: an incomplete object, which does not parse.
+/// An empty text would parse as no arguments.
+const INCOMPLETE_ARGUMENTS: &str = "{";
 
-/// The index of an item's block; the one before it is free for what goes before the text.
+/// The index of an item's block. The index before it is reserved for the block that precedes the text.
 const fn block(position: usize) -> usize {
     position * 2 + 1
 }
 
-impl Events {
-    /// The item that an event is about. Services that number nothing name the item, or send one at a time.
+impl EventInterpreter {
+    /// Returns the item that an event belongs to. Providers without item numbers name the item or send one at
+    /// a time.
     fn position(&mut self, event: &Event<'_>) -> usize {
         let number = event.output_index.and_then(|index| index.0);
         let id = Text::of(&event.item_id);
@@ -131,45 +133,45 @@ impl Events {
 
     fn sent(&mut self, position: usize, arguments: &str) {
         if let Some(item) = self.items.get_mut(position) {
-            item.unsent &= arguments.is_empty();
+            item.awaits_arguments &= arguments.is_empty();
         }
     }
 
-    fn give_text(&mut self, event: Event<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
+    fn emit_text(&mut self, event: Event<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let position = self.position(&event);
         let delta = Text::take(event.delta);
         if let Some(item) = self.items.get_mut(position) {
-            item.given += delta.len();
+            item.emitted += delta.len();
         }
         reply.text(block(position), delta)
     }
 
-    fn give_thinking(
+    fn emit_thinking(
         &mut self,
         event: Event<'_>,
-        kind: Shown,
+        kind: ReasoningKind,
         reply: &mut Reply,
     ) -> Result<(), ProviderError> {
         let position = self.position(&event);
         let delta = Text::take(event.delta);
         let Some(item) = self.items.get_mut(position).filter(|_| !delta.is_empty()) else { return Ok(()) };
-        if *item.shown.get_or_insert(kind) != kind {
+        if *item.reasoning_kind.get_or_insert(kind) != kind {
             return Ok(());
         }
-        item.given += delta.len();
+        item.emitted += delta.len();
         reply.thinking(block(position), delta)
     }
 
     fn added(&mut self, event: &Event<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let Some(item) = &event.item else { return Ok(()) };
         let (id, number) = (text(item, "id"), event.output_index.and_then(|index| index.0));
-        // Told twice, it is still one item.
+        // An item that is announced twice is still one item.
         let same = |known: &Item| !known.done && !id.is_empty() && known.id == id && known.number == number;
         let known = self.items.iter().rposition(same);
         let position = known.unwrap_or_else(|| self.begin(id, number));
         if text(item, "type") == "function_call" {
             if let Some(item) = self.items.get_mut(position).filter(|_| known.is_none()) {
-                item.unsent = true;
+                item.awaits_arguments = true;
             }
             reply.call(block(position), text(item, "call_id"), text(item, "name"))?;
         }
@@ -199,14 +201,14 @@ impl Events {
         if std::mem::replace(&mut known.done, true) {
             return Ok(());
         }
-        known.unsent = false;
-        let given = known.given;
+        known.awaits_arguments = false;
+        let emitted = known.emitted;
         let index = block(position);
         match text(&item, "type") {
             "message" => {
                 let said = joined(&item, "content", "");
                 self.refused |= parts(&item, "content").any(|part| text(part, "type") == "refusal");
-                reply.text(index, Cow::Borrowed(rest(&said, given)))?;
+                reply.text(index, Cow::Borrowed(rest(&said, emitted)))?;
                 let phase = text(&item, "phase");
                 if !phase.is_empty() && !said.is_empty() {
                     let note = json!({"type": PHASE_BLOCK, "phase": phase});
@@ -216,7 +218,7 @@ impl Events {
                 Ok(())
             }
             "reasoning" => {
-                if given == 0 {
+                if emitted == 0 {
                     let summary = joined(&item, "summary", "\n\n");
                     let thought = if summary.is_empty() { joined(&item, "content", "\n\n") } else { summary };
                     reply.thinking(index, Cow::Owned(thought))?;
@@ -227,14 +229,14 @@ impl Events {
                 reply.call(index, text(&item, "call_id"), text(&item, "name"))?;
                 match item.get("arguments") {
                     Some(Value::String(arguments)) if !arguments.is_empty() => {
-                        reply.arguments_whole(index, arguments);
+                        reply.replace_arguments(index, arguments);
                     }
                     Some(Value::Object(arguments)) => {
-                        reply.arguments_whole(index, &Value::Object(arguments.clone()).to_string());
+                        reply.replace_arguments(index, &Value::Object(arguments.clone()).to_string());
                     }
                     _ => {}
                 }
-                self.cut |= text(&item, "status") == "incomplete";
+                self.truncated |= text(&item, "status") == "incomplete";
                 Ok(())
             }
             _ => match item {
@@ -244,20 +246,25 @@ impl Events {
         }
     }
 
-    fn ended(&mut self, kind: &str, response: Response, reply: &mut Reply) -> Result<(), ProviderError> {
+    fn finish_reply(
+        &mut self,
+        kind: &str,
+        response: Response,
+        reply: &mut Reply,
+    ) -> Result<(), ProviderError> {
         reply.start(response.model.as_deref().unwrap_or_default());
         if let Some(usage) = &response.usage {
             count(usage, reply);
         }
-        // A service that tells of nothing on the way tells it all at the end.
+        // A provider that sends no item events sends all items at the end.
         if self.items.is_empty() {
             for item in response.output.into_iter().flatten() {
                 let position = self.begin(text(&item, "id"), None);
                 self.finished_item(position, item, reply)?;
             }
         }
-        for (position, _) in self.items.iter().enumerate().filter(|(_, item)| item.unsent) {
-            reply.arguments_whole(block(position), UNSENT);
+        for (position, _) in self.items.iter().enumerate().filter(|(_, item)| item.awaits_arguments) {
+            reply.replace_arguments(block(position), INCOMPLETE_ARGUMENTS);
         }
         let reason = response.incomplete_details.and_then(|details| details.reason);
         let status = response.status.unwrap_or_default();
@@ -265,40 +272,38 @@ impl Events {
             ("response.failed", _) | (_, "failed") => {
                 let error = response.error.unwrap_or(Value::Null);
                 return Err(match error {
-                    Value::Null => {
-                        ProviderError::Network("the service failed while the model replied".into())
-                    }
+                    Value::Null => ProviderError::Network("the provider failed during the reply".into()),
                     error => error::in_stream(&json!({ "error": error })),
                 });
             }
             ("response.cancelled", _) | (_, "cancelled") => {
-                return Err(ProviderError::Network("the service gave up the reply".into()));
+                return Err(ProviderError::Network("the provider aborted the reply".into()));
             }
             ("response.incomplete", _) | (_, "incomplete") => reply.stop(match reason.as_deref() {
                 Some("content_filter") => StopReason::Refusal,
                 _ => StopReason::Length,
             }),
             _ if self.refused => reply.stop(StopReason::Refusal),
-            _ if self.cut => reply.stop(StopReason::Length),
+            _ if self.truncated => reply.stop(StopReason::Length),
             _ => reply.stop(StopReason::Stop),
         }
         reply.finish()
     }
 }
 
-impl Interpret for Events {
+impl Interpret for EventInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let data = frame.data.trim();
-        // Proxies of another protocol's habits.
+        // Sent by proxies that follow another protocol's conventions.
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        // A list would be taken for the fields in their order.
+        // A list would be parsed as the fields in their order.
         if !data.starts_with('{') {
-            return Err(ProviderError::InvalidReply("an event is not an object".into()));
+            return Err(ProviderError::InvalidReply("an event of the stream is not a JSON object".into()));
         }
         let mut event: Event<'_> = serde_json::from_str(data).map_err(|error| {
-            ProviderError::InvalidReply(format!("an event does not parse: {error}").into())
+            ProviderError::InvalidReply(format!("cannot read an event of the stream: {error}").into())
         })?;
         let kind = event.kind.take();
         let kind = match Text::of(&kind) {
@@ -306,23 +311,25 @@ impl Interpret for Events {
             kind => kind,
         };
         match kind {
-            "response.output_text.delta" => self.give_text(event, reply),
+            "response.output_text.delta" => self.emit_text(event, reply),
             "response.function_call_arguments.delta" => {
                 let position = self.position(&event);
                 self.sent(position, Text::of(&event.delta));
                 reply.arguments(block(position), Text::take(event.delta))
             }
-            "response.reasoning_summary_text.delta" => self.give_thinking(event, Shown::Summary, reply),
-            "response.reasoning_text.delta" => self.give_thinking(event, Shown::Text, reply),
+            "response.reasoning_summary_text.delta" => {
+                self.emit_thinking(event, ReasoningKind::Summary, reply)
+            }
+            "response.reasoning_text.delta" => self.emit_thinking(event, ReasoningKind::Text, reply),
             "response.refusal.delta" => {
                 self.refused = true;
-                self.give_text(event, reply)
+                self.emit_text(event, reply)
             }
             "response.reasoning_summary_part.added" => {
                 let position = self.position(&event);
                 match self.items.get_mut(position) {
-                    Some(item) if item.given > 0 && item.shown == Some(Shown::Summary) => {
-                        item.given += 2;
+                    Some(item) if item.emitted > 0 && item.reasoning_kind == Some(ReasoningKind::Summary) => {
+                        item.emitted += 2;
                         reply.thinking(block(position), Cow::Borrowed("\n\n"))
                     }
                     _ => Ok(()),
@@ -333,7 +340,7 @@ impl Interpret for Events {
                 let arguments = Text::of(&event.arguments);
                 self.sent(position, arguments);
                 if !arguments.is_empty() {
-                    reply.arguments_whole(block(position), arguments);
+                    reply.replace_arguments(block(position), arguments);
                 }
                 Ok(())
             }
@@ -348,9 +355,9 @@ impl Interpret for Events {
             | "response.incomplete"
             | "response.failed"
             | "response.cancelled"
-            | "response.done" => self.ended(kind, *event.response.unwrap_or_default(), reply),
+            | "response.done" => self.finish_reply(kind, *event.response.unwrap_or_default(), reply),
             "error" => Err(error::in_stream(&serde_json::from_str(data).unwrap_or(Value::Null))),
-            // An error of a proxy, in the form of Chat Completions.
+            // A proxy's error in the form of Chat Completions.
             "" => match serde_json::from_str::<Value>(data) {
                 Ok(json) if json.get("error").is_some_and(|error| !error.is_null()) => {
                     Err(error::in_stream(&json))
@@ -370,7 +377,7 @@ fn parts<'a>(item: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     item.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The text of all parts.
+/// Joins the text of all parts.
 fn joined(item: &Value, field: &str, separator: &str) -> String {
     let said = |part: &'_ Value| match (text(part, "text"), text(part, "refusal")) {
         ("", refusal) => refusal.to_owned(),
@@ -379,9 +386,9 @@ fn joined(item: &Value, field: &str, separator: &str) -> String {
     parts(item, field).map(said).collect::<Vec<_>>().join(separator)
 }
 
-/// What of the whole text was not given on in pieces.
-fn rest(whole: &str, given: usize) -> &str {
-    whole.get(given..).unwrap_or_default()
+/// The part of the text that no delta contained.
+fn rest(whole: &str, emitted: usize) -> &str {
+    whole.get(emitted..).unwrap_or_default()
 }
 
 fn count(usage: &Usage, reply: &mut Reply) {

@@ -3,7 +3,7 @@ use lariat_core::model::StreamEvent;
 use lariat_core::usage::Usage as Counted;
 
 use super::*;
-use crate::protocol::chat::testing::{decode, model, request, sse};
+use crate::protocol::chat::fixtures::{decode, model, request, sse};
 use crate::protocol::responses::Responses;
 
 fn outcome(lines: &[&str]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
@@ -12,7 +12,7 @@ fn outcome(lines: &[&str]) -> (Vec<StreamEvent>, Result<(), ProviderError>) {
 
 fn events(lines: &[&str]) -> Vec<StreamEvent> {
     let (events, outcome) = outcome(lines);
-    outcome.expect("the stream is complete");
+    outcome.expect("the stream must be complete");
     events
 }
 
@@ -23,7 +23,7 @@ fn failure(lines: &[&str]) -> ProviderError {
             .iter()
             .any(|event| matches!(event, StreamEvent::ToolCallEnd { .. } | StreamEvent::Done { .. }))
     );
-    outcome.expect_err("the stream fails")
+    outcome.expect_err("the stream must fail")
 }
 
 fn stop(events: &[StreamEvent]) -> StopReason {
@@ -64,7 +64,7 @@ const COMPLETED: &str = r#"{"type":"response.completed","response":{"model":"gpt
 const REASONING_DONE: &str = r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"one"},{"type":"summary_text","text":"two"}],"encrypted_content":"gAAA"}}"#;
 
 #[test]
-fn a_reply_with_reasoning_text_and_calls_becomes_events_in_order() {
+fn decodes_reasoning_text_and_tool_calls_in_order() {
     let stream = [
         CREATED,
         r#"{"type":"response.in_progress","response":{"model":"gpt-5-2025"}}"#,
@@ -102,7 +102,7 @@ fn a_reply_with_reasoning_text_and_calls_becomes_events_in_order() {
     );
     let StreamEvent::ThinkingSignature { index: 1, signature } = &events[4] else { panic!("{events:?}") };
     let item: Value = serde_json::from_str(REASONING_DONE).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(signature).unwrap(), item["item"], "the item is kept exactly");
+    assert_eq!(serde_json::from_str::<Value>(signature).unwrap(), item["item"], "the item is kept unchanged");
     assert_eq!(events[5], StreamEvent::TextDelta { index: 3, delta: "Hi \"é\"".into() });
     let StreamEvent::Block { index: 2, content: Content::Unknown(phase) } = &events[6] else {
         panic!("{events:?}")
@@ -132,21 +132,21 @@ const TEXT: &str =
     r#"{"type":"response.output_text.delta","output_index":0,"item_id":"msg_1","delta":"Hel"}"#;
 
 #[test]
-fn the_item_at_its_end_completes_what_the_pieces_missed() {
+fn completed_item_fills_in_what_the_deltas_missed() {
     assert_eq!(said(&events(&[CREATED, TEXT, &text_item("Hello"), COMPLETED])), "Hello");
-    assert_eq!(said(&events(&[CREATED, &text_item("Hello"), COMPLETED])), "Hello", "no pieces at all");
+    assert_eq!(said(&events(&[CREATED, &text_item("Hello"), COMPLETED])), "Hello", "no deltas at all");
     assert_eq!(said(&events(&[CREATED, TEXT, &text_item("Hel"), COMPLETED])), "Hel");
 }
 
 #[test]
-fn a_reply_told_only_at_the_end_is_a_reply() {
+fn accepts_reply_sent_only_in_the_final_event() {
     let completed = r#"{"type":"response.completed","response":{"model":"m","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"all"}]},{"type":"function_call","call_id":"c","name":"t","arguments":"{}"}]}}"#;
     let events = events(&[completed]);
     assert_eq!((said(&events), calls(&events).len()), ("all".into(), 1));
 }
 
 #[test]
-fn reasoning_without_a_summary_is_kept_with_its_signature() {
+fn keeps_reasoning_without_summary_with_its_signature() {
     let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"e"}}"#;
     let later = TEXT.replace("\"output_index\":0", "\"output_index\":1");
     let events = events(&[CREATED, item, &later, COMPLETED]);
@@ -155,7 +155,7 @@ fn reasoning_without_a_summary_is_kept_with_its_signature() {
 }
 
 #[test]
-fn open_reasoning_is_shown_and_not_twice() {
+fn readable_reasoning_is_emitted_once() {
     let stream = [
         CREATED,
         r#"{"type":"response.reasoning_text.delta","output_index":0,"delta":"hm"}"#,
@@ -170,7 +170,7 @@ fn open_reasoning_is_shown_and_not_twice() {
 }
 
 #[test]
-fn a_refusal_is_told_and_is_a_refusal() {
+fn refusal_is_emitted_as_text_with_stop_reason_refusal() {
     let stream = [
         CREATED,
         r#"{"type":"response.refusal.delta","output_index":0,"delta":"No"}"#,
@@ -182,7 +182,7 @@ fn a_refusal_is_told_and_is_a_refusal() {
 }
 
 #[test]
-fn an_incomplete_response_says_why_and_delivers_no_call() {
+fn incomplete_response_has_a_stop_reason_and_emits_no_tool_call() {
     let call = r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"c","name":"t","arguments":"{}","status":"incomplete"}}"#;
     for (reason, expected) in [
         ("max_output_tokens", StopReason::Length),
@@ -195,11 +195,11 @@ fn an_incomplete_response_says_why_and_delivers_no_call() {
         assert_eq!((stop(&events), calls(&events).len()), (expected, 0), "{reason}");
     }
     let events = events(&[CREATED, TEXT, call, COMPLETED]);
-    assert_eq!((stop(&events), calls(&events).len()), (StopReason::Length, 0), "a call that was cut");
+    assert_eq!((stop(&events), calls(&events).len()), (StopReason::Length, 0), "a truncated tool call");
 }
 
 #[test]
-fn failures_are_typed_whichever_event_tells_them() {
+fn classifies_failures_of_every_event_type() {
     type Kind = fn(&ProviderError) -> bool;
     let limited: Kind = |error| matches!(error, ProviderError::RateLimited(_));
     let broken: Kind = |error| matches!(error, ProviderError::Network(_));
@@ -243,7 +243,7 @@ fn failures_are_typed_whichever_event_tells_them() {
 }
 
 #[test]
-fn an_end_without_an_ending_event_is_no_reply() {
+fn end_without_a_closing_event_is_an_error() {
     for stream in [&[][..], &[CREATED], &[CREATED, TEXT], &[CREATED, TEXT, "[DONE]"]] {
         assert!(matches!(failure(stream), ProviderError::Network(_)), "{stream:?}");
     }
@@ -252,13 +252,13 @@ fn an_end_without_an_ending_event_is_no_reply() {
 }
 
 #[test]
-fn a_call_whose_arguments_do_not_parse_is_never_delivered() {
+fn invalid_arguments_emit_no_tool_call() {
     let call = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c","name":"t","arguments":"{\"a\":"}}"#;
     assert!(matches!(failure(&[CREATED, call, COMPLETED]), ProviderError::InvalidReply(_)));
 }
 
 #[test]
-fn items_are_told_apart_without_numbers_and_when_all_have_the_same() {
+fn separates_items_without_numbers_or_with_equal_numbers() {
     let call = |name: &str, number: &str, id: &str| {
         let item = |arguments: &str| {
             format!(
@@ -286,7 +286,7 @@ fn items_are_told_apart_without_numbers_and_when_all_have_the_same() {
 }
 
 #[test]
-fn the_name_of_an_event_stands_in_for_its_type_and_nulls_are_tolerated() {
+fn event_name_replaces_a_missing_type_and_nulls_are_tolerated() {
     let stream = format!(
         "event: response.output_text.delta\ndata: {{\"delta\":\"x\",\"item\":null,\"item_id\":null}}\n\ndata: {COMPLETED}\n\n"
     );
@@ -297,7 +297,7 @@ fn the_name_of_an_event_stands_in_for_its_type_and_nulls_are_tolerated() {
 }
 
 #[test]
-fn items_of_other_kinds_are_kept_whole() {
+fn items_of_other_types_are_kept_unchanged() {
     let item =
         json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"q": [1, null]}});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
@@ -316,7 +316,7 @@ fn missing_usage_is_tolerated() {
 }
 
 #[test]
-fn items_that_are_only_told_at_their_end_and_have_no_name_are_two() {
+fn items_without_id_sent_only_at_their_end_stay_separate() {
     let call = r#"{"type":"response.output_item.done","item":{"type":"function_call","call_id":"a","name":"t","arguments":"{}"}}"#;
     let other = call.replace("\"a\"", "\"b\"");
     assert_eq!(calls(&events(&[CREATED, call, &other, COMPLETED])).len(), 2);
@@ -326,19 +326,19 @@ const CALL_ADDED: &str = r#"{"type":"response.output_item.added","output_index":
 const CALL_PIECE: &str = r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"n\":1}"}"#;
 
 #[test]
-fn a_call_that_is_told_twice_is_one_call() {
+fn tool_call_announced_twice_is_one_tool_call() {
     let calls = calls(&events(&[CREATED, CALL_ADDED, CALL_ADDED, CALL_PIECE, COMPLETED]));
     assert_eq!(calls, [(1, "c1".to_owned(), r#"{"n":1}"#.to_owned())]);
 }
 
 #[test]
-fn a_call_that_neither_sent_arguments_nor_ended_is_not_delivered() {
+fn tool_call_without_arguments_or_end_is_not_emitted() {
     let failed = failure(&[CREATED, CALL_ADDED, COMPLETED]);
     assert!(matches!(failed, ProviderError::InvalidReply(_)), "{failed}");
 }
 
 #[test]
-fn an_event_that_is_a_list_is_no_event() {
+fn event_that_is_a_list_is_invalid() {
     let list = r#"["response.output_text.delta", "made of a list"]"#;
     assert!(matches!(failure(&[CREATED, list, COMPLETED]), ProviderError::InvalidReply(_)));
 }

@@ -1,20 +1,20 @@
-//! What OpenAI's models call the thinking levels, generation by generation.
+//! Maps thinking levels to the effort names of OpenAI's models, by generation.
 //!
-//! Owns the table. A value that a generation does not know is rejected with 400 ("Unsupported value: 'reasoning_effort'
-//! does not support 'minimal' with this model"), so a level takes the nearest name that exists.
-//! Invariant: a model that is not in the table is believed to be what its configuration says.
+//! A generation rejects unknown names with status 400 ("Unsupported value: 'reasoning_effort' does not
+//! support 'minimal' with this model"), so each level uses the nearest existing name. Invariant: for a model
+//! that is not in the table, its configuration decides.
 
 use lariat_core::model::ModelConfig;
 
 use crate::protocol::chat::dialect::{Effort, Efforts};
 
-/// Models whose ids start alike.
+/// Models whose ids share a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Generation {
     prefix: &'static str,
-    /// Whether they reason: then they take no temperature.
+    /// Whether the models reason. If so, they accept no temperature.
     pub(crate) reasons: bool,
-    /// What they call the levels.
+    /// Names of the thinking levels.
     pub(crate) efforts: Efforts,
 }
 
@@ -37,21 +37,21 @@ const MINIMAL_TO_HIGH: Efforts = Efforts::new(Some(Minimal), [Minimal, Low, Medi
 const MEDIUM_TO_XHIGH: Efforts = Efforts::new(Some(Medium), [Medium, Medium, Medium, High, XHigh]);
 const HIGH_ONLY: Efforts = Efforts::new(Some(High), [High; 5]);
 
-/// The first row whose prefix fits counts.
+/// The first row with a matching prefix wins.
 const GENERATIONS: &[Generation] = &[
     generation("gpt-6", NONE_TO_MAX),
     generation("gpt-5.6", NONE_TO_MAX),
-    // "Pro" models think hard or harder.
+    // "Pro" models always think at least at a medium level.
     generation("gpt-5.5-pro", MEDIUM_TO_XHIGH),
     generation("gpt-5.4-pro", MEDIUM_TO_XHIGH),
     generation("gpt-5.2-pro", MEDIUM_TO_XHIGH),
     generation("gpt-5-pro", HIGH_ONLY),
-    // The models behind the chat product decide for themselves.
+    // The models behind the chat product choose the effort themselves.
     generation("gpt-5.3-chat", Efforts::NONE),
     generation("gpt-5.2-chat", Efforts::NONE),
     generation("gpt-5.1-chat", Efforts::NONE),
     plain("gpt-5-chat"),
-    // Codex models cannot be switched off.
+    // Thinking cannot be turned off for Codex models.
     generation("gpt-5.3-codex", LOW_TO_XHIGH),
     generation("gpt-5.2-codex", LOW_TO_XHIGH),
     generation("gpt-5.1-codex-max", LOW_TO_XHIGH),
@@ -72,7 +72,7 @@ const GENERATIONS: &[Generation] = &[
     plain("chatgpt-4"),
 ];
 
-/// The generation of a model: by its id, else by what its configuration says.
+/// Returns the generation of a model: by its id, else from its configuration.
 pub(crate) fn of(model: &ModelConfig) -> Generation {
     let id = model.id.rsplit('/').next().unwrap_or_default();
     let known = GENERATIONS.iter().find(|generation| id.starts_with(generation.prefix)).copied();

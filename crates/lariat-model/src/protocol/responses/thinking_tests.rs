@@ -7,7 +7,7 @@ fn effort(id: &str, level: ThinkingLevel) -> Option<&'static str> {
 }
 
 #[test]
-fn every_generation_gets_a_name_it_knows() {
+fn every_generation_gets_a_supported_effort() {
     for (id, expected) in [
         ("o3-mini-2025-01-31", ["low", "low", "low", "medium", "high", "high"]),
         ("gpt-5-nano", ["minimal", "minimal", "low", "medium", "high", "high"]),
@@ -28,7 +28,7 @@ fn every_generation_gets_a_name_it_knows() {
 }
 
 #[test]
-fn an_unknown_model_is_what_its_configuration_says() {
+fn unknown_model_follows_its_configuration() {
     let mut model = ModelConfig::new("azure-responses", "my-deployment");
     assert!(!of(&model).reasons);
     model.reasoning = true;

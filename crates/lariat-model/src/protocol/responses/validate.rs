@@ -1,7 +1,7 @@
-//! The last guard: what Responses would reject, found before it is sent.
+//! Rejects requests that the Responses API would reject, before they are sent.
 //!
-//! Owns the rules for input items; repairs nothing. What a request says besides them is checked as for Chat
-//! Completions. Invariant: every call has exactly one output after it, every output its call before it.
+//! Checks each input item and repairs nothing; the other fields are checked as for Chat Completions.
+//! Invariant: every tool call has exactly one output after it, and every output has its tool call before it.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,24 @@ use lariat_core::model::ProviderError;
 use serde_json::{Map, Value};
 
 use crate::protocol::chat::schema::is_name;
-use crate::protocol::chat::validate::refused;
+use crate::protocol::chat::validate::rejection;
 use crate::wire::IdRule;
 
-/// What is known of the items so far.
+/// Checks items as they are appended, and remembers what the rules need to know about earlier ones.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Guard {
-    /// Calls that have no output yet.
-    open: HashSet<String>,
-    /// All calls.
-    calls: HashSet<String>,
-    /// The last item is reasoning, which cannot stand alone.
-    reasoned: bool,
+pub(super) struct RequestValidator {
+    /// Tool calls that have no output yet.
+    open_calls: HashSet<String>,
+    /// All tool calls.
+    call_ids: HashSet<String>,
+    /// Whether the last item is reasoning, which must be followed by another item.
+    ends_in_reasoning: bool,
     ends_in_reply: bool,
-    any: bool,
+    has_items: bool,
 }
 
-impl Guard {
-    /// A complete item.
+impl RequestValidator {
+    /// Checks a complete item.
     pub(super) fn item(&mut self, item: &Value) -> Result<(), ProviderError> {
         match text(item, "type") {
             "message" => {
@@ -34,98 +34,98 @@ impl Guard {
                 let full =
                     |part: &Value| text(part, "type") == "output_text" && !text(part, "text").is_empty();
                 if !parts.is_some_and(|parts| !parts.is_empty() && parts.iter().all(full)) {
-                    return Err(refused("a reply is empty"));
+                    return Err(rejection("a reply is empty"));
                 }
-                // A model may call and then speak: the outputs come after both.
-                self.said()
+                // A model may call a tool and then write text: the outputs follow both.
+                self.record_reply_item()
             }
             "reasoning" => {
                 if text(item, "id").is_empty() {
-                    return Err(refused("reasoning has no id"));
+                    return Err(rejection("reasoning has no id"));
                 }
-                self.said()?;
-                self.reasoned = true;
+                self.record_reply_item()?;
+                self.ends_in_reasoning = true;
                 Ok(())
             }
             "function_call" => self.call(item),
             "function_call_output" => {
                 let id = text(item, "call_id");
-                if !self.open.remove(id) {
-                    return Err(refused(format_args!("the output `{id}` answers no call")));
+                if !self.open_calls.remove(id) {
+                    return Err(rejection(format_args!("the output `{id}` has no tool call")));
                 }
-                self.heard()?;
+                self.record_input_item()?;
                 match item.get("output") {
                     Some(Value::String(text)) if !text.is_empty() => Ok(()),
                     Some(Value::Array(parts)) if !parts.is_empty() => parts.iter().try_for_each(input_part),
-                    _ => Err(refused("an output is empty")),
+                    _ => Err(rejection("an output is empty")),
                 }
             }
-            "" => Err(refused("an item has no type")),
-            _ => self.said(),
+            "" => Err(rejection("an item has no type")),
+            _ => self.record_reply_item(),
         }
     }
 
-    /// A part of a user message.
+    /// Checks a part of a user message.
     pub(super) fn user_part(&mut self, part: &Value) -> Result<(), ProviderError> {
-        self.answered()?;
-        self.heard()?;
+        self.check_results()?;
+        self.record_input_item()?;
         input_part(part)
     }
 
     fn call(&mut self, item: &Value) -> Result<(), ProviderError> {
         let id = text(item, "call_id");
         if !IdRule::COMMON.accepts(id) {
-            return Err(refused(format_args!("the call id `{id}` has a form that is not accepted")));
+            return Err(rejection(format_args!("invalid tool call id `{id}`")));
         }
-        if !self.calls.insert(id.to_owned()) {
-            return Err(refused(format_args!("the call id `{id}` is used twice")));
+        if !self.call_ids.insert(id.to_owned()) {
+            return Err(rejection(format_args!("tool call id `{id}` is used twice")));
         }
-        self.open.insert(id.to_owned());
+        self.open_calls.insert(id.to_owned());
         if !is_name(text(item, "name")) {
-            return Err(refused(format_args!("`{}` is no tool name", text(item, "name"))));
+            return Err(rejection(format_args!("invalid tool name `{}`", text(item, "name"))));
         }
         if serde_json::from_str::<Map<String, Value>>(text(item, "arguments")).is_err() {
-            return Err(refused(format_args!("the arguments of call `{id}` are not an object")));
+            return Err(rejection(format_args!("the arguments of tool call `{id}` are not a JSON object")));
         }
-        self.said()
+        self.record_reply_item()
     }
 
-    /// The model said something.
-    fn said(&mut self) -> Result<(), ProviderError> {
-        if !self.any {
-            return Err(refused("the conversation starts with a reply"));
+    /// Records an item of the model.
+    fn record_reply_item(&mut self) -> Result<(), ProviderError> {
+        if !self.has_items {
+            return Err(rejection("the conversation starts with a reply"));
         }
-        (self.reasoned, self.ends_in_reply) = (false, true);
+        (self.ends_in_reasoning, self.ends_in_reply) = (false, true);
         Ok(())
     }
 
-    /// The model was told something.
-    fn heard(&mut self) -> Result<(), ProviderError> {
-        if self.reasoned {
-            return Err(refused("reasoning is not followed by what it led to"));
+    /// Records an item of the user or of a tool.
+    fn record_input_item(&mut self) -> Result<(), ProviderError> {
+        if self.ends_in_reasoning {
+            return Err(rejection("reasoning is not followed by another item of the reply"));
         }
-        (self.any, self.ends_in_reply) = (true, false);
+        (self.has_items, self.ends_in_reply) = (true, false);
         Ok(())
     }
 
-    fn answered(&self) -> Result<(), ProviderError> {
-        match self.open.iter().next() {
-            Some(id) => Err(refused(format_args!("the call `{id}` has no output"))),
+    fn check_results(&self) -> Result<(), ProviderError> {
+        match self.open_calls.iter().next() {
+            Some(id) => Err(rejection(format_args!("tool call `{id}` has no output"))),
             None => Ok(()),
         }
     }
 
-    /// Whether the last word is the model's.
+    /// Whether the conversation ends in a reply.
     pub(super) const fn ends_in_reply(&self) -> bool {
         self.ends_in_reply
     }
 
-    /// The conversation is complete.
+    /// Checks the conversation as a whole.
     pub(super) fn end(&self) -> Result<(), ProviderError> {
-        self.answered()?;
-        match (self.any, self.ends_in_reply) {
-            (false, _) => Err(refused("there are no messages")),
-            (_, true) => Err(refused("the conversation ends in a reply")),
+        self.check_results()?;
+        match (self.has_items, self.ends_in_reply) {
+            (false, _) => Err(rejection("the request has no messages")),
+            (_, true) => Err(rejection("the conversation ends in a reply")),
             _ => Ok(()),
         }
     }
@@ -144,7 +144,7 @@ fn input_part(part: &Value) -> Result<(), ProviderError> {
             .is_some_and(|(kind, data)| !kind.is_empty() && !data.is_empty()),
         _ => false,
     };
-    if full { Ok(()) } else { Err(refused("a message has an empty part")) }
+    if full { Ok(()) } else { Err(rejection("a message has an empty part")) }
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@ use serde_json::json;
 use super::*;
 
 fn check(items: &[Value]) -> Result<(), String> {
-    let mut guard = Guard::default();
+    let mut validator = RequestValidator::default();
     let feed = |item: &Value| match item.get("input") {
-        Some(part) => guard.user_part(part),
-        None => guard.item(item),
+        Some(part) => validator.user_part(part),
+        None => validator.item(item),
     };
     let fed = items.iter().try_for_each(feed);
-    fed.and_then(|()| guard.end()).map_err(|error| error.to_string())
+    fed.and_then(|()| validator.end()).map_err(|error| error.to_string())
 }
 
 fn user() -> Value {
@@ -33,7 +33,7 @@ fn message(text: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_with_reasoning_and_answered_calls_passes() {
+fn accepts_conversation_with_reasoning_tool_calls_and_outputs() {
     let items = [
         user(),
         reasoning(),
@@ -49,7 +49,7 @@ fn a_conversation_with_reasoning_and_answered_calls_passes() {
 }
 
 #[test]
-fn everything_the_service_rejects_is_refused() {
+fn rejects_everything_that_the_provider_rejects() {
     for (items, why) in [
         (vec![], "no messages"),
         (vec![json!({"input": {"type": "input_text", "text": ""}})], "empty part"),
@@ -61,17 +61,17 @@ fn everything_the_service_rejects_is_refused() {
         (vec![user(), call("a")], "`a` has no output"),
         (vec![user(), call("a"), user()], "`a` has no output"),
         (vec![user(), call("a"), message("x")], "`a` has no output"),
-        (vec![user(), output("a")], "answers no call"),
-        (vec![user(), call("a"), output("a"), output("a")], "answers no call"),
+        (vec![user(), output("a")], "has no tool call"),
+        (vec![user(), call("a"), output("a"), output("a")], "has no tool call"),
         (vec![user(), call("a"), output("a"), call("a")], "used twice"),
-        (vec![user(), call("a b")], "form"),
+        (vec![user(), call("a b")], "invalid tool call id"),
         (
             vec![user(), json!({"type": "function_call", "call_id": "a", "name": "t t", "arguments": "{}"})],
             "tool name",
         ),
         (
             vec![user(), json!({"type": "function_call", "call_id": "a", "name": "t", "arguments": "{"})],
-            "not an object",
+            "not a JSON object",
         ),
         (
             vec![user(), call("a"), json!({"type": "function_call_output", "call_id": "a", "output": []})],
@@ -82,6 +82,6 @@ fn everything_the_service_rejects_is_refused() {
         (vec![user(), json!({"role": "user"})], "no type"),
     ] {
         let error = check(&items).expect_err(why);
-        assert!(error.contains(why) && error.contains("would be rejected"), "{error}");
+        assert!(error.contains(why) && error.contains("would reject this request"), "{error}");
     }
 }

@@ -1,23 +1,23 @@
-//! Where Vertex is: a host per region, a path per project.
+//! Builds Vertex's addresses: a host per region, a path per project.
 //!
-//! Invariant: neither a project, a region nor a model's id can leave the place it has in the path.
+//! Invariant: a project, region or model id cannot escape its path segment.
 
 use lariat_core::model::{ModelConfig, ProviderError};
 use serde_json::Value;
 
 use crate::protocol::gemini::{bare, escaped};
 
-/// Where models run wherever there is room.
-const EVERYWHERE: &str = "global";
-/// The service's limit.
+/// The location that runs models wherever capacity is available.
+const GLOBAL: &str = "global";
+/// Largest page size that the provider accepts.
 const PAGE: u32 = 100;
 
-/// Where a model streams its replies.
+/// The address that streams a model's replies.
 pub(super) fn generate(model: &ModelConfig) -> Result<String, ProviderError> {
     at(model, "streamGenerateContent?alt=sse")
 }
 
-/// Where a request's tokens are counted.
+/// The address that counts a request's tokens.
 pub(super) fn count(model: &ModelConfig) -> Result<String, ProviderError> {
     at(model, "countTokens")
 }
@@ -29,7 +29,7 @@ fn at(model: &ModelConfig, verb: &str) -> Result<String, ProviderError> {
     } else {
         let project = setting(model, "project").ok_or_else(|| {
             ProviderError::Other(
-                "Vertex needs a project: set `compat.project` (and `compat.region`), or a base URL that ends in \
+                "Vertex requires a project: set `compat.project` (and `compat.region`), or a base URL that ends in \
                  `projects/PROJECT/locations/REGION`"
                     .into(),
             )
@@ -42,12 +42,12 @@ fn at(model: &ModelConfig, verb: &str) -> Result<String, ProviderError> {
     Ok(format!("{parent}{publisher}/models/{}:{verb}", escaped(id)))
 }
 
-/// Where the models are listed. Only the beta version has the list.
+/// The address that lists models. Only the beta version has the list.
 pub(super) fn list(model: &ModelConfig) -> String {
     format!("{}/publishers/google/models?pageSize={PAGE}", versioned(model, "v1beta1"))
 }
 
-/// Host and version.
+/// Host and API version.
 fn versioned(model: &ModelConfig, version: &str) -> String {
     let base = model.base_url.trim().trim_end_matches('/');
     let base = base.split_once("/projects/").map_or(base, |(host, _)| host);
@@ -61,10 +61,10 @@ fn versioned(model: &ModelConfig, version: &str) -> String {
 
 fn host(region: &str) -> String {
     match region {
-        EVERYWHERE => "https://aiplatform.googleapis.com".to_owned(),
-        // Regions of several data centres.
+        GLOBAL => "https://aiplatform.googleapis.com".to_owned(),
+        // Multi-regions, which span several data centres.
         "us" | "eu" => format!("https://aiplatform.{region}.rep.googleapis.com"),
-        // A region is one label of a host's name: anything else would be another host.
+        // A region must be a single host name label; anything else would address another host.
         _ if region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
             format!("https://{region}-aiplatform.googleapis.com")
         }
@@ -73,7 +73,7 @@ fn host(region: &str) -> String {
 }
 
 fn region(model: &ModelConfig) -> &str {
-    setting(model, "region").unwrap_or(EVERYWHERE)
+    setting(model, "region").unwrap_or(GLOBAL)
 }
 
 fn setting<'a>(model: &'a ModelConfig, name: &str) -> Option<&'a str> {

@@ -1,8 +1,9 @@
-//! Google Vertex AI: Gemini's protocol in a project of Google Cloud.
+//! Implements Google Vertex AI: Gemini's protocol in a Google Cloud project.
 //!
-//! Owns the address, made of project and region, and that the key is an access token. All else is [`super::gemini`].
-//! Project and region come from `compat` (`{"project": …, "region": …}`) or from a base URL that names them.
-//! Invariant: a request without a project is refused before it is sent, with the words to fix it.
+//! The address contains project and region, and the key is an access token. Everything else is
+//! [`super::gemini`]. Project and region come from `compat` (`{"project": …, "region": …}`) or from a base
+//! URL that contains them.
+//! Invariant: a request without a project fails before it is sent, with an error that says how to set one.
 
 mod address;
 
@@ -12,8 +13,8 @@ use super::gemini;
 use crate::protocol::{ApiProtocol, Protocol};
 use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing, counting};
 
-/// What the service counts of a request.
-const COUNTED: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
+/// Fields of a request that the counting endpoint accepts.
+const COUNT_FIELDS: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
 
 /// Google Gemini on Vertex AI.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,18 +43,18 @@ impl Protocol for Vertex {
         Outgoing::get(address::list(model), Auth::Bearer).with_headers_of(model).ok()
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-        gemini::listed(body)
+    fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+        gemini::parse_models(body)
     }
 
     fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
         let outgoing = self.request(request)?;
-        let body = counting::picked(&outgoing, &COUNTED)?;
-        Ok(Some(counting::redirected(outgoing, address::count(&request.model_config)?, body)))
+        let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
+        Ok(Some(counting::redirect(outgoing, address::count(&request.model_config)?, body)))
     }
 
-    fn counted(&self, body: &[u8]) -> Result<u64, ProviderError> {
-        counting::counted(body, gemini::COUNT)
+    fn parse_count(&self, body: &[u8]) -> Result<u64, ProviderError> {
+        counting::parse_count(body, gemini::COUNT)
     }
 }
 

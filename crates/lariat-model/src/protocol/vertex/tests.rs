@@ -1,4 +1,4 @@
-//! Vertex: another address, another key, the same conversation.
+//! Tests Vertex's address, key and listing; the conversation is Gemini's.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use super::Vertex;
 use crate::protocol::Protocol;
-use crate::protocol::gemini::samples::{self, EARLY, MODERN};
+use crate::protocol::gemini::fixtures::{self, EARLY, MODERN};
 use crate::wire::Auth;
 
 fn model(id: &str, base: &str, compat: Value) -> ModelConfig {
-    let mut model = samples::model(id).with_base_url(base);
+    let mut model = fixtures::model(id).with_base_url(base);
     model.compat = compat;
     model
 }
 
 fn url(model: ModelConfig) -> String {
-    Vertex.request(&samples::request(model, vec![Message::user("Hi")])).unwrap().url
+    Vertex.request(&fixtures::request(model, vec![Message::user("Hi")])).unwrap().url
 }
 
 #[test]
-fn the_address_is_made_of_region_and_project() {
+fn address_contains_region_and_project() {
     let here = json!({"project": "p", "region": "europe-west4"});
     let end = "publishers/google/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
     let rows = [
@@ -57,28 +57,28 @@ fn the_address_is_made_of_region_and_project() {
 }
 
 #[test]
-fn a_request_without_a_project_says_what_to_do() {
+fn missing_project_error_says_what_to_set() {
     for base in ["", "http://proxy"] {
-        let asked = samples::request(model(EARLY, base, json!({"project": " "})), vec![Message::user("Hi")]);
+        let asked = fixtures::request(model(EARLY, base, json!({"project": " "})), vec![Message::user("Hi")]);
         let error = Vertex.request(&asked).unwrap_err().to_string();
         assert!(error.contains("compat.project"), "{error}");
     }
 }
 
 #[test]
-fn the_key_is_a_bearer_and_the_body_is_geminis() {
-    let mut asked = samples::request(
+fn sends_bearer_key_and_the_body_of_gemini() {
+    let mut asked = fixtures::request(
         model(MODERN, "", json!({"project": "p"})),
         vec![
             Message::user("Hi"),
-            samples::reply(MODERN, vec![samples::call("a", "read", json!({}), Some("s"))]),
-            samples::result("a", "read", vec!["x".into()]),
+            fixtures::reply(MODERN, vec![fixtures::call("a", "read", json!({}), Some("s"))]),
+            fixtures::result("a", "read", vec!["x".into()]),
         ],
     );
     let outgoing = Vertex.request(&asked).unwrap();
     assert_eq!(outgoing.auth, Auth::Bearer);
     let body: Value = serde_json::from_slice(&outgoing.body).unwrap();
-    // Since Gemini 3, Vertex pairs calls and responses by id; before, it rejects the field.
+    // Since Gemini 3, Vertex pairs tool calls and responses by id; earlier versions reject the field.
     assert_eq!(body["contents"][1]["parts"][0]["functionCall"]["id"], "a");
     asked.model_config = Arc::new(model(EARLY, "", json!({"project": "p"})));
     let body: Value = serde_json::from_slice(&Vertex.request(&asked).unwrap().body).unwrap();
@@ -86,7 +86,7 @@ fn the_key_is_a_bearer_and_the_body_is_geminis() {
 }
 
 #[test]
-fn the_publishers_models_are_listed() {
+fn lists_the_models_of_the_publisher() {
     let request = Vertex.list_request(&model("", "", json!({"region": "global"}))).unwrap();
     assert_eq!(
         request.url,
@@ -97,5 +97,5 @@ fn the_publishers_models_are_listed() {
     assert_eq!(request.url, "http://proxy/v1beta1/publishers/google/models?pageSize=100");
     let body =
         br#"{"publisherModels": [{"name": "publishers/google/models/gemini-2.5-pro", "versionId": "1"}]}"#;
-    assert_eq!(Vertex.listed(body).unwrap()[0].id, "gemini-2.5-pro");
+    assert_eq!(Vertex.parse_models(body).unwrap()[0].id, "gemini-2.5-pro");
 }

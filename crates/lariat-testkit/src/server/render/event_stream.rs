@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn detects_every_flipped_bit() {
         let frame = message(&[("a", "b")], b"payload");
         for bit in 0..frame.len() * 8 {
             let mut broken = frame.clone();

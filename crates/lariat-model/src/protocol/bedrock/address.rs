@@ -1,23 +1,23 @@
-//! Regions and addresses: where a model on Bedrock is asked, and which region a signature is for.
+//! Builds Bedrock's addresses and finds the region to sign for.
 
 use lariat_core::model::ModelConfig;
 use serde_json::Value;
 
 use crate::wire::Auth;
 
-/// The region unless the model names one.
+/// Default region.
 const REGION: &str = "us-east-1";
-/// The host that runs models, and the one that lists them.
+/// Host names of the endpoints that run models and that list them.
 const RUNTIME: &str = "bedrock-runtime";
 const CONTROL: &str = "bedrock";
 
-/// The region: what `compat` says, else what the address says.
+/// Returns the region from `compat`, else from the address, else the default.
 pub(super) fn region(model: &ModelConfig) -> &str {
     let configured = model.compat.get("region").and_then(Value::as_str).filter(|region| !region.is_empty());
     configured.or_else(|| region_of(&model.base_url)).unwrap_or(REGION)
 }
 
-/// The region in an address like `https://bedrock-runtime.eu-west-1.amazonaws.com`.
+/// Parses the region from an address like `https://bedrock-runtime.eu-west-1.amazonaws.com`.
 fn region_of(url: &str) -> Option<&str> {
     let host = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', ':']).next()?;
     let (before, _) = host.split_once(".amazonaws.com")?;
@@ -29,7 +29,7 @@ pub(super) fn auth(model: &ModelConfig) -> Auth {
     Auth::Aws { region: region(model).to_owned(), service: "bedrock" }
 }
 
-/// The address that a model is asked at.
+/// The address that streams a model's replies.
 pub(super) fn converse(model: &ModelConfig) -> String {
     runtime(model, "converse-stream")
 }
@@ -61,7 +61,7 @@ fn home(host: &str, region: &str) -> String {
     format!("https://{host}.{region}.{domain}")
 }
 
-/// Percent-encoded as one segment of a path: ids hold colons, and those of profiles hold slashes.
+/// Percent-encodes an id as one path segment: ids contain colons, and those of profiles also contain slashes.
 fn encoded(id: &str) -> String {
     let mut out = String::with_capacity(id.len());
     for byte in id.bytes() {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_region_comes_from_the_configuration_then_from_the_address() {
+    fn region_comes_from_configuration_then_from_address() {
         let cases = [
             ("", "us-east-1"),
             ("https://bedrock-runtime.eu-west-1.amazonaws.com", "eu-west-1"),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_one_segment_of_the_path() {
+    fn encodes_ids_as_one_path_segment() {
         let arn = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-4-6-v1";
         assert_eq!(
             converse(&model(arn, "http://127.0.0.1:8080/")),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_listed_by_the_sister_host() {
+    fn lists_models_at_the_control_host() {
         assert_eq!(list(&model("m", "")), "https://bedrock.us-east-1.amazonaws.com/foundation-models");
         let runtime = model("m", "https://bedrock-runtime.eu-west-1.amazonaws.com/");
         assert_eq!(list(&runtime), "https://bedrock.eu-west-1.amazonaws.com/foundation-models");

@@ -1,4 +1,4 @@
-//! Conversations and requests for the tests of this folder and of Vertex.
+//! Fixtures for the tests of Gemini and Vertex: conversations and requests.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn user(content: Vec<Content>) -> Message {
     Message::User(UserMessage::new(content))
 }
 
-/// A reply that a model of Google's made.
+/// A reply of a Google model.
 pub(crate) fn reply(model: &str, content: Vec<Content>) -> Message {
     reply_of("google", model, StopReason::Stop, content)
 }
@@ -89,13 +89,13 @@ pub(crate) fn read_tool() -> ToolDefinition {
     tool("read", json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}))
 }
 
-/// The body that a request becomes.
+/// The body of a request.
 pub(crate) fn sent(request: &StreamConfig) -> Value {
     let outgoing = super::Gemini.request(request).unwrap();
     serde_json::from_slice(&outgoing.body).unwrap()
 }
 
-/// The conversation that messages become for a model.
+/// The contents that messages become for a model.
 pub(crate) fn contents(id: &str, messages: Vec<Message>) -> Value {
     sent(&request(model(id), messages))["contents"].clone()
 }

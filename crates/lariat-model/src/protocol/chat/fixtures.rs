@@ -1,4 +1,5 @@
-//! What the tests of OpenAI's protocols have in common: small conversations, random ones, and a whole stream at once.
+//! Fixtures for the tests of OpenAI's protocols: small conversations, random ones, and decoding a whole
+//! stream.
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use serde_json::{Value, json};
 
 use crate::protocol::Protocol;
 
-/// A model of a service.
+/// A model of a provider.
 pub(crate) fn model(provider: &str, id: &str) -> ModelConfig {
     let mut model = ModelConfig::new("openai-chat", id);
     model.provider = provider.into();
     model
 }
 
-/// A request with a conversation, repaired where it must be.
+/// A request with a conversation, repaired if necessary.
 pub(crate) fn request(model: ModelConfig, messages: impl IntoIterator<Item = Message>) -> StreamConfig {
     let shared = messages.into_iter().map(|message| Arc::new(AgentMessage::from(message)));
     let (transcript, _) = Transcript::repaired(shared);
@@ -31,8 +32,8 @@ pub(crate) fn request(model: ModelConfig, messages: impl IntoIterator<Item = Mes
 
 /// The body of a request.
 pub(crate) fn sent(protocol: &dyn Protocol, request: &StreamConfig) -> Value {
-    let outgoing = protocol.request(request).expect("the request is accepted");
-    serde_json::from_slice(&outgoing.body).expect("the body is JSON")
+    let outgoing = protocol.request(request).expect("the request must be accepted");
+    serde_json::from_slice(&outgoing.body).expect("the body must be JSON")
 }
 
 /// One field of the body of a request.
@@ -60,7 +61,7 @@ pub(crate) fn reply(model: &ModelConfig, content: Vec<Content>) -> Message {
     })
 }
 
-/// A result of a tool.
+/// A tool result.
 pub(crate) fn result(id: &str, name: &str, content: Vec<Content>) -> Message {
     Message::ToolResult(ToolResultMessage {
         tool_call_id: id.into(),
@@ -81,7 +82,7 @@ pub(crate) fn thinking(text: &str, signature: Option<&str>) -> Content {
     Content::Thinking { thinking: text.into(), signature: signature.map(str::to_owned) }
 }
 
-/// A conversation with a call and its result, as a model had it.
+/// A conversation with a tool call of this model and its result.
 pub(crate) fn tool_loop(model: &ModelConfig) -> Vec<Message> {
     vec![
         Message::user("read it"),
@@ -93,7 +94,7 @@ pub(crate) fn tool_loop(model: &ModelConfig) -> Vec<Message> {
     ]
 }
 
-/// The events of a stream, and how it ended.
+/// Decodes a stream; returns its events and how it ended.
 pub(crate) fn decode(
     protocol: &dyn Protocol,
     request: &StreamConfig,
@@ -130,7 +131,7 @@ fn block() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Any messages at all, of two models, for [`Transcript::repaired`] to make a conversation of.
+/// Random messages of two models, for [`Transcript::repaired`] to turn into a conversation.
 pub(crate) fn histories(own: ModelConfig) -> impl Strategy<Value = Vec<Message>> {
     let stop = prop_oneof![
         3 => Just(StopReason::Stop),
@@ -155,15 +156,15 @@ pub(crate) fn histories(own: ModelConfig) -> impl Strategy<Value = Vec<Message>>
         ("[a-z:|]{0,2}", prop::collection::vec(block(), 0..3))
             .prop_map(|(id, content)| result(&id, "t", content)),
     ];
-    // The last word is the user's, so that there is something to answer.
+    // Ends in a user message, so that the model has something to answer.
     prop::collection::vec(message, 0..14).prop_map(|mut messages| {
         messages.push(Message::user("go on"));
         messages
     })
 }
 
-/// Checks that the body of a history does not depend on how it was built, and that none is refused: neither by our own
-/// guard nor by the judge, the strict server that knows nothing of our code.
+/// Checks that a history's body does not depend on how it was built, and that it is never rejected: neither
+/// by our own validation nor by `judge`, the strict server that shares no code with us.
 pub(crate) fn grows_like_it_is_built(
     protocol: &dyn Protocol,
     model: ModelConfig,
@@ -173,7 +174,8 @@ pub(crate) fn grows_like_it_is_built(
 ) -> Result<(), TestCaseError> {
     let mut transcript = Transcript::default();
     let mut last = None;
-    // Pushes step by step into one transcript, so that the windows share their messages, and asks at several points.
+    // Pushes step by step into one transcript, so that the windows share their messages, and builds requests
+    // at several points.
     let (whole, _) =
         Transcript::repaired(messages.iter().cloned().map(|message| Arc::new(AgentMessage::from(message))));
     let all: Vec<_> = whole.window().iter().cloned().collect();
@@ -195,11 +197,11 @@ pub(crate) fn grows_like_it_is_built(
             let mut request = StreamConfig::new(Arc::new(model.clone()), window);
             request.memo = memo.clone();
             let grown = protocol.request(&request);
-            let grown = grown.map_err(|error| TestCaseError::fail(format!("refused: {error}")))?;
+            let grown = grown.map_err(|error| TestCaseError::fail(format!("rejected: {error}")))?;
             request.memo = Default::default();
             let built = protocol.request(&request).expect("accepted before");
             prop_assert_eq!(&grown.body, &built.body);
-            let body: Value = serde_json::from_slice(&grown.body).expect("the body is JSON");
+            let body: Value = serde_json::from_slice(&grown.body).expect("the body must be JSON");
             let problems = judge.map(|wire| validate::body(wire, &model.id, &body)).unwrap_or_default();
             prop_assert!(problems.is_empty(), "{problems:?} in {body:#}");
             last = Some(grown.body);

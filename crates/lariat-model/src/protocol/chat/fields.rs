@@ -1,8 +1,8 @@
-//! Fields as compatible services really send them: text that may be a number or missing, counts that may be text,
-//! content that may be a list of parts, arguments that may be an object.
+//! Reads fields the way compatible providers really send them: text may be a number or missing, counts may be
+//! text, content may be a list of parts, and arguments may be an object.
 //!
-//! Owns reading one field without copying where the bytes allow it; gives fields no meaning.
-//! Invariant: a field of an unexpected kind reads as empty and never fails the frame it is in.
+//! Avoids copying where the bytes allow it. Invariant: a field of an unexpected type is read as empty and
+//! never fails its frame.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,19 +10,19 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Text; a number is text too, anything else is empty.
+/// Text. A number is read as text, anything else as empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
 impl Text<'_> {
-    /// The text of an optional field.
+    /// Borrows the text of an optional field; empty if it is missing.
     pub(crate) fn of(field: &Option<Self>) -> &str {
         field.as_ref().map_or("", |text| &text.0)
     }
 }
 
 impl<'a> Text<'a> {
-    /// The text of an optional field, taken out.
+    /// Takes the text of an optional field; empty if it is missing.
     pub(crate) fn take(field: Option<Self>) -> Cow<'a, str> {
         field.map_or(Cow::Borrowed(""), |text| text.0)
     }
@@ -30,8 +30,8 @@ impl<'a> Text<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
             type Value = Text<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,11 +76,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
                 Ok(Text::default())
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }
 
-/// A number of tokens or a position; text and fractions are numbers too, anything else is `None`.
+/// A token count or a position. Text and fractions are read as numbers, anything else as `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
@@ -92,9 +92,9 @@ impl Count {
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Reads without a detour by text: most events of a stream have a number in them.
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        /// Avoids a detour through text, because most events of a stream contain a number.
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
             type Value = Count;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,31 +137,31 @@ impl<'de> Deserialize<'de> for Count {
                 Ok(Count(None))
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }
 
 /// Content: text, or a list of parts of which some are text and some reasoning.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parts<'a> {
-    /// One piece of text.
+    /// A single text.
     Text(Cow<'a, str>),
-    /// Pieces, each reasoning or not.
+    /// Parts, each text or reasoning.
     List(Vec<Part>),
 }
 
-/// One part of content.
+/// One part of the content.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Part {
-    /// Whether it is reasoning (Mistral: `{"type":"thinking","thinking":[{"type":"text",…}]}`).
+    /// Whether the part is reasoning (Mistral: `{"type":"thinking","thinking":[{"type":"text",…}]}`).
     pub(crate) reasoning: bool,
     pub(crate) text: String,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
             type Value = Parts<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,7 +209,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
                 Ok(Parts::List(read_part(&Value::Object(fields)).into_iter().collect()))
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }
 
@@ -228,64 +228,64 @@ fn read_part(part: &Value) -> Option<Part> {
     Some(Part { reasoning: false, text })
 }
 
-/// Arguments of a call: JSON text, or (from services that parse for us) the object itself.
+/// Arguments of a tool call: JSON text, or the object itself from providers that parse it.
 #[derive(Debug, PartialEq)]
-pub(crate) enum ArgumentPiece<'a> {
-    /// A piece of JSON text.
+pub(crate) enum ArgumentsField<'a> {
+    /// A part of the JSON text.
     Text(Cow<'a, str>),
-    /// The whole, parsed.
+    /// The complete, parsed arguments.
     Whole(Value),
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for ArgumentPiece<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ArgumentsField<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = ArgumentPiece<'de>;
+        struct FieldVisitor;
+        impl<'de> Visitor<'de> for FieldVisitor {
+            type Value = ArgumentsField<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("arguments")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Text(Cow::Borrowed(text)))
+                Ok(ArgumentsField::Text(Cow::Borrowed(text)))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Text(Cow::Owned(text.to_owned())))
+                Ok(ArgumentsField::Text(Cow::Owned(text.to_owned())))
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Text(Cow::Borrowed("")))
+                Ok(ArgumentsField::Text(Cow::Borrowed("")))
             }
 
-            // Numbers and the like stay what they are, so that the check of the whole call refuses them.
+            // Numbers and the like stay unchanged, so that the check of the complete tool call rejects them.
             fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-                Ok(ArgumentPiece::Whole(value.into()))
+                Ok(ArgumentsField::Whole(value.into()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
                 let list = Vec::<Value>::deserialize(serde::de::value::SeqAccessDeserializer::new(seq))?;
-                Ok(ArgumentPiece::Whole(Value::Array(list)))
+                Ok(ArgumentsField::Whole(Value::Array(list)))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let fields = Map::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                Ok(ArgumentPiece::Whole(Value::Object(fields)))
+                Ok(ArgumentsField::Whole(Value::Object(fields)))
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(FieldVisitor)
     }
 }

@@ -1,7 +1,7 @@
-//! One request with a text and one answer read whole: for whoever needs no stream (hooks by HTTP).
+//! Sends one JSON text by POST and reads the whole response, for callers that need no stream (HTTP hooks).
 //!
-//! Owns the limits of such an exchange: it ends within its time, the answer has at most its size, and only a 2xx is an
-//! answer. Follows no redirect, because the [`Transport`] does not.
+//! The exchange ends within its timeout, the response is at most as large as its limit, and any status other
+//! than 2xx is an error. Redirects are not followed, because the [`Transport`] does not follow them.
 
 use std::time::Duration;
 
@@ -12,49 +12,49 @@ use http::header::CONTENT_TYPE;
 
 use super::transport::{Transport, TransportError};
 
-/// A request with a JSON text.
+/// A POST request with a JSON body.
 #[derive(Clone)]
 pub struct Post {
-    /// Where to.
+    /// Target address.
     pub url: String,
-    /// Headers, as they are sent.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
-    /// The JSON text.
+    /// JSON text.
     pub body: String,
-    /// Time for all of it.
+    /// Timeout for the whole exchange.
     pub timeout: Duration,
-    /// The largest answer, in bytes.
+    /// Maximum size of the response in bytes.
     pub limit: usize,
 }
 
-/// Why there is no answer.
+/// Why a [`post`] failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostError {
-    /// Its time is over.
-    #[error("it took longer than {} ms", .0.as_millis())]
+    /// The timeout passed.
+    #[error("timed out after {} ms", .0.as_millis())]
     TimedOut(Duration),
-    /// The answer is not a 2xx.
-    #[error("the answer is status {0}")]
+    /// The status is not 2xx.
+    #[error("the server responded with HTTP {0}")]
     Status(u16),
-    /// The answer is larger than it may be.
-    #[error("the answer is larger than {0} bytes")]
+    /// The response exceeds the size limit.
+    #[error("the response is larger than {0} bytes")]
     TooLarge(usize),
-    /// The answer is not UTF-8.
-    #[error("the answer is not text")]
+    /// The response is not UTF-8.
+    #[error("the response is not valid UTF-8")]
     NotText,
-    /// The request cannot be made of these parts.
-    #[error("the request cannot be made: {0}")]
+    /// The address or a header is invalid.
+    #[error("invalid request: {0}")]
     Malformed(String),
-    /// No bytes came.
+    /// The connection failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }
 
-/// Sends a request and reads its answer.
+/// Sends a request and returns the response body.
 ///
 /// # Errors
-/// When there is no good answer within time and size.
+/// Returns an error if no 2xx response with valid UTF-8 arrives within the timeout and the size limit.
 pub async fn post(transport: &dyn Transport, post: Post) -> Result<String, PostError> {
     let (timeout, limit) = (post.timeout, post.limit);
     let request = request(post)?;

@@ -1,13 +1,14 @@
-//! The lists of models that compatible services give.
+//! Parses the model lists of compatible providers.
 //!
-//! Owns the names under which each hides its limits. A model without an id is left out.
+//! Each provider uses its own field names for the limits. A model without an id is skipped.
 
 use lariat_core::model::ProviderError;
 use serde_json::Value;
 
 use crate::wire::ListedModel;
 
-/// Where a context window is: OpenRouter, Together, Moonshot, Fireworks; Groq; Mistral; vLLM; LM Studio; llama.cpp.
+/// Fields with the context window: OpenRouter, Together, Moonshot, Fireworks; Groq; Mistral; vLLM; LM Studio;
+/// llama.cpp.
 const WINDOWS: [&str; 7] = [
     "/context_length",
     "/context_window",
@@ -17,15 +18,15 @@ const WINDOWS: [&str; 7] = [
     "/meta/n_ctx",
     "/meta/n_ctx_train",
 ];
-/// Where an output limit is: OpenRouter; Groq; others.
+/// Fields with the output limit: OpenRouter; Groq; others.
 const LIMITS: [&str; 3] =
     ["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_output_tokens"];
-/// Where a name for people is.
+/// Fields with the display name.
 const NAMES: [&str; 2] = ["/display_name", "/name"];
 
-/// The models in a list: under `data`, under `models`, or (Together) the list itself.
-pub(crate) fn listed(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
-    let invalid = || ProviderError::InvalidReply("the list of models is not a list".into());
+/// Parses a model list: under `data`, under `models`, or (Together) the body itself.
+pub(crate) fn parse_models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
+    let invalid = || ProviderError::InvalidReply("cannot read the model list".into());
     let json: Value = serde_json::from_slice(body).map_err(|_| invalid())?;
     let list = json.get("data").or_else(|| json.get("models")).unwrap_or(&json);
     let models = list.as_array().ok_or_else(invalid)?;
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_every_form_are_read_with_what_they_say_of_limits() {
+    fn parses_model_lists_of_every_form_with_their_limits() {
         for (body, window, limit) in [
             (r#"{"object":"list","data":[{"id":"m","object":"model","owned_by":"openai"}]}"#, None, None),
             (
@@ -66,7 +67,7 @@ mod tests {
             (r#"{"models":[{"name":"m"}],"data":[{"id":"m","meta":{"n_ctx_train":512}}]}"#, Some(512), None),
             (r#"{"data":[{"id":"m","context_length":0},{"id":""},{"object":"x"},7]}"#, None, None),
         ] {
-            let models = listed(body.as_bytes()).unwrap();
+            let models = parse_models(body.as_bytes()).unwrap();
             let [model] = models.as_slice() else { panic!("{body}: {models:?}") };
             assert_eq!(
                 (model.id.as_str(), model.context_window, model.max_tokens),
@@ -77,9 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_list_is_an_invalid_reply() {
+    fn invalid_model_list_is_an_invalid_reply() {
         for body in ["<html>", "{}", r#"{"data":{}}"#, ""] {
-            assert!(matches!(listed(body.as_bytes()), Err(ProviderError::InvalidReply(_))), "{body}");
+            assert!(matches!(parse_models(body.as_bytes()), Err(ProviderError::InvalidReply(_))), "{body}");
         }
     }
 }
