@@ -1,20 +1,21 @@
-//! A whole session as one file, with its blobs: to keep it, to send it, to move it from one store to another.
+//! Exports a whole session with its blobs to one file and imports it, to keep it, send it or move it between stores.
 //!
-//! The file is a line that names the format, then frames: one byte for the kind, eight for the length (little endian),
-//! the content, four for a CRC-32 of all that.
+//! The file starts with a line that names the format. Frames follow: one byte for the kind, eight for the length (little
+//! endian), the content, and four for a CRC-32 of kind, length and content.
 //!
 //! | kind | content |
 //! | --- | --- |
 //! | `H` | JSON: the session's id and its number of events |
-//! | `B` | a blob: 32 bytes of BLAKE3, then its bytes; before the first record that mentions it |
+//! | `B` | a blob: 32 bytes of BLAKE3, then its bytes; before the first record that references it |
 //! | `R` | a record as [`crate::record`] seals it: position (8), chain (16), checksum (4), body |
 //! | `E` | the end: BLAKE3 of everything before it |
 //!
-//! A fork is written with what it shares, so that the file stands alone. Bodies are the same bytes in every store, so a
-//! file from one has the chain of a file from another.
-//! An imported session begins with [`AgentEvent::SessionImported`], which is written before anything of the file: whatever
-//! becomes of the import, no decision in the file applies here. What the file learned for later sessions stays out.
-//! Invariant: a file that is cut, longer or changed anywhere is refused, with the place, before anything is written.
+//! The file of a fork also contains the events that the fork shares with its parent, so that the file is self-contained.
+//! Bodies are the same bytes in every store, so exports from different stores have the same chain.
+//! The import writes [`AgentEvent::SessionImported`] before any event of the file: even if the import stops halfway, no
+//! decision in the file applies here. The import leaves out learnings, which would otherwise affect later sessions.
+//! Invariant: the import rejects a file that was cut, extended or changed anywhere, with the offset, before it writes
+//! anything.
 
 mod frame;
 
@@ -31,47 +32,47 @@ use self::frame::{Checked, Item, Writer};
 use crate::content;
 use crate::record::{Chain, Sealed, event_of};
 
-/// Events that are read or appended at once.
+/// Number of events that are read or appended at once.
 const BATCH: usize = 64;
 
-/// What is in a file.
+/// Describes what a session file contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
-    /// The session's id where it was exported.
+    /// The session's id in the store that exported it.
     pub session_id: SessionId,
     /// Number of events.
     pub events: u64,
     /// Number of blobs.
     pub blobs: u64,
-    /// The chain of all events.
+    /// The chain hash over all events.
     pub chain: Chain,
 }
 
-/// Why a session was not exported or imported.
+/// Why an export or import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveFileError {
-    /// The file is not whole or was changed.
+    /// The file is incomplete or was changed.
     #[error("the file is damaged at byte {offset}: {what}")]
     Damaged {
-        /// Where.
+        /// Byte offset of the damage.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         what: String,
     },
     /// The file could not be read or written.
-    #[error("the file could not be read or written: {0}")]
+    #[error("could not read or write the file: {0}")]
     Io(#[from] io::Error),
-    /// The store refused or failed.
+    /// The store rejected a request or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Writes a session to a file. Events that come while it is written are not part of it.
+/// Writes a session to a file. Events appended during the export are not included.
 ///
 /// # Errors
-/// When there is no such session, the store cannot give an event or a blob that belongs to it, or writing fails.
+/// When the session does not exist, the store cannot return one of its events or blobs, or writing fails.
 pub async fn export(
     store: &dyn SessionArchive,
     session_id: &SessionId,
@@ -117,28 +118,28 @@ async fn write_mentioned<W: Write + Send>(
 ) -> Result<(), ArchiveFileError> {
     match store.blob(hash).await {
         Ok(bytes) => Ok(file.blob(hash, &bytes)?),
-        // Somebody wrote about a hash; that does not make it a blob of this session.
+        // A text that looks like an address does not have to be a blob of this session.
         Err(StoreError::NotFound(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reads a file to its end and says what is in it.
+/// Reads a file to its end, verifies it and returns what it contains.
 ///
 /// # Errors
-/// When it is damaged or cannot be read.
+/// When the file is damaged or cannot be read.
 pub fn check(reader: impl Read) -> Result<Contents, ArchiveFileError> {
     let mut file = Checked::begin(reader)?;
     while file.next()?.is_some() {}
     Ok(file.contents())
 }
 
-/// Brings a session of a file into a store, under its own id or another. The file is checked to its end before. An
-/// import that was interrupted goes on when it is made again; one that is complete is not made twice, and a file of a
-/// session that is here already changes nothing.
+/// Imports the session of a file into a store, under its own id or another. Verifies the whole file first. Repeating an
+/// interrupted import continues it, repeating a complete one changes nothing, and so does importing a file of a session
+/// that this store already has.
 ///
 /// # Errors
-/// When the file is damaged, when there is another session of this id, or when the store fails.
+/// When the file is damaged, another session has this id, or the store fails.
 pub async fn import(
     store: &dyn SessionArchive,
     mut reader: impl Read + Seek + Send,
@@ -155,7 +156,7 @@ pub async fn import(
     };
     let is_this = |event: &Event| event.event == AgentEvent::SessionImported(Box::new(import.clone()));
     let marked = there == 0 || first.as_ref().is_some_and(is_this);
-    // A session of this store's own can be compared with a file of it, and never grows by one.
+    // The store's own session may only be compared with its export; an import never appends to it.
     let whole = contents.events + u64::from(marked);
     if there > whole || (!marked && there < whole) {
         return Err(StoreError::Conflict { expected: whole, actual: there }.into());
@@ -171,14 +172,14 @@ pub async fn import(
             Item::Blob(hash, bytes) => {
                 let kept = store.put_blob(&bytes).await?;
                 if kept != hash {
-                    let what = format!("the store calls blob {} by {}", hash.0, kept.0);
+                    let what = format!("the store returned address {1} for blob {0}", hash.0, kept.0);
                     return Err(StoreError::Damaged(what).into());
                 }
                 blobs.insert(hash, bytes);
             }
             Item::Record(record) => {
                 let event = opened(store, &record, &blobs).await?;
-                // Most blobs are mentioned once, by the record after them; the store has them all.
+                // Most blobs are referenced once, by the record after them. Other blobs are read from the store.
                 blobs.clear();
                 if let Some(import) = mark.take() {
                     target.push(marking(import, &event)).await?;
@@ -193,7 +194,7 @@ pub async fn import(
     Ok(contents)
 }
 
-/// What is written before the first event of a file: the same each time.
+/// Returns the event that precedes the first event of a file. It is the same on every attempt.
 fn marking(import: Import, first: &EventRecord) -> EventRecord {
     let digits = blake3::hash(format!("lariat import {}", import.import_id).as_bytes());
     let mut bytes = [0; 16];
@@ -208,17 +209,17 @@ fn marking(import: Import, first: &EventRecord) -> EventRecord {
     }
 }
 
-/// What was learned elsewhere is told to no session here, and takes nothing away that was learned here.
+/// Replaces learnings from elsewhere: they must not reach a session here, and must not remove learnings made here.
 fn without_learning(event: Event) -> EventRecord {
     let mut record = EventRecord::clone(&event);
     if matches!(record.event, AgentEvent::Learned(_) | AgentEvent::Unlearned { .. }) {
         record.event =
-            AgentEvent::EventLost { note: "a learning of another machine was left out".to_owned() };
+            AgentEvent::EventLost { note: "the import left out a learning from another machine".to_owned() };
     }
     record
 }
 
-/// The event of a record, with its text put back.
+/// Returns the event of a record, with moved text restored.
 async fn opened(
     store: &dyn SessionArchive,
     record: &Sealed,
@@ -239,15 +240,15 @@ async fn opened(
     Ok(Arc::new(event_of(record.seq, body.as_deref().unwrap_or(&record.body))?))
 }
 
-/// The session that is being written.
+/// The session that the import writes.
 struct Target<'a> {
     store: &'a dyn SessionArchive,
     session_id: SessionId,
     epoch: Epoch,
-    /// Events that were there before: they must be those of the file.
+    /// Number of events that the session had before. They must equal those of the file.
     there: u64,
     batch: Vec<Event>,
-    /// The position of the next event.
+    /// Position of the next event.
     next: u64,
 }
 

@@ -17,18 +17,18 @@ use crate::record::event_of;
 /// The blobs of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Blobs {
-    folder: PathBuf,
+    dir: PathBuf,
     level: Settled,
 }
 
 impl Blobs {
-    pub(super) const fn new(folder: PathBuf, level: Settled) -> Self {
-        Self { folder, level }
+    pub(super) const fn new(dir: PathBuf, level: Settled) -> Self {
+        Self { dir, level }
     }
 
     fn path(&self, hash: &[u8; 32]) -> PathBuf {
         let digits = blake3::Hash::from_bytes(*hash).to_hex();
-        self.folder.join(digits.get(..2).unwrap_or_default()).join(digits.as_str())
+        self.dir.join(digits.get(..2).unwrap_or_default()).join(digits.as_str())
     }
 
     /// Keeps bytes.
@@ -44,10 +44,10 @@ impl Blobs {
             // Whoever put it there may not have gone so far as we have to.
             return files::settle(path, self.level);
         }
-        let folder = path.parent().unwrap_or(&self.folder);
+        let dir = path.parent().unwrap_or(&self.dir);
         match self.level {
-            Settled::Durable => files::make_folder(folder).and_then(|()| files::put(path, bytes)),
-            Settled::Cache => files::make_cache_folder(folder).and_then(|()| files::put_cache(path, bytes)),
+            Settled::Durable => files::create_dir_durably(dir).and_then(|()| files::put(path, bytes)),
+            Settled::Cache => files::create_cache_dir(dir).and_then(|()| files::put_cache(path, bytes)),
         }
     }
 
@@ -76,8 +76,8 @@ impl Blobs {
     /// All blobs that are there.
     pub(super) fn list(&self) -> io::Result<Vec<([u8; 32], PathBuf)>> {
         let mut found = Vec::new();
-        for folder in files::list(&self.folder)? {
-            for path in files::list(&folder)? {
+        for dir in files::list(&self.dir)? {
+            for path in files::list(&dir)? {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 if let Ok(hash) = blake3::Hash::from_hex(name.as_bytes()) {
                     found.push((*hash.as_bytes(), path));

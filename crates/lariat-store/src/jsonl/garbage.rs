@@ -49,10 +49,10 @@ impl Shelf {
 
     /// Removes what a crash left of files that were being put in place.
     fn collect_unfinished(&self, age: Duration) -> io::Result<u64> {
-        let mut folders = files::list(&name::blobs(&self.root))?;
-        folders.extend([name::sessions(&self.root), name::sides(&self.root)]);
+        let mut dirs = files::list(&name::blobs(&self.root))?;
+        dirs.extend([name::sessions(&self.root), name::sides(&self.root)]);
         let mut bytes = 0;
-        for path in folders.iter().map(|folder| files::list(folder)).collect::<io::Result<Vec<_>>>()?.concat()
+        for path in dirs.iter().map(|dir| files::list(dir)).collect::<io::Result<Vec<_>>>()?.concat()
         {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with('.') && files::age(&path) >= age {

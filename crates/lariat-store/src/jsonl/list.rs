@@ -89,8 +89,8 @@ impl Shelf {
     }
 
     fn summaries(&self, look: Look) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
-        let folder = name::sessions(&self.root);
-        let failed = |error: std::io::Error| unavailable(&folder, &error);
+        let dir = name::sessions(&self.root);
+        let failed = |error: std::io::Error| unavailable(&dir, &error);
         let mut catalog = locked(&self.catalog);
         if look == Look::Recent
             && let Some(entries) = &catalog.entries
@@ -102,7 +102,7 @@ impl Shelf {
             Some(entries) => entries,
             None => self.saved().unwrap_or_default(),
         };
-        let paths = files::list(&folder).map_err(failed)?;
+        let paths = files::list(&dir).map_err(failed)?;
         let deleted: std::collections::HashSet<&str> =
             paths.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".deleted")).collect();
         let own = self.own_tips();

@@ -115,16 +115,16 @@ impl Shelf {
     /// Keeps a snapshot, and forgets the oldest.
     pub(super) fn put_snapshot(&self, id: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
         self.tip(id)?.ok_or_else(|| not_found(id))?;
-        let folder = self.session(id).name.snapshots();
-        let failed = |error: std::io::Error| unavailable(&folder, &error);
-        files::make_cache_folder(&folder).map_err(failed)?;
+        let dir = self.session(id).name.snapshots();
+        let failed = |error: std::io::Error| unavailable(&dir, &error);
+        files::create_cache_dir(&dir).map_err(failed)?;
         let mut bytes = blake3::hash(&snapshot.state).as_bytes().to_vec();
         bytes.extend_from_slice(&snapshot.state);
         // Can be made again from the journal.
-        files::put_cache(&folder.join(snapshot.seq.to_string()), &bytes).map_err(failed)?;
+        files::put_cache(&dir.join(snapshot.seq.to_string()), &bytes).map_err(failed)?;
         let kept = self.snapshots(id).map_err(failed)?;
         for seq in kept.iter().rev().skip(SNAPSHOTS) {
-            files::remove(&folder.join(seq.to_string())).map_err(failed)?;
+            files::remove(&dir.join(seq.to_string())).map_err(failed)?;
         }
         Ok(())
     }
@@ -144,11 +144,11 @@ impl Shelf {
         let mut at_most = seq;
         loop {
             let session = self.session(&tip.header.session);
-            let folder = session.name.snapshots();
-            let failed = |error: std::io::Error| unavailable(&folder, &error);
+            let dir = session.name.snapshots();
+            let failed = |error: std::io::Error| unavailable(&dir, &error);
             let covered = self.snapshots(&session.id).map_err(failed)?;
             for covered in covered.into_iter().rev().filter(|covered| *covered <= at_most) {
-                let bytes = files::read(&folder.join(covered.to_string())).map_err(failed)?;
+                let bytes = files::read(&dir.join(covered.to_string())).map_err(failed)?;
                 let whole = bytes.as_deref().and_then(|bytes| {
                     let (hash, state) = bytes.split_at_checked(blake3::OUT_LEN)?;
                     (blake3::hash(state).as_bytes() == hash).then(|| state.to_vec())

@@ -54,7 +54,7 @@ use shelf::Shelf;
 /// How often a journal that another process may write to is looked at by whoever waits for it.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Sessions in a folder, one file each.
+/// Sessions in a directory, one file each.
 ///
 /// ```
 /// use lariat_core::id::SessionId;
@@ -64,14 +64,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), lariat_core::store::StoreError> {
-/// # let folder = std::env::temp_dir().join(format!("lariat-jsonl-doc-{}", std::process::id()));
-/// let store = JsonlStore::open(&folder, StoreOptions::default()).await?;
+/// # let dir = std::env::temp_dir().join(format!("lariat-jsonl-doc-{}", std::process::id()));
+/// let store = JsonlStore::open(&dir, StoreOptions::default()).await?;
 /// let session = SessionId::from("s");
 /// let epoch = store.claim(&session).await?;
 /// let ack = store.append(Append::new(&session, epoch, 0, &[])).await?;
 /// assert_eq!(ack.next_seq, 0);
 /// # drop(store);
-/// # std::fs::remove_dir_all(&folder).ok();
+/// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok(())
 /// # }
 /// ```
@@ -81,10 +81,10 @@ pub struct JsonlStore {
 }
 
 impl JsonlStore {
-    /// Opens the store in a folder, which is made if needed.
+    /// Opens the store in a directory, which is made if needed.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the directory cannot be made.
     pub async fn open(root: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
         let root = root.into();
         let shelf =

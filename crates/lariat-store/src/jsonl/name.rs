@@ -1,8 +1,8 @@
 //! Where the files of a session are.
 //!
-//! Owns the layout below the store's folder and the way an id becomes a file name: everything but letters, digits, `_`
+//! Owns the layout below the store's directory and the way an id becomes a file name: everything but letters, digits, `_`
 //! and `-` is written as `%` and two digits, and a long name ends in a hash instead.
-//! Invariant: different ids have different names, and no id leads out of the folder.
+//! Invariant: different ids have different names, and no id leads out of the directory.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ const KEPT: usize = 100;
 /// How the file of a journal ends.
 pub(super) const JOURNAL: &str = ".jsonl";
 
-/// The folder of the journals, and of what was set aside of them.
+/// The directory of the journals, and of what was set aside of them.
 pub(super) fn sessions(root: &Path) -> PathBuf {
     root.join("sessions")
 }
 
-/// The folder of what can be made again from the journals, and of the locks.
+/// The directory of what can be made again from the journals, and of the locks.
 pub(super) fn sides(root: &Path) -> PathBuf {
     root.join("index")
 }
 
-/// The folder of the blobs.
+/// The directory of the blobs.
 pub(super) fn blobs(root: &Path) -> PathBuf {
     root.join("blobs")
 }
@@ -86,7 +86,7 @@ impl Name {
         sides(&self.root).join(format!("{}.lock", self.name))
     }
 
-    /// The folder of the snapshots.
+    /// The directory of the snapshots.
     pub(super) fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots").join(&self.name)
     }

@@ -34,7 +34,7 @@ pub(super) const MAX_DEPTH: usize = 100_000;
 /// Events that are read at once where many are folded.
 pub(super) const PAGE: usize = 256;
 
-/// A store's folder.
+/// A store's directory.
 #[derive(Debug)]
 pub(super) struct Shelf {
     pub(super) root: PathBuf,
@@ -95,10 +95,10 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shelf {
-    /// A store in this folder, which is made if needed.
+    /// A store in this directory, which is made if needed.
     pub(super) fn new(root: PathBuf, options: StoreOptions) -> std::io::Result<Self> {
-        for folder in [name::sessions(&root), name::sides(&root), name::blobs(&root)] {
-            files::make_folder(&folder)?;
+        for dir in [name::sessions(&root), name::sides(&root), name::blobs(&root)] {
+            files::create_dir_durably(&dir)?;
         }
         let level = match options.durability {
             Durability::Durable | Durability::Batched => Settled::Durable,

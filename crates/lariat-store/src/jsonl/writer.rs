@@ -56,7 +56,7 @@ impl Writer {
         let file = writer.reopened(tip)?;
         file.sync_data()?;
         // Whoever put the journal in place may have died before its name was synced.
-        writer.name.journal().parent().map_or(Ok(()), files::sync_folder)?;
+        writer.name.journal().parent().map_or(Ok(()), files::sync_dir)?;
         writer.file = Some(Arc::new(file));
         Ok(writer)
     }
@@ -191,7 +191,7 @@ fn set_aside(name: &Name, file: &File, from: u64, to: u64) -> io::Result<()> {
     let mut kept = files::create(&path)?;
     io::copy(&mut Section::new(file, from, to), &mut kept)?;
     kept.sync_data()?;
-    path.parent().map_or(Ok(()), files::sync_folder)
+    path.parent().map_or(Ok(()), files::sync_dir)
 }
 
 /// The first name of its kind that is not taken.

@@ -8,7 +8,7 @@ use lariat_core::usage::Usage;
 
 use super::*;
 
-/// Events of loops at given seconds.
+/// Builds events of loops at given times.
 #[derive(Default)]
 pub(in crate::recorder) struct Events(u64);
 
@@ -29,7 +29,7 @@ impl Events {
         self.at(secs, loop_id, start(session, loop_id))
     }
 
-    /// A loop of one message, from beginning to end.
+    /// A loop with one message, from start to end.
     pub(in crate::recorder) fn whole(&mut self, secs: u64, session: &str, loop_id: &str) -> Vec<Event> {
         vec![
             self.start(secs, session, loop_id),
@@ -65,7 +65,7 @@ fn names(sessions: impl IntoIterator<Item = Session>) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn events_of_interleaved_loops_go_to_their_sessions() {
+fn assigns_interleaved_loops_to_their_sessions() {
     let mut events = Events::default();
     let mut spawned = LoopStart::new("child".into(), "c".into(), "c.x.1".into());
     let spawn = SpawnRef {
@@ -99,7 +99,7 @@ fn events_of_interleaved_loops_go_to_their_sessions() {
 }
 
 #[test]
-fn flushing_aborts_what_is_open_and_completes_everything_once() {
+fn flush_aborts_open_loops_and_completes_each_session_once() {
     let mut events = Events::default();
     let mut stream = events.whole(1, "s", "s.x.1");
     stream.push(events.start(10, "s", "s.x.2"));
@@ -119,11 +119,11 @@ fn flushing_aborts_what_is_open_and_completes_everything_once() {
     recorder.on_event(&events.at(13, "s.x.2", said("too late")));
     assert!(recorder.sessions().next().is_none());
     events.whole(20, "s", "s.x.3").iter().for_each(|event| recorder.on_event(event));
-    assert_eq!(names(recorder.sessions()), [("s~2".to_owned(), 1)], "what was completed keeps its name");
+    assert_eq!(names(recorder.sessions()), [("s~2".to_owned(), 1)], "the completed session keeps its name");
 }
 
 #[test]
-fn a_session_begins_anew_after_inactivity_only() {
+fn begins_a_new_session_only_after_inactivity() {
     let policy = SessionFormationPolicy::InactivityTimeout { secs: 60 };
     let config = SessionRecorderConfig::default().with_formation_policy(policy);
     let mut events = Events::default();
@@ -147,7 +147,7 @@ fn a_session_begins_anew_after_inactivity_only() {
 }
 
 #[test]
-fn pieces_of_messages_are_kept_only_when_asked_for() {
+fn records_message_chunks_only_if_configured() {
     let mut events = Events::default();
     let piece = AgentEvent::MessageUpdate {
         message: MessageRef::unresolved(MessageId::default()),
@@ -165,7 +165,7 @@ fn pieces_of_messages_are_kept_only_when_asked_for() {
 }
 
 #[test]
-fn what_comes_before_the_first_loop_is_not_lost_and_groups_are_found() {
+fn keeps_events_before_the_first_loop_and_parallel_groups() {
     let mut events = Events::default();
     let loops: Vec<LoopId> = vec!["s.x.1".into(), "s.y.2".into()];
     let early = AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: loops.clone() };

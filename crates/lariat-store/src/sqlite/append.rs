@@ -1,7 +1,7 @@
-//! Appending a batch: the checks, the records, what they bring along.
+//! Appends a batch of events: checks it, writes its records and blobs, and updates the projections.
 //!
-//! Owns the order: everything is checked before anything is written, so that a refused batch leaves the transaction it
-//! shares with others as it was. Invariant: records, the blobs they need and what they project are in one transaction.
+//! All checks come before the first write, so a rejected batch leaves the shared transaction as it was. Invariant: one
+//! transaction contains the records, the blobs they need and their projections.
 
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
@@ -16,17 +16,17 @@ use super::settle::{self, EVERY, Then};
 use crate::content::{self, Packed};
 use crate::record::Sealed;
 
-/// What SQLite takes in one value (its default limit, 10^9 bytes), less the rest of a row.
+/// SQLite's default limit for one value (10^9 bytes), less room for the rest of a row.
 const LARGEST_BYTES: usize = 999_000_000;
 
-/// A batch to be appended, made ready outside the writer.
+/// A batch to append, packed outside the writer.
 #[derive(Debug)]
 pub(super) struct Batch {
     session_id: SessionId,
     epoch: Epoch,
     expected_seq: u64,
     events: Vec<(Event, Packed, Vec<[u8; 32]>)>,
-    /// What it weighs in a transaction.
+    /// Bytes that the batch adds to a transaction.
     pub(super) bytes: usize,
 }
 
@@ -54,7 +54,7 @@ impl Batch {
         })
     }
 
-    /// Appends; the number of events after it.
+    /// Appends the batch. Returns the number of events in the journal afterwards.
     pub(super) fn append(&self, desk: &mut Desk<'_>) -> Result<u64, Fault> {
         self.check(desk)?;
         if self.events.is_empty() {
@@ -124,7 +124,7 @@ pub(super) fn insert(connection: &Connection, place: i64, no: i64, record: &Seal
     Ok(())
 }
 
-/// Notes which blobs an event mentions.
+/// Records which blobs an event references.
 pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8; 32]]) -> Result<(), Fault> {
     for hash in hashes {
         let mut statement =
@@ -134,7 +134,7 @@ pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8;
     Ok(())
 }
 
-/// Keeps bytes under their address, once. One that was there already is as new as this.
+/// Stores bytes under their address. Updates the time of a blob that already exists.
 pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]) -> Result<(), Fault> {
     let Some(hash) = content::hash_of(address) else { return Ok(()) };
     let mut statement = connection.prepare_cached(
@@ -145,11 +145,11 @@ pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]
     Ok(())
 }
 
-/// Refuses what no row can hold, before it spoils a transaction that it shares with others.
+/// Rejects a value that is too large for a row, before it fails a transaction that other tasks share.
 pub(super) fn check_size(bytes: usize) -> Result<(), StoreError> {
     if bytes > LARGEST_BYTES {
         return Err(StoreError::Damaged(format!(
-            "{bytes} bytes are too many: one value has {LARGEST_BYTES}"
+            "a value of {bytes} bytes exceeds the limit of {LARGEST_BYTES}"
         )));
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! What the writer knows while it works: the sessions it has in mind, the locks it holds, whom to wake.
+//! The writer's cache of sessions and its current transaction.
 //!
-//! Owns the cache of sessions and its truth: it is what the database says as long as nobody else committed
-//! (`PRAGMA data_version`), is checked again after somebody did, and is thrown away when a transaction fails.
-//! Invariant: within a transaction, [`Desk::session`] is what is in the database.
+//! The cache equals the database as long as no other process committed (`PRAGMA data_version`). It is compared with the
+//! database again after another process did, and dropped when a transaction fails.
+//! Invariant: within a transaction, [`Desk::session`] returns the state of the database.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,49 +15,49 @@ use rusqlite::{Connection, params};
 use super::fault::{Fault, no_session};
 use super::rows::{self, SessionRow, Tail, int};
 use super::settle;
-use crate::files::{Lock, Locked, make_cache_folder};
+use crate::files::{Lock, Locked, create_cache_dir};
 use crate::record::Chain;
 
-/// Sessions in mind at most, about 2 KB each. Beyond, all are settled and forgotten at once.
+/// Maximum number of cached sessions, about 2 KB each. If there are more, all are settled and dropped at once.
 const SESSIONS: usize = 4096;
 
-/// Events that are folded into a summary when a session comes to mind; more are left to whoever lists.
+/// Maximum number of events to fold when a session enters the cache. A listing folds longer ones.
 const FOLD_AT_ONCE: u64 = 512;
 
-/// A session in mind.
+/// A cached session.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) no: i64,
     pub(super) epoch: u64,
     pub(super) head: u64,
     pub(super) chain: Chain,
-    /// Where its last own event is, if that is known.
+    /// Row of its last own event in `events`, if known.
     pub(super) place: Option<i64>,
-    /// What its row says about `head`.
+    /// Value of `head` in its row.
     pub(super) settled: u64,
-    /// How many events the summary in its row counts.
+    /// Number of events in the summary of its row.
     pub(super) folded: u64,
-    /// Whether its row says that there may be more.
+    /// Whether its row is marked as possibly outdated.
     pub(super) unsettled: bool,
-    /// The fold of the events it counts; behind `head` when that would have been long work.
+    /// The fold of its events. Has fewer events than `head` if folding them would have taken long.
     pub(super) summary: SessionSummary,
-    /// When it was last compared with the database.
+    /// The cache round in which it was last compared with the database.
     seen: u64,
 }
 
-/// The writer's desk: outlives transactions.
+/// The writer's cache, which outlives transactions.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     sessions: HashMap<SessionId, Session>,
     locks: HashMap<i64, Lock>,
-    /// Counts how often somebody else committed.
+    /// Number of commits by other processes that were noticed.
     round: u64,
     data_version: Option<i64>,
     next_place: Option<i64>,
 }
 
 impl Memory {
-    /// Takes in what a committed transaction did. The journals that changed.
+    /// Applies the effects of a committed transaction. Returns the journals that changed.
     pub(super) fn committed(&mut self, outcome: Outcome) -> Grown {
         self.locks.extend(outcome.taken);
         for no in outcome.released {
@@ -66,7 +66,7 @@ impl Memory {
         outcome.grown
     }
 
-    /// Forgets all sessions: what was in mind may not have been written. Locks stay.
+    /// Drops all sessions, because their cached state may not have been written. Keeps the locks.
     pub(super) fn forget(&mut self) {
         self.sessions.clear();
         self.next_place = None;
@@ -74,10 +74,10 @@ impl Memory {
     }
 }
 
-/// Journals that changed, and their number of events; `None` when the session is gone.
+/// Journals that changed, with their number of events; `None` if the session was deleted.
 pub(super) type Grown = Vec<(SessionId, Option<u64>)>;
 
-/// What a transaction did besides writing.
+/// Effects of a transaction outside the database, which take place after its commit.
 #[derive(Debug)]
 pub(super) struct Outcome {
     taken: Vec<(i64, Lock)>,
@@ -85,7 +85,7 @@ pub(super) struct Outcome {
     grown: Grown,
 }
 
-/// A transaction at work.
+/// A write transaction.
 #[derive(Debug)]
 pub(super) struct Desk<'a> {
     pub(super) connection: &'a Connection,
@@ -95,12 +95,12 @@ pub(super) struct Desk<'a> {
     released: Vec<i64>,
     /// Sessions that this transaction appended to.
     pub(super) appended: Vec<i64>,
-    /// Whom to wake.
+    /// Journals whose watchers to notify.
     pub(super) grown: Grown,
 }
 
 impl<'a> Desk<'a> {
-    /// Begins work in a transaction that was begun on this connection.
+    /// Wraps a transaction that was begun on this connection.
     pub(super) fn new(
         connection: &'a Connection,
         memory: &'a mut Memory,
@@ -121,12 +121,12 @@ impl<'a> Desk<'a> {
         Ok(desk)
     }
 
-    /// What remains to be done once the transaction is committed. Dropped instead, the locks it took are free again.
+    /// Returns what to do after the commit. If the transaction is dropped instead, the locks it took are released.
     pub(super) fn finish(self) -> Outcome {
         Outcome { taken: self.taken, released: self.released, grown: self.grown }
     }
 
-    /// Does something that writes before it knows whether it can be done: refused, it leaves nothing behind.
+    /// Runs `work` in a savepoint, so that work that is rejected after it wrote leaves nothing behind.
     pub(super) fn whole<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         self.connection.execute_batch("SAVEPOINT whole")?;
         let done = work(self);
@@ -140,7 +140,7 @@ impl<'a> Desk<'a> {
         done
     }
 
-    /// A session that exists, as the database has it.
+    /// Returns an existing session in the state of the database.
     pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut Session, Fault> {
         let round = self.memory.round;
         let fresh = self.memory.sessions.get(session_id).is_some_and(|session| session.seen == round);
@@ -175,12 +175,12 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Writes what is in mind about sessions into their rows. Returns the numbers of those that are settled now.
+    /// Writes the cached state of sessions to their rows. Returns the numbers of those whose rows are complete.
     pub(super) fn settle_all(&mut self, then: settle::Then) -> Result<Vec<i64>, Fault> {
         let mut settled = Vec::new();
         let round = self.memory.round;
         for session in self.memory.sessions.values_mut() {
-            // Of others, somebody else may know more by now: they are looked at when they are needed.
+            // Another process may have changed other sessions. They are compared when they are used.
             if session.seen == round && settle::settle(self.connection, session, then)? {
                 settled.push(session.no);
             }
@@ -191,18 +191,18 @@ impl<'a> Desk<'a> {
         Ok(settled)
     }
 
-    /// What the database says about a session has changed by other means than this desk.
+    /// Drops a session from the cache, because its rows were changed without updating the cache.
     pub(super) fn forget(&mut self, session_id: &SessionId) {
         self.memory.sessions.remove(session_id);
     }
 
-    /// As [`Desk::forget`], for all of them.
+    /// As [`Desk::forget`], for all sessions.
     pub(super) fn forget_all(&mut self) {
         self.memory.sessions.clear();
         self.memory.next_place = None;
     }
 
-    /// The place for the next event.
+    /// Returns the row number for the next event.
     pub(super) fn next_place(&mut self) -> Result<i64, Fault> {
         let place = match self.memory.next_place {
             Some(place) => place,
@@ -216,19 +216,19 @@ impl<'a> Desk<'a> {
         Ok(place)
     }
 
-    /// Makes this store the only one of this machine that writes to a session.
+    /// Makes this store the only one on this machine that writes to a session.
     pub(super) fn lock(&mut self, no: i64) -> Result<(), Fault> {
         // A claim in the same transaction as a release keeps the lock.
         self.released.retain(|released| *released != no);
-        let Some(folder) = &self.locks else { return Ok(()) };
+        let Some(dir) = &self.locks else { return Ok(()) };
         if self.memory.locks.contains_key(&no) || self.taken.iter().any(|(taken, _)| *taken == no) {
             return Ok(());
         }
         let unavailable = |error: std::io::Error| {
-            Fault::Refused(StoreError::Unavailable(format!("locks in {}: {error}", folder.display())))
+            Fault::Refused(StoreError::Unavailable(format!("lock directory {}: {error}", dir.display())))
         };
-        make_cache_folder(folder).map_err(unavailable)?;
-        match Lock::take(&folder.join(no.to_string())) {
+        create_cache_dir(dir).map_err(unavailable)?;
+        match Lock::take(&dir.join(no.to_string())) {
             Ok(lock) => self.taken.push((no, lock)),
             Err(Locked::By(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),
             Err(Locked::Failed(error)) => return Err(unavailable(error)),
@@ -236,13 +236,13 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Gives a session free when this is committed.
+    /// Releases the lock of a session after the commit.
     pub(super) fn unlock(&mut self, no: i64) {
         self.taken.retain(|(taken, _)| *taken != no);
         self.released.push(no);
     }
 
-    /// Makes a session that has no events of its own. Its number.
+    /// Creates a session without own events. Returns its number.
     pub(super) fn create(&self, new: &NewSession<'_>) -> Result<i64, Fault> {
         let summary = settle::written(new.summary)?;
         let mut statement = self.connection.prepare_cached(
@@ -265,7 +265,7 @@ impl<'a> Desk<'a> {
         Ok(self.connection.last_insert_rowid())
     }
 
-    /// Makes the caller the writer of a session.
+    /// Makes the caller the writer of a session. Returns its epoch.
     pub(super) fn claim(&mut self, session_id: &SessionId) -> Result<u64, Fault> {
         match SessionRow::of(self.connection, session_id)? {
             Some(row) if row.kept.is_some() => return Err(no_session(session_id)),
@@ -295,8 +295,8 @@ impl<'a> Desk<'a> {
         Ok(epoch)
     }
 
-    /// Ends the claim of a writer: settles the session, fences the epoch off, and gives lock and memory back. A claim
-    /// that is not the newest has nothing to give back.
+    /// Ends a writer's claim: settles the session, fences off the epoch, releases the lock and drops the cache entry. Does
+    /// nothing for a claim that is not the newest.
     pub(super) fn release(&mut self, session_id: &SessionId, epoch: u64) -> Result<(), Fault> {
         let row = SessionRow::of(self.connection, session_id)?;
         let Some(row) = row.filter(|row| row.kept.is_none() && row.epoch == epoch) else { return Ok(()) };
@@ -309,18 +309,18 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Whether this transaction has appended to a session.
+    /// Returns whether this transaction appended to a session.
     pub(super) fn wrote(&self, no: i64) -> bool {
         self.appended.contains(&no)
     }
 
-    /// Number of events of a session that exists.
+    /// Returns the number of events of an existing session.
     pub(super) fn head(&self, session_id: &SessionId) -> Result<u64, Fault> {
         rows::head(self.connection, session_id)
     }
 }
 
-/// A session to be made.
+/// The row of a session to create.
 #[derive(Debug)]
 pub(super) struct NewSession<'a> {
     pub(super) session_id: &'a SessionId,

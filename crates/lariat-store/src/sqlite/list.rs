@@ -1,9 +1,8 @@
-//! Listing sessions, and the index that finds them by what was said.
+//! Lists sessions and maintains the full-text search index.
 //!
-//! Owns the query over `sessions` and what is in `search`: for each stretch of a session's events that was indexed at
-//! once, the words of it as [`ListQuery::words`] cuts them, so that SQLite's own idea of a word has no say. The index is
-//! brought up to date by whoever searches; appends do not pay for it.
-//! Invariant: the `indexed` first events of a session are in `search`.
+//! For each range of a session's events that was indexed at once, `search` has the words as [`ListQuery::words`] splits
+//! them, so that SQLite's own tokenizer has no influence. Searches update the index; appends do not pay for it.
+//! Invariant: the first `indexed` events of a session are in `search`.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +16,13 @@ use super::projection::limit_of;
 use super::rows::{self, SessionRow, int, uint};
 use super::settle;
 
-/// Events of a session indexed at once.
+/// Maximum number of events of a session that are indexed at once.
 const STRETCH: u64 = 1_000;
 
-/// Bytes of words in one transaction, about.
+/// Approximate maximum number of bytes of words in one transaction.
 const BYTES: usize = 1 << 20;
 
-/// Sessions that fit, newest first.
+/// Returns the sessions that match a query, newest first.
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
     let mut sql = "SELECT id, parent, summary FROM sessions WHERE kept IS NULL AND folded > 0".to_owned();
     let mut values: Vec<Value> = Vec::new();
@@ -60,8 +59,8 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The same without a word of the writer's: folds what is unsettled, and looks through all sessions. For when nothing
-/// can be written.
+/// Lists sessions without the writer: folds unsettled sessions and filters all sessions in memory. For databases that
+/// cannot be written.
 pub(super) fn list_as_is(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
     let mut found = list(connection, &ListQuery::default())?;
     let folded = settle::fold_unsettled(connection, &[])?;
@@ -79,7 +78,7 @@ fn text(session_id: &SessionId) -> Value {
     Value::Text(session_id.as_str().to_owned())
 }
 
-/// The words of a stretch of events, to be written into the index.
+/// The words of a range of events that are not in the index yet.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     no: i64,
@@ -88,7 +87,7 @@ pub(super) struct Stretch {
     words: String,
 }
 
-/// Some of what is not indexed yet; nothing when all is.
+/// Returns some of the events that are not indexed yet, or nothing if all are.
 pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT no, indexed, head FROM sessions WHERE kept IS NULL AND indexed < head")?;
@@ -102,7 +101,7 @@ pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> 
         rows::walk(connection, &rows::segments(connection, &session, head)?, &(from..to), |found| {
             match rows::event(connection, found) {
                 Ok(event) => words.extend(searchable(&event).map(words_of).unwrap_or_default()),
-                // What cannot be read cannot be found.
+                // An unreadable event has no words.
                 Err(Fault::Refused(_)) => {}
                 Err(failed) => return Err(failed),
             }
@@ -125,7 +124,7 @@ fn words_of(text: String) -> Vec<String> {
     query.words()
 }
 
-/// Writes words into the index, unless somebody else did.
+/// Adds words to the index, unless another writer did.
 pub(super) fn index(connection: &Connection, stretches: &[Stretch]) -> Result<(), Fault> {
     for Stretch { no, from, to, words } in stretches {
         let mut advance =
@@ -138,7 +137,7 @@ pub(super) fn index(connection: &Connection, stretches: &[Stretch]) -> Result<()
     Ok(())
 }
 
-/// Takes a session out of the index.
+/// Removes a session from the index.
 pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
     connection
         .prepare_cached("DELETE FROM search WHERE rowid >= ? AND rowid < ?")?
@@ -147,7 +146,7 @@ pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Empties the index, to be filled anew.
+/// Empties the index. The next search fills it again.
 pub(super) fn reset(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all'); UPDATE sessions SET indexed = 0",

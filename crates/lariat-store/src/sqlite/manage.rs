@@ -1,8 +1,8 @@
-//! Forks, deletion, garbage, snapshots.
+//! Forks and deletes sessions, collects garbage and stores snapshots.
 //!
-//! Owns what sharing means: a fork names the session that wrote the event before its first own one, and a deleted
-//! session says in `kept` how many of its events such forks still need. Invariant: `kept` is exact after every
-//! deletion, so that collecting garbage has nothing to find out.
+//! A fork references the session that wrote the event before its first own one. A deleted session records in `kept` how
+//! many of its events such forks still need. Invariant: `kept` is exact after every deletion, so garbage collection does
+//! not have to compute it.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use super::rows::{self, SessionRow, int, uint};
 use super::settle;
 use crate::record::Chain;
 
-/// Snapshots kept per session.
+/// Number of snapshots kept per session.
 const SNAPSHOTS: i64 = 4;
 
-/// Makes a session that shares the first `at_seq` events of another.
+/// Creates a session that shares the first `at_seq` events of another.
 pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &SessionId) -> Result<(), Fault> {
     let connection = desk.connection;
     let parent = SessionRow::existing(connection, from)?.ok_or_else(|| no_session(from))?;
@@ -60,7 +60,7 @@ pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &Sess
     Ok(())
 }
 
-/// Who wrote this event of a session, and the chain after it.
+/// Returns the session that wrote this event, and the chain after the event.
 fn shared(connection: &Connection, session: &SessionRow, seq: u64) -> Result<(Option<i64>, Chain), Fault> {
     let segments = rows::segments(connection, session, seq + 1)?;
     let mut chain = None;
@@ -68,7 +68,7 @@ fn shared(connection: &Connection, session: &SessionRow, seq: u64) -> Result<(Op
         chain = found.record.filter(crate::record::Sealed::is_whole).map(|record| record.chain);
         Ok(())
     })?;
-    let damaged = || StoreError::Damaged(format!("event {seq} is missing or not as it was written"));
+    let damaged = || StoreError::Damaged(format!("event {seq} is missing or damaged"));
     Ok((segments.last().map(|segment| segment.no), chain.ok_or_else(damaged)?))
 }
 
@@ -79,7 +79,7 @@ fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, 
     Ok(session)
 }
 
-/// Deletes a session: it is gone, what forks need of it stays.
+/// Deletes a session. The events that forks share stay until no fork needs them.
 pub(super) fn delete(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<(), Fault> {
     let connection = desk.connection;
     let session = desk.session(session_id)?;
@@ -95,7 +95,7 @@ pub(super) fn delete(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<(), 
     Ok(())
 }
 
-/// Tells deleted sessions above that a fork needs less of them.
+/// Updates `kept` of the deleted ancestors, because a fork needs fewer of their events now.
 fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault> {
     while let Some(no) = above {
         let session = SessionRow::at(connection, no)?;
@@ -109,7 +109,7 @@ fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault>
     Ok(())
 }
 
-/// How many events of a session its forks need: those that exist, and those that are needed themselves.
+/// Returns how many events of a session its forks need: existing forks, and deleted forks that are needed themselves.
 fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(max(min(fork_seq, coalesce(kept, fork_seq))), 0) FROM sessions WHERE fork_of = ?",
@@ -117,7 +117,7 @@ fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
     Ok(uint(statement.query_row([no], |row| row.get(0))?))
 }
 
-/// Removes what nobody can reach.
+/// Removes events and blobs that no session references.
 pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Freed, Fault> {
     let connection = desk.connection;
     let mut freed = Freed::default();
@@ -131,7 +131,7 @@ pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Fr
         freed.sessions += u64::from(kept == 0);
     }
     let grace = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
-    // A blob that was brought within the grace may be mentioned soon.
+    // An append may soon reference a blob that was stored within the grace period.
     let unmentioned = "created <= unixepoch() - ? AND hash NOT IN (SELECT hash FROM blob_refs)";
     let (blobs, bytes): (i64, i64) = connection.query_row(
         &format!("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM blobs WHERE {unmentioned}"),
@@ -144,7 +144,7 @@ pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Fr
     Ok(freed)
 }
 
-/// Removes the events of a deleted session from a position on. The bytes of their bodies.
+/// Removes the events of a deleted session from position `kept` on. Returns the number of bytes of their bodies.
 pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) -> Result<u64, Fault> {
     let (no, from) = (session.no, kept.max(session.fork_seq));
     let mut bytes = 0;
@@ -172,7 +172,7 @@ pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) ->
     Ok(bytes)
 }
 
-/// Keeps a snapshot, and the newest few.
+/// Stores a snapshot and removes all but the newest few.
 pub(super) fn put_snapshot(
     desk: &mut Desk<'_>,
     session_id: &SessionId,
@@ -192,7 +192,7 @@ pub(super) fn put_snapshot(
     Ok(())
 }
 
-/// The newest snapshot of at most `seq` events, of a session or of what it shares.
+/// Returns the newest snapshot of at most `seq` events, of a session or of the sessions it was forked from.
 pub(super) fn snapshot(
     connection: &Connection,
     session_id: &SessionId,

@@ -1,9 +1,9 @@
-//! Making a damaged journal usable again.
+//! Repairs a damaged journal.
 //!
-//! Owns how a journal is sealed anew: from the first damage on, every record is written again with a chain that fits,
-//! [`AgentEvent::EventLost`] where nothing could be read; what was there is kept in `quarantine`. Forks that share a
-//! repaired part are sealed anew, too. Reads by a connection of its own: SQLite gives a transaction up that has met a
-//! damaged page. Invariant: a record that is whole and can be read is never given up.
+//! Starting at the first damage, the repair writes every record again with a valid chain, and [`AgentEvent::EventLost`] in
+//! place of each unreadable record. The damaged rows go to `quarantine`. The repair also reseals forks that share a
+//! repaired part. It reads on a connection of its own, because SQLite rolls back a transaction that meets a damaged page.
+//! Invariant: the repair never gives up a record that is whole and readable.
 
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
@@ -28,11 +28,11 @@ use crate::record::{Chain, Sealed};
 pub(super) enum Pages {
     /// It can.
     Sound,
-    /// It cannot: where records were is not touched, only no longer looked at.
+    /// It cannot. The repair does not touch the old rows and only stops referencing them.
     Damaged,
 }
 
-/// Repairs a journal as `source` sees it: a connection that reads what is committed, or the writer's own.
+/// Repairs a journal as `source` sees it: a connection that reads committed data, or the writer's own.
 pub(super) fn repair(
     desk: &mut Desk<'_>,
     source: &Connection,
@@ -44,7 +44,7 @@ pub(super) fn repair(
         return Ok(());
     };
     let session = SessionRow::existing(source, session_id)?.ok_or_else(|| no_session(session_id))?;
-    // Whoever wrote the first damaged event; all others are forks of that one.
+    // The session that wrote the first damaged event. All other affected sessions are forks of it.
     let segments = rows::segments(source, &session, first + 1)?;
     let Some(segment) = segments.last() else { return Ok(()) };
     let mut before = SessionRow::at(source, segment.no)?.base;
@@ -69,7 +69,7 @@ struct Stretch {
     before: Chain,
 }
 
-/// Writes a stretch again. The stretches of forks that follow from it.
+/// Writes the events of a range again. Returns the ranges of forks that must follow.
 fn seal_anew(
     desk: &mut Desk<'_>,
     source: &Connection,
@@ -81,10 +81,10 @@ fn seal_anew(
     let tail = Tail::of(source, &session)?;
     let now = SessionRow::at(connection, no)?;
     if (now.head, now.epoch, now.kept) != (session.head, session.epoch, session.kept) || desk.wrote(no) {
-        let what = format!("session number {no} is being written; the repair has to be tried again");
+        let what = format!("session number {no} changed during the repair; try again");
         return Err(StoreError::Unavailable(what).into());
     }
-    // Of a deleted session only what forks share.
+    // Of a deleted session, only the events that forks share.
     let seqs = from..session.kept.unwrap_or(tail.head).max(from);
     let mut forks = forks(source, no, from)?;
     clear(connection, no, from)?;
@@ -125,7 +125,7 @@ fn seal_anew(
     Ok(forks)
 }
 
-/// Takes away what was derived of a session's events.
+/// Removes everything derived from a session's events after this position.
 fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
     projection::remove(connection, no, from)?;
     list::unindex(connection, no)?;
@@ -135,7 +135,7 @@ fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The row of a session after its events changed: its summary is folded by whoever lists it next.
+/// Updates a session's row after its events changed. The next listing folds its summary.
 fn begin_anew(
     connection: &Connection,
     session: &SessionRow,
@@ -160,7 +160,7 @@ fn begin_anew(
     Ok(())
 }
 
-/// Forks whose own events follow what comes after this position.
+/// Returns the forks that share events after this position.
 fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<Stretch>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT no, fork_seq, base FROM sessions WHERE fork_of = ? AND fork_seq > ?")?;
@@ -170,7 +170,7 @@ fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<Stretch>, Fa
     Ok(forks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A record that is whole and can be read, with the blobs it needs.
+/// Returns the body and event of a record that is whole and readable, including the blobs it needs.
 fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Event)>, Fault> {
     let body = found.record.as_ref().map(|record| record.body.clone());
     match rows::event(connection, found) {
@@ -180,7 +180,7 @@ fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Ev
     }
 }
 
-/// Puts aside what is in the place of a record, if it can be read at all.
+/// Copies the row of a record to `quarantine`, if it can be read at all.
 fn quarantine(
     connection: &Connection,
     source: &Connection,
@@ -198,14 +198,14 @@ fn quarantine(
         Err(error) => return Err(error.into()),
     };
     let [their_no, their_seq, chain, crc, body] = there.as_slice() else { return Ok(()) };
-    let note = format!("found as {their_seq:?} of session number {their_no:?}");
+    let note = format!("stored as {their_seq:?} of session number {their_no:?}");
     connection
         .prepare_cached("INSERT INTO quarantine (no, seq, chain, crc, body, note) VALUES (?, ?, ?, ?, ?, ?)")?
         .execute(params![no, int(seq), chain, crc, body, note])?;
     Ok(())
 }
 
-/// What stands where a record was.
+/// Returns the event that replaces a lost record.
 fn lost(seq: u64, timestamp: Timestamp) -> Result<(Vec<u8>, Event), Fault> {
     let event = EventRecord {
         v: FORMAT_VERSION,

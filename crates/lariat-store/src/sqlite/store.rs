@@ -1,4 +1,4 @@
-//! [`SqliteStore`]: the contract, each method a piece of work for the writer or for a reader.
+//! Implements the store contract as [`SqliteStore`]: each method is a task for the writer or a query for a reader.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use super::writer::Writer;
 use super::{Checkpoint, GoalSet, Learned, check, list, manage, projection, repair, settle};
 use crate::{StoreOptions, content};
 
-/// How often somebody who waits for a journal looks for what other processes wrote.
+/// How often a caller that waits for a journal polls for changes by other processes.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Journals in one SQLite database.
+/// Stores journals in one SQLite database.
 ///
 /// ```
 /// use lariat_core::id::SessionId;
@@ -46,19 +46,19 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct SqliteStore {
     writer: Writer,
-    /// None for a database in memory: only the writer's connection sees it.
+    /// `None` for a database in memory, which only the writer's connection sees.
     readers: Option<Arc<Readers>>,
     watchers: Arc<Watchers>,
     durability: Durability,
 }
 
 impl SqliteStore {
-    /// Opens the database in a file, making it if needed, and brings it up to date.
+    /// Opens the database in a file, creates it if needed, and migrates it to the current version.
     ///
-    /// Dropping the store waits for what is being written and gives the sessions it claimed free.
+    /// Dropping the store waits for pending writes and releases the sessions it claimed.
     ///
     /// # Errors
-    /// When the file cannot be opened or was written by a newer version of this program.
+    /// When the file cannot be opened, or when a newer version of this program wrote it.
     pub async fn open(path: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
         let path = path.into();
         let durability = options.durability.max(Durability::Fast);
@@ -66,10 +66,10 @@ impl SqliteStore {
         Self::start(Home::File(path), StoreOptions { durability, ..options }, readers).await
     }
 
-    /// An empty store in memory, for sessions nobody needs later.
+    /// Opens an empty store in memory.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When SQLite cannot allocate it.
     pub async fn in_memory() -> Result<Self, StoreError> {
         Self::start(Home::Memory, StoreOptions::with_durability(Durability::Memory), None).await
     }
@@ -87,17 +87,17 @@ impl SqliteStore {
         Ok(Self { writer, readers, watchers, durability: options.durability })
     }
 
-    /// The checkpoints of a session, those it shares with what it was forked from included, oldest first.
+    /// Returns the checkpoints of a session, including those of the events it shares with its ancestors, oldest first.
     ///
     /// # Errors
-    /// When there is no such session, or the database fails.
+    /// When the session does not exist, or the database fails.
     pub async fn checkpoints(&self, session_id: &SessionId) -> Result<Vec<Checkpoint>, StoreError> {
         let session_id = session_id.clone();
         self.read(move |connection| projection::checkpoints(connection, &session_id)).await
     }
 
-    /// What all sessions learned and did not unlearn, newest first: with a tag, if one is given, and at most `limit`
-    /// (0 for all).
+    /// Returns what all sessions learned and did not unlearn, newest first: those with a tag if one is given, and at most
+    /// `limit` (0 = no limit).
     ///
     /// # Errors
     /// When the database fails.
@@ -106,7 +106,7 @@ impl SqliteStore {
         self.read(move |connection| projection::learnings(connection, tag.as_deref(), limit)).await
     }
 
-    /// The goals of all sessions as they stand, newest change first.
+    /// Returns the current goals of all sessions, most recent change first.
     ///
     /// # Errors
     /// When the database fails.
@@ -114,8 +114,8 @@ impl SqliteStore {
         self.read(projection::goals).await
     }
 
-    /// Makes everything anew that is only derived from the journals: checkpoints, learnings and goals at once,
-    /// summaries and the search index when they are next asked for.
+    /// Rebuilds everything that is derived from the journals: checkpoints, learnings and goals at once, summaries and the
+    /// search index at the next use.
     ///
     /// # Errors
     /// When the database fails.
@@ -157,8 +157,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Brings the rows of sessions up to date: first with what the writer has in mind, then with what other processes,
-    /// or this one before it crashed, left behind.
+    /// Updates the rows of sessions: first from the writer's cache, then from events that other processes, or this one
+    /// before a crash, left unsettled.
     async fn settle(&self) -> Result<(), StoreError> {
         let mut settled = self.writer.write(0, |desk| desk.settle_all(Then::GoOn)).await?;
         settled.sort_unstable();
@@ -286,7 +286,7 @@ impl SessionArchive for SqliteStore {
                 if head > beyond {
                     return Ok(head);
                 }
-                // Told or not: what counts is what is read next.
+                // Whether a notification or the timeout ended the wait: the next read decides.
                 let _ = tokio::time::timeout(
                     LOOK_AGAIN,
                     changes.wait_for(|change| match change {

@@ -1,12 +1,12 @@
-//! The one thread that writes.
+//! Runs the one thread that writes.
 //!
-//! Owns the writing connection and the life of a transaction: what waits in the queue is done in one transaction (group
-//! commit), and nobody is answered before it is committed. A small piece of work that nothing is before, and that needs
-//! no sync, is done by whoever brings it ([`Thread::at_once`]): waking the thread would take longer than the work. What
-//! may take long stays with the thread: waiting for other processes, moving the WAL into the database, opening, repeating.
-//! A connection that failed is abandoned, and the next
-//! transaction begins with a new one and with nothing in mind: what is in the file is what counts.
-//! Invariant: an answer other than an error follows a commit at the stated level in the file that is at the path.
+//! The thread owns the writing connection. It runs all tasks that wait in the queue in one transaction (group commit) and
+//! answers them after the commit. If the queue is empty, a caller runs a small task that needs no sync on its own thread
+//! ([`Thread::at_once`]), because waking the writer would take longer than the task. Everything that may take long stays
+//! with the writer thread: waiting for other processes, moving the WAL into the database, opening, retrying.
+//! After a failure, the thread abandons the connection. The next transaction opens a new one with an empty cache and
+//! trusts only the file.
+//! Invariant: a successful answer follows a commit at the stated level, in the file that is at the path.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -26,19 +26,19 @@ use super::writer::{Task, Work};
 use crate::StoreOptions;
 use crate::files;
 
-/// Pieces of work in one transaction.
+/// Maximum number of tasks in one transaction.
 const GROUP: usize = 512;
 
-/// Bytes in one transaction, about: more would make those behind it wait.
+/// Approximate maximum number of bytes in one transaction: more would delay the tasks behind it.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Transactions in a row that are done at once, before the thread gets one and may move the WAL into the database.
+/// Maximum number of consecutive inline transactions. Then the thread runs one and may move the WAL into the database.
 const UNATTENDED: u32 = 64;
 
-/// Pages in the WAL from which on they are moved into the database: SQLite's own default.
+/// Length of the WAL, in pages, at which a commit moves it into the database: SQLite's default.
 const WAL_PAGES: u32 = 1_000;
 
-/// The thread's own.
+/// The state of the writer thread, which callers share to run small tasks inline.
 #[derive(Debug)]
 pub(super) struct Thread {
     home: Home,
@@ -48,9 +48,9 @@ pub(super) struct Thread {
     locks: Option<PathBuf>,
     connection: Option<Opened>,
     memory: Memory,
-    /// Something committed may not be where the operating system said it is.
+    /// Committed data may not be on disk, although the operating system reported success.
     in_doubt: bool,
-    /// Transactions that were done at once since the thread did one.
+    /// Inline transactions since the thread ran one.
     unattended: u32,
 }
 
@@ -58,34 +58,34 @@ pub(super) struct Thread {
 struct Opened {
     connection: Connection,
     sync: Option<WalSync>,
-    /// Which files these are.
+    /// Identities of the database files, to detect replaced files.
     files: Vec<(PathBuf, files::Identity)>,
     /// Whether a commit may move the WAL into the database.
     moves: Moves,
 }
 
-/// What a commit does with a WAL that has become long.
+/// What a commit does with a long WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moves {
     /// Moves it into the database, with syncs.
     Now,
-    /// Leaves it to a later one.
+    /// Leaves it to a later commit.
     Later,
 }
 
-/// Whether a transaction was begun.
+/// Whether a transaction is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begun {
     Already,
     NotYet,
 }
 
-/// What is left to do after a piece of work was done at once.
+/// What remains to do after a task ran inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// Nothing.
     Nothing,
-    /// The thread has to know that there is something to sync.
+    /// Wake the thread, so that it schedules a sync.
     Wake,
 }
 
@@ -129,7 +129,7 @@ impl Thread {
         Ok(())
     }
 
-    /// The thread: does what is in the queue until nobody can bring more.
+    /// The thread's main loop: runs the tasks in the queue until all senders are gone.
     pub(super) fn run(shared: &Mutex<Self>, queue: &Receiver<Box<dyn Work>>) {
         loop {
             let due = locked(shared).due();
@@ -148,12 +148,12 @@ impl Thread {
         locked(shared).close();
     }
 
-    /// How long until a sync is due.
+    /// Returns the time until the next sync is due.
     fn due(&self) -> Option<Duration> {
         self.connection.as_ref()?.sync.as_ref()?.due()
     }
 
-    /// Does a piece of work on the caller's own thread, if that takes no wait; gives it back otherwise.
+    /// Runs a task on the caller's thread if it does not have to wait. Returns the task otherwise.
     pub(super) fn at_once(&mut self, work: Box<dyn Work>) -> Result<After, Box<dyn Work>> {
         if self.options.durability == Durability::Durable || self.in_doubt || self.unattended >= UNATTENDED {
             return Err(work);
@@ -170,7 +170,7 @@ impl Thread {
         Ok(if idle { After::Wake } else { After::Nothing })
     }
 
-    /// Does all of it in one transaction; or, when one piece spoils it for the others, each in its own.
+    /// Runs all tasks in one transaction. If one task fails the transaction, runs each task in its own.
     fn group(&mut self, mut works: Vec<Box<dyn Work>>) {
         self.unattended = 0;
         match self.transact(&mut works, Begun::NotYet) {
@@ -195,7 +195,7 @@ impl Thread {
                 self.watchers.tell(grown);
                 Ok(())
             }
-            // A database in memory has no other connection to go on with; it was rolled back, and that is all.
+            // A database in memory exists only on this connection. The rollback is enough.
             Err((failure, trust)) if trust == Trust::Kept || matches!(self.home, Home::Memory) => {
                 self.memory.forget();
                 self.connection = Some(opened);
@@ -213,7 +213,7 @@ impl Thread {
         }
     }
 
-    /// A transaction from its beginning to its commit. The journals that changed.
+    /// Runs one transaction, including its commit. Returns the journals that changed.
     fn attempt(
         &mut self,
         opened: &mut Opened,
@@ -226,7 +226,7 @@ impl Thread {
         }
         let done = self.perform(&opened.connection, works);
         let outcome = done.inspect_err(|_| opened.roll_back())?;
-        // From here on it may have happened.
+        // From here on, the commit may have happened.
         let unclear = |what: String, trust| (Failure::OfAll(StoreError::Unavailable(what)), trust);
         if let Err(error) = execute(&opened.connection, "COMMIT") {
             opened.roll_back();
@@ -235,7 +235,7 @@ impl Thread {
         }
         for (path, identity) in &opened.files {
             if files::identity(path).ok().as_ref() != Some(identity) {
-                let what = format!("{} was removed or replaced while it was open", path.display());
+                let what = format!("{} was removed or replaced while the store was open", path.display());
                 return Err(unclear(what, Trust::Lost));
             }
         }
@@ -261,7 +261,7 @@ impl Thread {
         if sync.sync(due).is_ok() {
             return;
         }
-        // What was acknowledged may not be on the disk: the next transaction first writes it there again.
+        // Acknowledged data may not be on disk: the next transaction first writes it again.
         self.in_doubt = true;
         self.memory.forget();
         if let Some(opened) = self.connection.take() {
@@ -271,7 +271,7 @@ impl Thread {
 
     fn close(&mut self) {
         let (settle, _) = Task::new(|desk: &mut Desk<'_>| desk.settle_all(Then::Forget).map(drop));
-        // A cache of what the journals say: when it cannot be written, it is made anew.
+        // Summaries are derived from the journals: if they cannot be written now, they are folded later.
         let _ = self.transact(&mut [Box::new(settle) as Box<dyn Work>], Begun::NotYet);
         self.sync(Due::Ever);
         if let Some(readers) = &self.readers {
@@ -281,7 +281,7 @@ impl Thread {
 }
 
 impl Opened {
-    /// Says what commits do with a long WAL from now on.
+    /// Sets what later commits do with a long WAL.
     fn moves(&mut self, moves: Moves) -> Result<(), (Failure, Trust)> {
         if self.moves != moves {
             let pages = if moves == Moves::Now { WAL_PAGES } else { 0 };
@@ -292,7 +292,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Begins a transaction that writes. Waits for other processes so long, but no sync waits with it.
+    /// Begins a write transaction. Waits up to `patience` for other processes, but still syncs on time.
     fn begin(&mut self, patience: Duration) -> Result<(), (Failure, Trust)> {
         let mut left = patience;
         loop {
@@ -314,7 +314,7 @@ impl Opened {
         }
     }
 
-    /// After some failures SQLite has done it already.
+    /// Rolls back, unless SQLite already did so after a failure.
     fn roll_back(&self) {
         if !self.connection.is_autocommit() {
             let _ = execute(&self.connection, "ROLLBACK");
@@ -335,7 +335,7 @@ fn answer(works: Vec<Box<dyn Work>>, done: Result<(), StoreError>) {
     works.into_iter().for_each(|work| work.answer(done.clone()));
 }
 
-/// A panic elsewhere left a connection that was taken out: it is opened again, with nothing in mind.
+/// Locks the state. A panic elsewhere left it without a connection: the next task opens one with an empty cache.
 fn locked(shared: &Mutex<Thread>) -> MutexGuard<'_, Thread> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -351,11 +351,11 @@ fn group(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Vec<Box<dyn W
     works
 }
 
-/// Why a transaction came to nothing, as far as is known.
+/// Why a transaction failed, as far as is known.
 enum Failure {
-    /// One piece of work spoilt it, and it was taken back: the others may do better without.
+    /// One task failed and the transaction was rolled back: the other tasks may succeed without it.
     OfOne(StoreError),
-    /// None of them can do better, or it may have happened after all.
+    /// No task can succeed, or the commit may have happened after all.
     OfAll(StoreError),
 }
 
@@ -370,11 +370,11 @@ impl Failure {
 /// What a failure says about the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// It is as good as before.
+    /// It is still usable.
     Kept,
-    /// It is replaced.
+    /// Replace it.
     Lost,
-    /// It is replaced, and what is in the file is written again.
+    /// Replace it, and write the content of the WAL again.
     LostWithFile,
 }
 
@@ -387,12 +387,12 @@ fn trust(fault: &Fault) -> Trust {
     }
 }
 
-/// After a failed sync the operating system may have dropped what it could not write and call the file clean. Moving
-/// the WAL into the database writes and syncs all of it by other pages.
+/// After a failed sync, the operating system may have dropped the data and marked the pages as clean. Moving the WAL into
+/// the database writes and syncs all of it to other pages.
 fn rewrite(connection: &Connection) -> Result<(), Fault> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |row| row.get(0))?;
     if busy != 0 {
-        let what = "the database is being read or written elsewhere; what a failed sync left in doubt waits";
+        let what = "the database is in use elsewhere; cannot recover from a failed sync yet";
         return Err(Fault::Refused(StoreError::Unavailable(what.to_owned())));
     }
     Ok(())

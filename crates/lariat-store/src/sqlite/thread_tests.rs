@@ -23,13 +23,13 @@ impl Place {
 }
 
 impl Drop for Place {
-    #[expect(clippy::disallowed_methods, reason = "a folder of this test")]
+    #[expect(clippy::disallowed_methods, reason = "a directory of this test")]
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Does one thing in a transaction.
+/// Runs one task in a transaction.
 fn write<T: Send + 'static>(
     thread: &mut Thread,
     work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
@@ -45,14 +45,14 @@ fn claim(thread: &mut Thread, id: &str) -> Result<u64, StoreError> {
 }
 
 #[test]
-fn after_a_failed_sync_everything_is_written_again_by_a_new_connection() {
+fn failed_sync_makes_a_new_connection_write_everything_again() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Batched);
     claim(&mut thread, "s").unwrap();
     thread.sync(Due::Now);
     assert!(thread.connection.is_some() && !thread.in_doubt, "the real file can be synced");
     claim(&mut thread, "s").unwrap();
-    // A device that takes everything and can sync nothing.
+    // `/dev/null` accepts all writes and fails to sync.
     let broken = WalSync::open(std::path::Path::new("/dev/null"), Duration::ZERO).unwrap();
     thread.connection.as_mut().unwrap().sync = Some(broken);
     assert_eq!(claim(&mut thread, "s"), Ok(3));
@@ -61,14 +61,14 @@ fn after_a_failed_sync_everything_is_written_again_by_a_new_connection() {
     assert_eq!(claim(&mut thread, "s"), Ok(4), "nothing was lost");
     assert!(!thread.in_doubt);
     let opened = thread.connection.as_ref().unwrap();
-    // All but the last claim was moved into the database before.
+    // Everything but the last claim was moved into the database before.
     let log: i64 =
         opened.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)).unwrap();
     assert!(log <= 2, "{log} pages in the WAL");
 }
 
 #[test]
-fn what_is_in_doubt_waits_while_somebody_reads_what_was_before() {
+fn recovery_from_a_failed_sync_waits_for_readers_of_old_data() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Batched);
     let reader = Home::File(place.0.join("sessions.db")).open(Durability::Fast, Missing::Fail).unwrap();
@@ -85,7 +85,7 @@ fn what_is_in_doubt_waits_while_somebody_reads_what_was_before() {
 }
 
 #[test]
-fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
+fn full_disk_rolls_back_and_later_writes_succeed() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Durable);
     claim(&mut thread, "s").unwrap();
@@ -105,7 +105,7 @@ fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
     let failed = write(&mut thread, fill);
     assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
     assert!(thread.connection.is_none(), "the connection is not used again");
-    // The next connection has no limit: there is room again.
+    // The next connection has no page limit: there is room again.
     assert_eq!(claim(&mut thread, "s"), Ok(2));
     let blobs = |desk: &mut Desk<'_>| {
         Ok(desk.connection.query_row("SELECT count(*) FROM blobs", [], |row| row.get::<_, i64>(0))?)
@@ -116,7 +116,7 @@ fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
 }
 
 #[test]
-fn a_sync_that_is_due_does_not_wait_for_another_process_that_writes() {
+fn due_sync_does_not_wait_for_another_writing_process() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Batched);
     claim(&mut thread, "s").unwrap();
@@ -125,7 +125,7 @@ fn a_sync_that_is_due_does_not_wait_for_another_process_that_writes() {
     thread.connection.as_mut().unwrap().sync = Some(broken);
     let other = Connection::open(place.0.join("sessions.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // That the sync fails shows that it was tried, though the other one never ends.
+    // The sync fails, which shows that the store tried it although the other process never ends its transaction.
     let failed = claim(&mut thread, "s");
     assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
     assert!(thread.in_doubt);
@@ -134,7 +134,7 @@ fn a_sync_that_is_due_does_not_wait_for_another_process_that_writes() {
 }
 
 #[test]
-fn a_database_in_memory_outlives_a_failure() {
+fn in_memory_database_survives_a_failure() {
     let options = StoreOptions::with_durability(Durability::Memory);
     let mut thread = Thread::new(Home::Memory, options, None, Arc::default());
     thread.open(Missing::Create).unwrap();
@@ -148,7 +148,7 @@ fn a_database_in_memory_outlives_a_failure() {
 }
 
 #[test]
-fn a_claim_that_is_not_committed_holds_no_lock() {
+fn uncommitted_claim_holds_no_lock() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Fast);
     let failed: Result<(), _> = write(&mut thread, |desk| {
@@ -158,13 +158,13 @@ fn a_claim_that_is_not_committed_holds_no_lock() {
     });
     assert!(failed.is_err());
     let mut other = place.thread(Durability::Fast);
-    assert_eq!(claim(&mut other, "another"), Ok(1), "it has the number that the first would have had");
+    assert_eq!(claim(&mut other, "another"), Ok(1), "it gets the number of the session that was rolled back");
     assert_eq!(claim(&mut thread, "s"), Ok(1));
     assert!(matches!(claim(&mut thread, "another"), Err(StoreError::Busy { .. })));
 }
 
 #[test]
-fn what_is_refused_after_it_wrote_leaves_nothing_behind() {
+fn rejected_task_leaves_no_writes_behind() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Fast);
     claim(&mut thread, "s").unwrap();
@@ -178,7 +178,7 @@ fn what_is_refused_after_it_wrote_leaves_nothing_behind() {
     assert_eq!(claim(&mut thread, "s"), Ok(2));
 }
 
-/// Does one thing on this thread, if that is possible.
+/// Runs one task on this thread, if that is possible.
 fn at_once(thread: &mut Thread, id: &str) -> Option<(Result<u64, StoreError>, After)> {
     let id = SessionId::from(id);
     let (task, mut answer) = Task::new(move |desk: &mut Desk<'_>| desk.claim(&id));
@@ -187,7 +187,7 @@ fn at_once(thread: &mut Thread, id: &str) -> Option<(Result<u64, StoreError>, Af
 }
 
 #[test]
-fn what_needs_a_sync_or_an_open_file_is_left_to_the_thread() {
+fn tasks_that_need_a_sync_or_a_new_connection_do_not_run_inline() {
     let place = Place::new();
     let mut durable = place.thread(Durability::Durable);
     assert!(at_once(&mut durable, "s").is_none());
@@ -199,11 +199,11 @@ fn what_needs_a_sync_or_an_open_file_is_left_to_the_thread() {
     fast.in_doubt = false;
     fast.connection = None;
     assert!(at_once(&mut fast, "s").is_none());
-    assert_eq!(claim(&mut fast, "s"), Ok(2), "nothing was done by those who were sent away");
+    assert_eq!(claim(&mut fast, "s"), Ok(2), "the tasks that were returned did nothing");
 }
 
 #[test]
-fn whoever_finds_another_process_writing_does_not_wait_at_once() {
+fn inline_task_does_not_wait_for_another_process() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Fast);
     claim(&mut thread, "s").unwrap();
@@ -215,7 +215,7 @@ fn whoever_finds_another_process_writing_does_not_wait_at_once() {
 }
 
 #[test]
-fn a_wal_that_grows_at_once_is_moved_by_the_thread() {
+fn thread_checkpoints_the_wal_after_many_inline_tasks() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Fast);
     let pages = |thread: &Thread| -> (i64, i64) {
@@ -237,15 +237,15 @@ fn a_wal_that_grows_at_once_is_moved_by_the_thread() {
     claim(&mut thread, "s").unwrap();
     let (written, moved) = pages(&thread);
     assert_eq!(written, moved);
-    assert!(large(&mut thread), "and it goes on");
+    assert!(large(&mut thread), "inline tasks run again");
 }
 
 #[test]
-fn the_thread_is_told_when_something_is_to_be_synced() {
+fn inline_task_wakes_the_thread_when_a_sync_becomes_due() {
     let place = Place::new();
     let mut thread = place.thread(Durability::Batched);
     assert_eq!(at_once(&mut thread, "s"), Some((Ok(1), After::Wake)));
-    assert_eq!(at_once(&mut thread, "s"), Some((Ok(2), After::Nothing)), "it knows already");
+    assert_eq!(at_once(&mut thread, "s"), Some((Ok(2), After::Nothing)), "the thread already knows");
     thread.sync(Due::Now);
     assert_eq!(at_once(&mut thread, "s"), Some((Ok(3), After::Wake)));
 }

@@ -1,7 +1,7 @@
-//! The queue of the one thread that writes.
+//! Queues tasks for the writer thread.
 //!
-//! Owns what a piece of work is, and the way to the thread, or around it when nothing waits there. The queue holds [`QUEUE`] pieces; whoever brings more waits
-//! for a place. Invariant: whoever brought work is answered once, after the transaction it was done in.
+//! A task runs in a transaction, on the writer thread or, if the queue is empty, on the caller's. The queue has room for
+//! [`QUEUE`] tasks; further callers wait. Invariant: every task is answered once, after its transaction ended.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
@@ -17,19 +17,19 @@ use super::thread::{After, Thread};
 use super::watch::Watchers;
 use crate::StoreOptions;
 
-/// Pieces of work that may wait.
+/// Maximum number of queued tasks.
 const QUEUE: usize = 1024;
 
-/// What is written without waking the thread: more takes longer than that.
+/// Largest write that runs on the caller's thread: for larger ones, waking the thread costs little in comparison.
 const AT_ONCE_BYTES: usize = 64 << 10;
 
-/// Something to be done in a transaction, and answered after it.
+/// A task that runs in a transaction and is answered after it.
 pub(super) trait Work: Send {
-    /// Does it. May be called again when the transaction came to nothing.
+    /// Runs the task. Called again if the transaction was rolled back.
     fn run(&mut self, desk: &mut Desk<'_>) -> Result<(), Fault>;
-    /// Answers: with what it came to, or with why the transaction did not.
+    /// Sends the result of the task, or the error of the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
-    /// About how many bytes it writes.
+    /// Approximate number of bytes that the task writes.
     fn bytes(&self) -> usize;
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Task<T, F> {
     bytes: usize,
     outcome: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
-    /// Free again when it is answered.
+    /// Room in the queue, released with the answer.
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl<T, F> Task<T, F> {
-    /// Work that takes no place in the queue, and where its answer comes.
+    /// Creates a task that takes no room in the queue, and the receiver of its answer.
     pub(super) fn new(work: F) -> (Self, oneshot::Receiver<Result<T, StoreError>>) {
         let (reply, answer) = oneshot::channel();
         (Self { work, bytes: 0, outcome: None, reply, _place: None }, answer)
@@ -62,9 +62,9 @@ impl<T: Send, F: FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send> Work for Task<
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
         let Self { outcome, reply, .. } = *self;
-        let lost = || Err(StoreError::Unavailable("it was not tried".to_owned()));
+        let lost = || Err(StoreError::Unavailable("the task did not run".to_owned()));
         let answer = committed.and_then(|()| outcome.unwrap_or_else(lost));
-        // Whoever asked may have gone.
+        // The caller may have stopped waiting.
         let _ = reply.send(answer);
     }
 
@@ -73,7 +73,7 @@ impl<T: Send, F: FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send> Work for Task<
     }
 }
 
-/// The way to the writer. Dropping it ends the thread, after what is in the queue was done.
+/// A handle to the writer thread. Dropping it ends the thread after the queued tasks.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Option<Sender<Box<dyn Work>>>,
@@ -107,7 +107,7 @@ impl Writer {
         Ok(Self { queue: Some(queue), places: Arc::new(Semaphore::new(QUEUE)), shared, thread: Some(thread) })
     }
 
-    /// Does something in a transaction and waits for its commit. Dropping the future does not undo it.
+    /// Runs `work` in a transaction and waits for its commit. Dropping the future does not cancel it.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -116,7 +116,7 @@ impl Writer {
         self.write_by(bytes, work, Err).await
     }
 
-    /// As [`Writer::write`], for work that is short: done at once when nobody else writes.
+    /// As [`Writer::write`], for short work: runs it on the caller's thread if no other task is waiting or running.
     pub(super) async fn write_soon<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -144,7 +144,7 @@ impl Writer {
         self.queue.as_ref().ok_or_else(ended)?.send(task).map_err(|_| ended())
     }
 
-    /// Does a small piece of work on this thread when it is the only one, and nobody writes.
+    /// Runs a small task on this thread if it is the only one and no transaction is running.
     fn at_once(&self, task: Box<dyn Work>) -> Result<(), Box<dyn Work>> {
         let alone = self.places.available_permits() + 1 == QUEUE;
         if !alone || task.bytes() > AT_ONCE_BYTES {
@@ -155,7 +155,7 @@ impl Writer {
         drop(thread);
         if after == After::Wake {
             let (nothing, _) = Task::new(|_: &mut Desk<'_>| Ok(()));
-            // Without a thread nobody could have been here.
+            // Sending fails only if the thread ended, and then this code would not run.
             let _ = self.send(Box::new(nothing));
         }
         Ok(())
@@ -163,14 +163,14 @@ impl Writer {
 }
 
 fn ended() -> StoreError {
-    StoreError::Unavailable("the writer has ended".to_owned())
+    StoreError::Unavailable("the writer thread ended".to_owned())
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // It panicked, or it has given everything back: there is nothing to do about the former.
+            // Joining fails if the thread panicked. Nothing can be done about that here.
             let _ = thread.join();
         }
     }

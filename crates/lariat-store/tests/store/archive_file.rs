@@ -13,7 +13,7 @@ use lariat_store::archive_file::{ArchiveFileError, check, export, import};
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Place, Script, described, said};
 
-use crate::jsonl::Folder;
+use crate::jsonl::JsonlFixture;
 
 const SESSION: &str = "../strange \u{1F980}/id";
 
@@ -50,8 +50,8 @@ async fn without_mark(store: &dyn SessionArchive, session: &SessionId) -> Vec<Ev
 
 #[tokio::test]
 async fn a_session_goes_from_any_store_to_any_other_and_back() {
-    let folder = Folder::new(Durability::Fast);
-    let (files, database) = (folder.open().await, sqlite().await);
+    let fixture = JsonlFixture::new(Durability::Fast);
+    let (files, database) = (fixture.open().await, sqlite().await);
     let script = written(&*files).await;
     let file = exported(&*files, SESSION).await;
     let contents = import(&*database, Cursor::new(&file), None).await.unwrap();

@@ -17,10 +17,10 @@ use lariat_store::jsonl::JsonlStore;
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Script, said};
 
-/// A folder that is removed with what is in it.
-struct Folder(std::path::PathBuf);
+/// A directory that is removed with what is in it.
+struct TempDir(std::path::PathBuf);
 
-impl Folder {
+impl TempDir {
     fn new() -> Self {
         Self(std::env::temp_dir().join(format!("lariat-regression-{}", uuid::Uuid::new_v4().simple())))
     }
@@ -42,7 +42,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -67,15 +67,15 @@ async fn open_and_release(store: &dyn SessionArchive) {
 /// L1: one descriptor per session was never closed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_released_sessions_hold_no_descriptor_in_sqlite() {
-    let folder = Folder::in_memory();
-    open_and_release(&*folder.sqlite(Durability::Fast).await).await;
+    let dir = TempDir::in_memory();
+    open_and_release(&*dir.sqlite(Durability::Fast).await).await;
 }
 
 /// L1: the same in files, where syncs come later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_released_sessions_hold_no_descriptor_in_jsonl() {
-    let folder = Folder::in_memory();
-    open_and_release(&*folder.jsonl(Durability::Batched).await).await;
+    let dir = TempDir::in_memory();
+    open_and_release(&*dir.jsonl(Durability::Batched).await).await;
 }
 
 /// L1: another store, as of another process, has the session at once and goes on with it; then the first again.
@@ -83,10 +83,10 @@ async fn two_thousand_released_sessions_hold_no_descriptor_in_jsonl() {
 async fn a_released_session_goes_to_another_process_and_back() {
     for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
         for kind in ["sqlite", "jsonl"] {
-            let folder = Folder::new();
+            let dir = TempDir::new();
             let (first, second) = match kind {
-                "sqlite" => (folder.sqlite(durability).await, folder.sqlite(durability).await),
-                _ => (folder.jsonl(durability).await, folder.jsonl(durability).await),
+                "sqlite" => (dir.sqlite(durability).await, dir.sqlite(durability).await),
+                _ => (dir.jsonl(durability).await, dir.jsonl(durability).await),
             };
             let mut script = Script::claim(&*first, "s", 1_000).await;
             script.write(&*first, [said("one")]).await;
@@ -112,8 +112,8 @@ async fn a_released_session_goes_to_another_process_and_back() {
 /// L1: a claim that comes with the release of the same session, in one transaction, has its lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claim_beside_a_release_keeps_the_lock() {
-    let folder = Folder::new();
-    let (store, other) = (folder.sqlite(Durability::Durable).await, folder.sqlite(Durability::Durable).await);
+    let dir = TempDir::new();
+    let (store, other) = (dir.sqlite(Durability::Durable).await, dir.sqlite(Durability::Durable).await);
     let id = SessionId::from("s");
     let mut epoch = store.claim(&id).await.unwrap();
     for _ in 0..50 {

@@ -5,10 +5,10 @@ use uuid::Uuid;
 
 use crate::interchange::derived;
 
-/// Characters of a folder's name that are not a hash.
+/// Characters of a directory's name that are not a hash.
 const FOLDER: usize = 200;
 
-/// The path of a session's file below `projects/`: a folder for the working directory, a file for the session.
+/// The path of a session's file below `projects/`: a directory for the working directory, a file for the session.
 ///
 /// ```
 /// use lariat_store::interchange::claude::file_name;
@@ -23,7 +23,7 @@ pub fn file_name(cwd: &str, session_id: &SessionId) -> String {
     format!("{}/{}.jsonl", project_folder(cwd), session_uuid(session_id))
 }
 
-/// The folder of a working directory. Of a long name the end is a hash that differs between their programs: whoever
+/// The directory of a working directory. Of a long name the end is a hash that differs between their programs: whoever
 /// looks for one compares the first 200 characters.
 pub fn project_folder(cwd: &str) -> String {
     // Their programs count UTF-16 units: a character beyond the first plane becomes two dashes.

@@ -8,9 +8,9 @@ fn folders_replace_everything_but_letters_and_digits() {
 
 #[test]
 fn long_folders_are_cut_and_end_in_a_hash() {
-    let folder = project_folder(&"/abcdefghi".repeat(30));
-    assert_eq!(folder.len(), 200 + 1 + folder.rsplit('-').next().unwrap().len());
-    assert_ne!(folder, project_folder(&"/abcdefghi".repeat(31)));
+    let dir = project_folder(&"/abcdefghi".repeat(30));
+    assert_eq!(dir.len(), 200 + 1 + dir.rsplit('-').next().unwrap().len());
+    assert_ne!(dir, project_folder(&"/abcdefghi".repeat(31)));
     // As JavaScript computes it: h = h * 31 + c, 32 bits, absolute, base 36.
     assert_eq!(hash(&"hello".encode_utf16().collect::<Vec<_>>()), "1n1e4y");
     assert_eq!(hash(&[]), "0");

@@ -8,10 +8,10 @@ use lariat_store::record::{Chain, checksum};
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Script, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
-async fn written(folder: &Folder, count: usize) -> Script {
-    let store = folder.store().await;
+async fn written(fixture: &SqliteFixture, count: usize) -> Script {
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let mut other = Script::claim(&store, "other", 2_000).await;
     for n in 0..count {
@@ -79,10 +79,10 @@ async fn damage_is_named_by_position_and_kind_and_repaired_around() {
         ("UPDATE events SET no = 77 WHERE {of} = 4", &[(4, DamageKind::Missing)]),
     ];
     for (tamper, expected) in cases {
-        let folder = Folder::new(Durability::Fast);
-        let mut script = written(&folder, 10).await;
-        folder.beside().execute_batch(&tamper.replace("{of}", of)).unwrap();
-        let store = folder.store().await;
+        let fixture = SqliteFixture::new(Durability::Fast);
+        let mut script = written(&fixture, 10).await;
+        fixture.beside().execute_batch(&tamper.replace("{of}", of)).unwrap();
+        let store = fixture.store().await;
         let verdict = store.verify(&script.session_id).await.unwrap();
         let expected: Vec<_> = expected.iter().map(|(seq, kind)| (Some(*seq), *kind)).collect();
         assert_eq!(findings(&verdict), expected, "{tamper}");
@@ -97,7 +97,7 @@ async fn damage_is_named_by_position_and_kind_and_repaired_around() {
         assert_eq!((other.intact, other.damage), (4, Vec::new()), "{tamper}");
         if tamper.starts_with("UPDATE") {
             let kept: i64 =
-                folder.beside().query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0)).unwrap();
+                fixture.beside().query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0)).unwrap();
             assert_eq!(kept, lost.len() as i64, "{tamper}");
         }
     }
@@ -105,9 +105,9 @@ async fn damage_is_named_by_position_and_kind_and_repaired_around() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() {
-    let folder = Folder::new(Durability::Fast);
-    let mut script = written(&folder, 6).await;
-    let beside = folder.beside();
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut script = written(&fixture, 6).await;
+    let beside = fixture.beside();
     let (place, chain, body): (i64, [u8; 16], Vec<u8>) = beside
         .query_row(
             "SELECT place, chain, body FROM events WHERE seq = 3 AND no = (SELECT no FROM sessions WHERE id = 's')",
@@ -123,7 +123,7 @@ async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() 
             rusqlite::params![forged, check, place],
         )
         .unwrap();
-    let store = folder.store().await;
+    let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(3), DamageKind::Chain)]);
     store.repair(&script.session_id).await.unwrap();
@@ -134,14 +134,14 @@ async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_blob_that_changed_is_damage_of_the_event_that_needs_it() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let never_here = format!("blake3:{}", "ab".repeat(32));
     script.write(&store, [said("small"), said(&"large ".repeat(20_000)), said(&never_here)]).await;
     drop(store);
-    folder.beside().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
-    let store = folder.store().await;
+    fixture.beside().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
+    let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(1), DamageKind::Blob)]);
     let read = store.read(&script.session_id, 1, 1).await;
@@ -152,9 +152,9 @@ async fn a_blob_that_changed_is_damage_of_the_event_that_needs_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
-    let folder = Folder::new(Durability::Fast);
-    let mut parent = written(&folder, 8).await;
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut parent = written(&fixture, 8).await;
+    let store = fixture.store().await;
     let mut family = Vec::new();
     for (from, at, name) in [("s", 6, "child"), ("child", 7, "grandchild"), ("s", 2, "before it")] {
         store.fork(&SessionId::from(from), at, &SessionId::from(name)).await.unwrap();
@@ -166,8 +166,8 @@ async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
     // The parent is gone for everybody but its forks.
     store.delete(&parent.session_id).await.unwrap();
     drop(store);
-    folder.beside().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
-    let store = folder.store().await;
+    fixture.beside().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
+    let store = fixture.store().await;
     let verdict = store.repair(&family[1].session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(4), DamageKind::Missing)]);
     parent.written.clear();
@@ -190,16 +190,16 @@ async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
-    let folder = Folder::new(Durability::Fast);
-    let mut script = written(&folder, 300).await;
-    let mut bytes = std::fs::read(folder.database()).unwrap();
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut script = written(&fixture, 300).await;
+    let mut bytes = std::fs::read(fixture.database()).unwrap();
     let needle = b"event 150\"";
     let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
     // The head of a page says what is on it and where.
     let page = at / 4096 * 4096;
     bytes[page..page + 8].fill(0xee);
-    std::fs::write(folder.database(), bytes).unwrap();
-    let store = folder.store().await;
+    std::fs::write(fixture.database(), bytes).unwrap();
+    let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     let lost: Vec<u64> = verdict.damage.iter().filter_map(|damage| damage.seq).collect();
     assert!(lost.contains(&150) && lost.len() < 30, "{lost:?}");
@@ -220,10 +220,10 @@ async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_summary_that_cannot_be_read_is_folded_anew() {
-    let folder = Folder::new(Durability::Fast);
-    let mut script = written(&folder, 5).await;
-    folder.beside().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut script = written(&fixture, 5).await;
+    fixture.beside().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
+    let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     assert!(store.list(&Default::default()).await.unwrap().contains(&expected));

@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test that fails panics, and has folders of its own"
+    reason = "a test that fails panics, and has directories of its own"
 )]
 
 mod damage;
@@ -24,13 +24,13 @@ use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::Place;
 
-/// A folder that is removed with what is in it.
-struct Folder {
+/// A directory that is removed with what is in it.
+struct SqliteFixture {
     path: PathBuf,
     durability: Durability,
 }
 
-impl Folder {
+impl SqliteFixture {
     fn new(durability: Durability) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-sqlite-{}", uuid::Uuid::new_v4()));
         Self { path, durability }
@@ -53,13 +53,13 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for SqliteFixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
-impl Place for Folder {
+impl Place for SqliteFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(self.store().await) as Arc<dyn SessionArchive> })
     }
@@ -78,15 +78,15 @@ impl Place for Memory {
 }
 
 mod durable {
-    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Durable));
+    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Durable));
 }
 
 mod batched {
-    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Batched));
+    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Batched));
 }
 
 mod fast {
-    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Fast));
+    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Fast));
 }
 
 mod memory {

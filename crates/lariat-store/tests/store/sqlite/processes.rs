@@ -8,11 +8,11 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch, SessionStore, StoreError};
 use lariat_testkit::conformance::{Script, described, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
 /// Commits in the WAL file: frames that say how large the database is after them.
-fn commits(folder: &Folder) -> usize {
-    let wal = std::fs::read(folder.path.join("sessions.db-wal")).unwrap();
+fn commits(fixture: &SqliteFixture) -> usize {
+    let wal = std::fs::read(fixture.path.join("sessions.db-wal")).unwrap();
     let page = u32::from_be_bytes(wal[8..12].try_into().unwrap()) as usize;
     let salt = &wal[16..24];
     let frames = wal[32..].chunks_exact(24 + page).take_while(|frame| &frame[8..16] == salt);
@@ -21,14 +21,14 @@ fn commits(folder: &Folder) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_is_committed_together_and_a_refusal_disturbs_nobody() {
-    let folder = Folder::new(Durability::Durable);
-    let store = Arc::new(folder.store().await);
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let store = Arc::new(fixture.store().await);
     let mut scripts = Vec::new();
     for number in 0..40 {
         scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
     }
-    let before = commits(&folder);
-    let other = folder.beside();
+    let before = commits(&fixture);
+    let other = fixture.beside();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut appends = Vec::new();
     for (number, mut script) in scripts.into_iter().enumerate() {
@@ -57,14 +57,14 @@ async fn what_waits_is_committed_together_and_a_refusal_disturbs_nobody() {
     for append in appends {
         append.await.unwrap();
     }
-    let together = commits(&folder) - before;
+    let together = commits(&fixture) - before;
     assert!((1..=4).contains(&together), "{together} commits for 40 appends");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_is_open_in_another_process_is_busy_until_that_one_ends() {
-    let folder = Folder::new(Durability::Durable);
-    let (first, second) = (folder.store().await, folder.store().await);
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let (first, second) = (fixture.store().await, fixture.store().await);
     let id = SessionId::from("s");
     let epoch = first.claim(&id).await.unwrap();
     let holder = format!("process {}", std::process::id());
@@ -75,27 +75,27 @@ async fn a_session_that_is_open_in_another_process_is_busy_until_that_one_ends()
     let next = second.claim(&id).await.unwrap();
     assert!(next > epoch);
     second.delete(&id).await.unwrap();
-    let left: Vec<_> = locks(&folder);
+    let left: Vec<_> = locks(&fixture);
     assert_eq!(left.len(), 1, "the lock of what was deleted is free: {left:?}");
 }
 
-fn locks(folder: &Folder) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder.path.join("sessions.db.locks")).unwrap();
+fn locks(fixture: &SqliteFixture) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(fixture.path.join("sessions.db.locks")).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_another_process_replaced_or_deleted_writes_nothing() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     script.write(&store, [said("one")]).await;
     let late = script.make([said("too late")]);
     let append = async |epoch| store.append(Append::new(&script.session_id, epoch, 1, &late)).await;
-    folder.beside().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
+    fixture.beside().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
     let current = Epoch(script.epoch.0 + 1);
     assert_eq!(append(script.epoch).await, Err(StoreError::Fenced { current }));
-    let other = folder.store().await;
+    let other = fixture.store().await;
     other.delete(&script.session_id).await.unwrap();
     assert!(matches!(append(current).await, Err(StoreError::NotFound(_))));
     assert_eq!(store.head(&script.session_id).await, Ok(0));
@@ -103,8 +103,8 @@ async fn a_writer_that_another_process_replaced_or_deleted_writes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_write_at_the_same_time_each_keep_their_order() {
-    let folder = Folder::new(Durability::Fast);
-    let stores = [Arc::new(folder.store().await), Arc::new(folder.store().await)];
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let stores = [Arc::new(fixture.store().await), Arc::new(fixture.store().await)];
     let mut writers = Vec::new();
     for writer in 0..8_u64 {
         let store = Arc::clone(&stores[writer as usize % 2]);
@@ -133,15 +133,15 @@ async fn processes_that_write_at_the_same_time_each_keep_their_order() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_process_left_unsettled_is_listed_and_found_by_the_next() {
-    let folder = Folder::new(Durability::Fast);
-    let crashed = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let crashed = fixture.store().await;
     let mut script = Script::claim(&crashed, "s", 1_000).await;
     script.write(&crashed, [said("first words")]).await;
     script.write(&crashed, (0..700).map(|n| said(&format!("word{n}")))).await;
     script.write(&crashed, [described(Some("last title"), Some("/w"), None)]).await;
     script.write(&crashed, [said("zebra")]).await;
     // It is alive, but the other one cannot know what it has in mind.
-    let store = folder.store().await;
+    let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     let mut query = ListQuery::default();
@@ -156,8 +156,8 @@ async fn what_a_process_left_unsettled_is_listed_and_found_by_the_next() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn somebody_who_waits_sees_what_another_process_writes_and_deletes() {
-    let folder = Folder::new(Durability::Fast);
-    let (ours, theirs) = (Arc::new(folder.store().await), folder.store().await);
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let (ours, theirs) = (Arc::new(fixture.store().await), fixture.store().await);
     let mut script = Script::claim(&theirs, "s", 1_000).await;
     let waiting = |beyond| {
         let (store, id) = (Arc::clone(&ours), script.session_id.clone());
@@ -173,8 +173,8 @@ async fn somebody_who_waits_sees_what_another_process_writes_and_deletes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     for _ in 0..50 {
         let events = script.make([said("one"), said("two")]);
@@ -195,8 +195,8 @@ async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn somebody_who_waits_in_the_same_process_is_told_at_once() {
-    let folder = Folder::new(Durability::Fast);
-    let store = Arc::new(folder.store().await);
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = Arc::new(fixture.store().await);
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let rounds = async {
         for beyond in 0..40 {

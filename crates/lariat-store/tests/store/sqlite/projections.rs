@@ -7,7 +7,7 @@ use lariat_core::store::{Durability, StoreError};
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Script, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
 fn learned(id: &str, text: &str, tags: &[&str]) -> AgentEvent {
     let mut learning = Learning::default();
@@ -38,8 +38,8 @@ async fn labels(store: &SqliteStore, session: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut one = Script::claim(&store, "one", 1_000).await;
     one.write(
         &store,
@@ -59,7 +59,7 @@ async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
         let goals: Vec<_> = goals.iter().map(|set| (set.goal.goal_id.as_str(), set.goal.status)).collect();
         assert_eq!(goals, [("rest", GoalStatus::Active), ("ship", GoalStatus::Done)]);
         assert_eq!(labels(&store, "one").await, ["first"]);
-        folder.beside().execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'").unwrap();
+        fixture.beside().execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'").unwrap();
         store.rebuild_projections().await.unwrap();
     }
     // What only the second session said goes with it.
@@ -72,8 +72,8 @@ async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fork_has_the_checkpoints_it_shares_also_when_the_rest_is_deleted() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut parent = Script::claim(&store, "parent", 1_000).await;
     parent.write(&store, [checkpoint("a"), learned("x", "shared", &[]), checkpoint("b")]).await;
     store.fork(&parent.session_id, 2, &SessionId::from("fork")).await.unwrap();
