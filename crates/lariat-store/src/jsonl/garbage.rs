@@ -1,8 +1,8 @@
-//! Removing for good what nobody can reach.
+//! Removes deleted sessions and blobs that are no longer referenced.
 //!
-//! Owns which deleted sessions and which blobs are still needed. What a journal mentions is found by looking through
-//! its bytes, damaged and set-aside ones included: no index is trusted with what can be lost.
-//! Invariant: a blob is removed only when it is old enough and no file of a session that stays names it.
+//! Blob references are found by searching the bytes of all journals, including damaged ones and data set aside: removal
+//! does not trust an index. Invariant: a blob is removed only if it is old enough and no file of a remaining session
+//! references it.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
@@ -20,18 +20,18 @@ use super::{checked, unavailable};
 use crate::content::{hash_of, mentions};
 use crate::files;
 
-/// A file that was not finished for so long never will be: whoever wrote it is gone.
+/// Age at which an unfinished file is certainly abandoned by its writer.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
-/// Bytes looked through at once.
+/// Number of bytes to search at once.
 const CHUNK: usize = 1024 * 1024;
-/// An address that begins in one chunk may end in the next: bytes that are looked at twice.
+/// Number of bytes to search twice, because an address may begin in one chunk and end in the next.
 const OVERLAP: usize = 128;
 
 impl Shelf {
-    /// Removes what nobody can reach, if it is older than `grace`.
+    /// Removes unreferenced sessions and blobs older than `grace`.
     pub(super) fn collect_garbage(&self, grace: Duration) -> Result<Freed, StoreError> {
         let failed = |error: io::Error| unavailable(&self.root, &error);
-        // Listed before the journals are read: what comes later is not on the list.
+        // List the blobs before reading the journals, so that blobs stored later are not candidates.
         let blobs = self.blobs.list().map_err(failed)?;
         let blobs: Vec<_> = blobs.into_iter().filter(|(_, path)| files::age(path) >= grace).collect();
         let mut freed = Freed::default();
@@ -47,7 +47,7 @@ impl Shelf {
         Ok(freed)
     }
 
-    /// Removes what a crash left of files that were being put in place.
+    /// Removes temporary files left by a crash.
     fn collect_unfinished(&self, age: Duration) -> io::Result<u64> {
         let mut dirs = files::list(&name::blobs(&self.root))?;
         dirs.extend([name::sessions(&self.root), name::sides(&self.root)]);
@@ -81,7 +81,7 @@ impl Shelf {
         }
         let mut kept: HashSet<String> = HashSet::new();
         while let Some(name) = needed.pop() {
-            // Damage can make a circle of forks.
+            // Damage can make a cycle of forks.
             needed.extend(parents.get(&name).filter(|parent| !kept.contains(*parent)).cloned());
             kept.insert(name);
         }
@@ -92,7 +92,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Removes the files of a session. Its tombstone stays.
+    /// Removes the files of a session except its tombstone.
     fn remove_session(&self, name: &Name) -> io::Result<u64> {
         let mut bytes = 0;
         for path in files::list(&name.snapshots())? {
@@ -105,7 +105,7 @@ impl Shelf {
                 bytes += remove(&path)?;
             }
         }
-        // The journal last: without it nothing here is found again.
+        // Remove the journal last: without it, a later collection would not find the other files.
         for path in [name.index(), name.epoch(), name.journal()] {
             bytes += remove(&path)?;
         }
@@ -113,7 +113,7 @@ impl Shelf {
         Ok(bytes)
     }
 
-    /// Every blob that a file of a session names.
+    /// Returns every blob that a session file references.
     fn mentioned(&self) -> io::Result<HashSet<[u8; 32]>> {
         let mut found = HashSet::new();
         for path in files::list(&name::sessions(&self.root))? {
@@ -140,12 +140,12 @@ fn look_through(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Resul
     }
 }
 
-/// What a session was forked from.
+/// The session that a session was forked from.
 enum Parent {
     None,
     /// The session with this file name.
     Named(String),
-    /// Neither the journal nor what is beside it can tell.
+    /// Neither the journal nor its side files can tell.
     Unknown,
 }
 

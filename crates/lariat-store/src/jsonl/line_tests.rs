@@ -18,7 +18,7 @@ fn opened(line: &[u8]) -> Option<(Line, Vec<u8>)> {
 }
 
 #[test]
-fn a_line_is_json_and_has_the_event_after_its_seal() {
+fn line_is_json_with_a_seal_before_the_event() {
     let line = written(r#"{"v":1,"seq":7,"type":"X"}"#, Batch::Begins);
     let chain = sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain.to_string();
     let text = String::from_utf8(line.clone()).unwrap();
@@ -32,7 +32,7 @@ fn a_line_is_json_and_has_the_event_after_its_seal() {
 }
 
 #[test]
-fn whether_a_record_continues_its_batch_is_under_the_checksum() {
+fn checksum_covers_the_batch_flag() {
     let body = r#"{"v":1,"seq":7}"#;
     let (begins, continues) = (written(body, Batch::Begins), written(body, Batch::Continues));
     assert_eq!(opened(&begins).unwrap().0.batch, Batch::Begins);
@@ -45,7 +45,7 @@ fn whether_a_record_continues_its_batch_is_under_the_checksum() {
 }
 
 #[test]
-fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
+fn escapes_and_restores_a_seal_opening_inside_an_event() {
     for body in [
         r##"{"v":1,"seq":7,"args":{"#":"00000010 00000000 00000000000000000000000000000000","x":[{"#":"y"}]}}"##,
         r##"{"#":"first","seq":7}"##,
@@ -64,7 +64,7 @@ fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
 }
 
 #[test]
-fn a_seal_inside_an_event_is_no_seal_behind_any_beginning() {
+fn seal_inside_an_event_stays_invalid_after_block_mixups() {
     let inner = String::from_utf8(written(r#"{"seq":7}"#, Batch::Begins)).unwrap();
     let body = format!("{{\"v\":1,\"seq\":7,\"forged\":[{}]}}", inner.trim_end());
     let outer = written(&body, Batch::Begins);
@@ -76,7 +76,7 @@ fn a_seal_inside_an_event_is_no_seal_behind_any_beginning() {
 }
 
 #[test]
-fn a_header_comes_back_and_no_changed_one_does() {
+fn header_round_trips_and_any_flipped_bit_invalidates_it() {
     let fork = Fork::new(SessionId::from("a \"parent\"\n"), 12, Chain::start(&SessionId::from("p")));
     for fork in [None, Some(fork)] {
         let header = Header::new(SessionId::from("s,\"check\":\"00000000\"}"), fork);

@@ -1,10 +1,9 @@
-//! Listing and searching sessions.
+//! Lists and searches sessions.
 //!
-//! Owns the catalog: the summary of each session with the state of the file it was made of, in memory and, as a cache,
-//! in one file, so that a listing looks at each journal's length and time and opens only what changed. The pages after
-//! the first one are cut from what was looked at shortly before, so that all pages cost one look.
-//! Invariant: a summary is listed only for the state of the file that was there when its listing began, or by its
-//! writer.
+//! The catalog caches the summary of each session with the state of its file, in memory and in one file. A listing checks
+//! length and time of each journal and opens only those that changed. Pages after the first come from the catalog without
+//! another check, so that all pages cost one check.
+//! Invariant: a listed summary matches the state of its file when the listing began, or comes from the session's writer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,29 +23,29 @@ use super::tip::Tip;
 use super::{checked, unavailable};
 use crate::files;
 
-/// The catalog is written again when one in so many of its entries is new.
+/// The catalog is written again when at least one in this many entries is new.
 const STALE_SHARE: usize = 16;
 
-/// How long a look at the files serves the pages that follow it.
+/// How long later pages may use a check of the files.
 const PAGES_WITHIN: Duration = Duration::from_secs(10);
 
-/// The summaries of the sessions that were listed.
+/// Cached summaries of the listed sessions.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     /// By the name of the journal.
     entries: Option<HashMap<String, Entry>>,
-    /// When the files were last looked at.
+    /// When the files were last checked.
     looked: Option<Instant>,
-    /// Entries that the file does not have.
+    /// Number of entries that the catalog file lacks.
     unsaved: usize,
 }
 
-/// How fresh summaries must be.
+/// How current summaries must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// As the files are.
+    /// As current as the files.
     Now,
-    /// As they were shortly before.
+    /// As of a recent check.
     Recent,
 }
 
@@ -54,12 +53,12 @@ enum Look {
 struct Entry {
     name: String,
     state: (u64, i64, u64),
-    /// `None` when there is nothing to show.
+    /// `None` if the journal has no readable session id.
     summary: Option<Arc<SessionSummary>>,
 }
 
 impl Shelf {
-    /// Sessions that fit, newest first.
+    /// Returns the sessions that match a query, newest first.
     pub(super) fn list(&self, query: &ListQuery) -> Result<Vec<SessionSummary>, StoreError> {
         let look = if query.after.is_some() { Look::Recent } else { Look::Now };
         let mut fitting: Vec<Arc<SessionSummary>> = self
@@ -77,7 +76,7 @@ impl Shelf {
             if listed.len() >= limit {
                 break;
             }
-            // What was looked at before may have been deleted since.
+            // The session may have been deleted since the check.
             if look == Look::Recent && is_deleted(&Name::of(&self.root, &summary.session_id))? {
                 continue;
             }
@@ -116,11 +115,11 @@ impl Shelf {
                 continue;
             }
             if let Some(tip) = own.get(name) {
-                // Not kept: the file may be ahead of what was acknowledged.
+                // Do not cache it: the file may have more events than were acknowledged.
                 summaries.push(Arc::new(tip.summary.clone()));
                 continue;
             }
-            // Before it is read: what is written meanwhile makes it another state.
+            // Take the state before reading, so that a concurrent write changes the state.
             let Some(state) = files::state(path).map_err(failed)? else { continue };
             let state = (state.length, state.changed, state.inode);
             let known = before.remove(name).filter(|entry| entry.state == state);
@@ -144,7 +143,7 @@ impl Shelf {
         Ok(summaries)
     }
 
-    /// The summaries of these entries; of the sessions that this store writes to, as they are now.
+    /// Returns the summaries of these entries, with current ones for the sessions that this store writes to.
     fn known(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
         let own = self.own_tips();
         let others = entries.values().filter(|entry| !own.contains_key(&entry.name));
@@ -153,7 +152,7 @@ impl Shelf {
         summaries
     }
 
-    /// What is known of the sessions that this store writes to, by name.
+    /// Returns the tips of the sessions that this store writes to, by name.
     fn own_tips(&self) -> HashMap<String, Arc<Tip>> {
         let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
         let own = sessions.iter().filter_map(|session| {
@@ -164,7 +163,7 @@ impl Shelf {
         own.collect()
     }
 
-    /// The summary of a journal that nothing is known about.
+    /// Reads the summary of a journal that is not cached.
     fn summary_of(&self, path: &std::path::Path) -> Result<Option<SessionSummary>, StoreError> {
         let failed = |error: std::io::Error| unavailable(path, &error);
         let Some(name) = Name::of_journal(&self.root, path) else { return Ok(None) };
@@ -174,7 +173,7 @@ impl Shelf {
         Ok(Some(self.load(&id, &name, &file, state)?.summary))
     }
 
-    /// Whose journal this is: as it says itself, or what is beside it.
+    /// Returns the session id of a journal, from its header or its `.epoch` file.
     fn id_of(&self, name: &Name, file: &std::fs::File, length: u64) -> std::io::Result<Option<SessionId>> {
         let first = Pieces::new(Section::new(file, 0, length), 0).next()?;
         if let Some(Found::Header(header, _)) = first.map(|piece| piece.found) {
@@ -191,11 +190,11 @@ impl Shelf {
 
     fn save(&self, entries: &HashMap<String, Entry>) {
         let entries: Vec<&Entry> = entries.values().collect();
-        // A cache: without it the next listing is slower.
+        // The catalog is a cache: if writing fails, the next listing is slower.
         let _ = files::put_cache(&name::catalog(&self.root), &checked::bytes(&entries));
     }
 
-    /// Whether all words occur in what was said in a session. What is damaged is passed over: it is for finding.
+    /// Returns whether the text of a session contains all words. Skips damaged events.
     fn says(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
         let Some(tip) = self.tip(id)? else { return Ok(false) };
         let mut from = 0;
@@ -213,7 +212,7 @@ impl Shelf {
         Ok(words.is_empty())
     }
 
-    /// The events of a page that can be read.
+    /// Returns the readable events of a page.
     fn readable(&self, id: &SessionId, from: u64) -> Result<Vec<lariat_core::event::Event>, StoreError> {
         let mut events = Vec::new();
         for seq in from..from + PAGE as u64 {

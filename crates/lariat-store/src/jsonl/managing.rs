@@ -1,8 +1,8 @@
-//! Forking and deleting, and the snapshots of a session.
+//! Forks and deletes sessions, and stores their snapshots.
 //!
-//! Owns what these leave in files. A fork is a journal whose header names another one; a deleted session has a
-//! tombstone, which stays when everything else is collected. Everything here blocks.
-//! Invariant: a fork's header is durable before the fork exists for anybody, a tombstone before anybody is told.
+//! A fork is a journal whose header names its parent. A deleted session has a tombstone, which stays after everything else
+//! is collected. All functions here block.
+//! Invariant: a fork's header is durable before the fork becomes visible, a tombstone before the deletion is acknowledged.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use super::{checked, not_found, unavailable};
 use crate::files;
 use crate::record::Chain;
 
-/// Snapshots of a session that are kept.
+/// Number of snapshots kept per session.
 const SNAPSHOTS: usize = 4;
 
 impl Shelf {
-    /// What a listing shows of a session.
+    /// Returns the summary of a session.
     pub(super) fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
         Ok(self.tip(id)?.ok_or_else(|| not_found(id))?.summary.clone())
     }
 
-    /// Makes a session that shares the first events of another.
+    /// Creates a session that shares the first events of another.
     pub(super) fn fork(&self, from: &SessionId, at: u64, to: &SessionId) -> Result<(), StoreError> {
         let parent = self.tip(from)?.ok_or_else(|| not_found(from))?;
         if at > parent.head {
@@ -49,7 +49,7 @@ impl Shelf {
         }
         let header = Header::new(to.clone(), Some(Fork::new(from.clone(), at, self.chain_at(&parent, at)?)));
         if at == parent.head {
-            // Nothing to fold: the parent's summary is the fork's, under another name.
+            // Nothing to fold: the fork has the parent's summary under another name.
             let mut summary = parent.summary.clone();
             (summary.session_id, summary.parent) = (to.clone(), Some(from.clone()));
             let tip = Tip::new(header.clone(), summary);
@@ -61,7 +61,7 @@ impl Shelf {
         let made = self.create(&session, header)?;
         session.grew.send_replace(made.head);
         drop((lock, slot));
-        // Deleted by another process meanwhile: what it collects, it collects without knowing of the fork.
+        // Another process deleted the parent meanwhile. Its garbage collection does not know about this fork.
         if self.tip(from)?.is_none() {
             let path = session.name.journal();
             files::remove(&path).map_err(|error| unavailable(&path, &error))?;
@@ -70,7 +70,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// The chain of the first `at` events of a journal.
+    /// Returns the chain after the first `at` events of a journal.
     pub(super) fn chain_at(&self, tip: &Arc<Tip>, at: u64) -> Result<Chain, StoreError> {
         let mut tip = Arc::clone(tip);
         while let Some(fork) = tip.header.fork.clone().filter(|fork| at < fork.seq) {
@@ -112,7 +112,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Keeps a snapshot, and forgets the oldest.
+    /// Stores a snapshot and removes the oldest.
     pub(super) fn put_snapshot(&self, id: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
         self.tip(id)?.ok_or_else(|| not_found(id))?;
         let dir = self.session(id).name.snapshots();
@@ -120,7 +120,7 @@ impl Shelf {
         files::create_cache_dir(&dir).map_err(failed)?;
         let mut bytes = blake3::hash(&snapshot.state).as_bytes().to_vec();
         bytes.extend_from_slice(&snapshot.state);
-        // Can be made again from the journal.
+        // Not synced: the journal can restore it.
         files::put_cache(&dir.join(snapshot.seq.to_string()), &bytes).map_err(failed)?;
         let kept = self.snapshots(id).map_err(failed)?;
         for seq in kept.iter().rev().skip(SNAPSHOTS) {
@@ -129,7 +129,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// How many events each snapshot of a session covers, fewest first.
+    /// Returns how many events each snapshot of a session covers, fewest first.
     fn snapshots(&self, id: &SessionId) -> std::io::Result<Vec<u64>> {
         let paths = files::list(&self.session(id).name.snapshots())?;
         let covered = |path: &std::path::PathBuf| path.file_name()?.to_str()?.parse().ok();
@@ -138,7 +138,7 @@ impl Shelf {
         Ok(covered)
     }
 
-    /// The newest snapshot of at most `seq` events, of the session or of what it was forked from.
+    /// Returns the newest snapshot of at most `seq` events, of a session or its ancestors.
     pub(super) fn snapshot(&self, id: &SessionId, seq: u64) -> Result<Option<Snapshot>, StoreError> {
         let Some(mut tip) = self.tip(id)? else { return Ok(None) };
         let mut at_most = seq;

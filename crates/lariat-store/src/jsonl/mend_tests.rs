@@ -49,7 +49,7 @@ fn texts(records: &[&Sealed], events: u64) -> String {
 }
 
 #[test]
-fn of_two_records_for_one_position_the_one_that_fits_the_chain_stays() {
+fn keeps_the_record_that_fits_the_chain_among_duplicates() {
     let right = chain_of(4);
     let wrong = record(2, Chain::start(&SessionId::from("elsewhere")), "wrong");
     assert_eq!(
@@ -69,17 +69,17 @@ fn of_two_records_for_one_position_the_one_that_fits_the_chain_stays() {
 }
 
 #[test]
-fn a_lost_event_has_the_time_of_the_one_before_it_or_of_the_first_that_is_left() {
+fn lost_event_gets_the_time_of_its_predecessor_or_the_first_event() {
     let right = chain_of(5);
     let events = mended(&[&right[1], &right[4]], 7).unwrap();
     let times: Vec<u64> = events.iter().map(|event| event.timestamp.as_millis()).collect();
     assert_eq!(times, [1_001, 1_001, 1_001, 1_001, 1_004, 1_004, 1_004]);
     let ids: std::collections::BTreeSet<_> = events.iter().map(|event| event.id.to_string()).collect();
-    assert_eq!(ids.len(), 6, "the two that are left share theirs");
+    assert_eq!(ids.len(), 6, "the two remaining events have the same id");
 }
 
 #[test]
-fn a_record_that_would_make_millions_of_others_lost_is_refused() {
+fn rejects_a_record_millions_of_positions_ahead() {
     let right = chain_of(2);
     let far = record(MAX_LOST + 3, right[1].chain, "wrong");
     let refused = mended(&[&right[0], &right[1], &far], 2);

@@ -1,18 +1,18 @@
-//! Journals as files that `grep` reads: one line of JSON per event.
+//! Stores each session in a JSONL file that `grep` can read: one line of JSON per event.
 //!
-//! | file | what it is |
+//! | file | content |
 //! | --- | --- |
 //! | `sessions/<id>.jsonl` | the journal: a header, then one sealed line per event (`line.rs`) |
-//! | `sessions/<id>.deleted` | the session was deleted |
-//! | `sessions/<id>.torn-<n>`, `.damaged-<n>` | what was set aside: an end not written to its end, a journal before its repair |
-//! | `index/<id>.idx`, `.epoch`, `.lock` | what the journal folds to, its writer's epoch, its writer's lock |
-//! | `snapshots/<id>/<n>` | folds that callers keep |
-//! | `blobs/ab/<hash>` | large text, and what tools keep |
+//! | `sessions/<id>.deleted` | marks a deleted session |
+//! | `sessions/<id>.torn-<n>`, `.damaged-<n>` | data set aside: an incomplete end of a journal, a journal before its repair |
+//! | `index/<id>.idx`, `.epoch`, `.lock` | the journal's summary and offsets, its writer's epoch, its writer's lock |
+//! | `snapshots/<id>/<n>` | snapshots stored by callers |
+//! | `blobs/ab/<hash>` | large text, and blobs stored by tools |
 //! | `catalog` | all summaries, for listing |
 //!
-//! Bytes are understood by pure functions (`scan`, `audit`, `mend`); files are a thin layer on them. File work
-//! runs on tokio's blocking threads. Invariant: one writer per session among all processes of the machine, by a lock
-//! that dies with its holder; what was acknowledged is never cut off, overwritten or fused with something else.
+//! Pure functions interpret the bytes (`scan`, `audit`, `mend`); the file layer on top is thin. File access runs on tokio's
+//! blocking threads. Invariant: among all processes of the machine, at most one writes to a session, guarded by a lock that
+//! ends with its holder; acknowledged data is never cut off, overwritten or merged with other data.
 
 mod audit;
 mod blobs;
@@ -51,10 +51,10 @@ pub use mend::{MendError, mend};
 use crate::StoreOptions;
 use shelf::Shelf;
 
-/// How often a journal that another process may write to is looked at by whoever waits for it.
+/// How often a caller that waits for a journal polls for changes by other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Sessions in a directory, one file each.
+/// Stores sessions in a directory, one file each.
 ///
 /// ```
 /// use lariat_core::id::SessionId;
@@ -81,10 +81,10 @@ pub struct JsonlStore {
 }
 
 impl JsonlStore {
-    /// Opens the store in a directory, which is made if needed.
+    /// Opens the store in a directory and creates it if needed.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// When the directory cannot be created.
     pub async fn open(root: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
         let root = root.into();
         let shelf =
@@ -92,7 +92,7 @@ impl JsonlStore {
         Ok(Self { shelf: Arc::new(shelf.await?) })
     }
 
-    /// Does something with the files on a thread that may wait for them.
+    /// Runs `work` on a thread that may block.
     fn with<'a, T: Send + 'static>(
         &self,
         work: impl FnOnce(&Shelf) -> Result<T, StoreError> + Send + 'static,
@@ -107,7 +107,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| {
-        Err(StoreError::Unavailable(format!("the work on files ended early: {error}")))
+        Err(StoreError::Unavailable(format!("a file operation was aborted: {error}")))
     })
 }
 
@@ -202,14 +202,14 @@ impl SessionArchive for JsonlStore {
 
     fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            // Before looking: what grows while we look is not missed.
+            // Subscribe before reading, so that no change in between is missed.
             let mut grew = self.shelf.session(session_id).grew.subscribe();
             loop {
                 let head = self.head(session_id).await?;
                 if head > beyond {
                     return Ok(head);
                 }
-                // Another process may write to it; this one says so at once.
+                // A change by this process ends the wait at once; poll for changes by others.
                 let _ = tokio::time::timeout(LOOK_EVERY, grew.changed()).await;
             }
         })

@@ -1,7 +1,7 @@
-//! Where the files of a session are.
+//! Builds the paths of session files.
 //!
-//! Owns the layout below the store's directory and the way an id becomes a file name: everything but letters, digits, `_`
-//! and `-` is written as `%` and two digits, and a long name ends in a hash instead.
+//! An id becomes a file name as follows: every character but letters, digits, `_` and `-` is written as `%` and two
+//! hexadecimal digits, and a long name is cut and ends in a hash.
 //! Invariant: different ids have different names, and no id leads out of the directory.
 
 use std::fmt::Write as _;
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use lariat_core::id::SessionId;
 
-/// The longest name, in bytes. Names in file systems have 255; endings and temporary names need some.
+/// The longest name, in bytes. File systems allow 255; extensions and temporary names need some of them.
 const LONGEST: usize = 150;
-/// What is kept of a longer one. Its hash follows.
+/// How much of a longer name is kept. Its hash follows.
 const KEPT: usize = 100;
 
-/// How the file of a journal ends.
+/// File extension of journals.
 pub(super) const JOURNAL: &str = ".jsonl";
 
-/// The directory of the journals, and of what was set aside of them.
+/// The directory of the journals, and of data set aside from them.
 pub(super) fn sessions(root: &Path) -> PathBuf {
     root.join("sessions")
 }
 
-/// The directory of what can be made again from the journals, and of the locks.
+/// The directory of everything that can be rebuilt from the journals, and of the locks.
 pub(super) fn sides(root: &Path) -> PathBuf {
     root.join("index")
 }
@@ -32,12 +32,12 @@ pub(super) fn blobs(root: &Path) -> PathBuf {
     root.join("blobs")
 }
 
-/// The summaries of all sessions: a cache.
+/// The catalog file, which caches the summaries of all sessions.
 pub(super) fn catalog(root: &Path) -> PathBuf {
     root.join("catalog")
 }
 
-/// A session's files.
+/// The paths of a session's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     root: PathBuf,
@@ -45,53 +45,53 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The files of this session.
+    /// Returns the paths of a session.
     pub(super) fn of(root: &Path, session_id: &SessionId) -> Self {
         Self { root: root.to_owned(), name: escaped(session_id.as_str()) }
     }
 
-    /// The files that go with a journal.
+    /// Returns the paths that belong to a journal file.
     pub(super) fn of_journal(root: &Path, journal: &Path) -> Option<Self> {
         let name = journal.file_name()?.to_str()?.strip_suffix(JOURNAL)?;
         (!name.starts_with('.')).then(|| Self { root: root.to_owned(), name: name.to_owned() })
     }
 
-    /// The name without an ending.
+    /// Returns the file name without an extension.
     pub(super) fn stem(&self) -> &str {
         &self.name
     }
 
-    /// The journal.
+    /// Path of the journal.
     pub(super) fn journal(&self) -> PathBuf {
         sessions(&self.root).join(format!("{}{JOURNAL}", self.name))
     }
 
-    /// There when the session was deleted.
+    /// Path of the tombstone, which exists if the session was deleted.
     pub(super) fn tombstone(&self) -> PathBuf {
         sessions(&self.root).join(format!("{}.deleted", self.name))
     }
 
-    /// The index.
+    /// Path of the index.
     pub(super) fn index(&self) -> PathBuf {
         sides(&self.root).join(format!("{}.idx", self.name))
     }
 
-    /// The epoch, with a copy of the journal's header.
+    /// Path of the epoch file, which also has a copy of the journal's header.
     pub(super) fn epoch(&self) -> PathBuf {
         sides(&self.root).join(format!("{}.epoch", self.name))
     }
 
-    /// The lock of the writer.
+    /// Path of the writer's lock.
     pub(super) fn lock(&self) -> PathBuf {
         sides(&self.root).join(format!("{}.lock", self.name))
     }
 
-    /// The directory of the snapshots.
+    /// Path of the directory of the snapshots.
     pub(super) fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots").join(&self.name)
     }
 
-    /// A place for what is set aside: the `number`th of its kind.
+    /// Path for data set aside: the `number`th of its kind.
     pub(super) fn aside(&self, kind: Aside, number: u32) -> PathBuf {
         let kind = match kind {
             Aside::Torn => "torn",
@@ -101,16 +101,16 @@ impl Name {
     }
 }
 
-/// What is set aside.
+/// Kind of data that is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aside {
-    /// The end of a journal that was not written to its end.
+    /// An incomplete end of a journal.
     Torn,
-    /// A whole journal, before it was repaired.
+    /// A whole journal before its repair.
     Damaged,
 }
 
-/// An id as a file name.
+/// Escapes an id for use as a file name.
 pub(crate) fn escaped(id: &str) -> String {
     let mut name = String::with_capacity(id.len());
     for byte in id.bytes() {
@@ -121,13 +121,13 @@ pub(crate) fn escaped(id: &str) -> String {
         }
     }
     if name.is_empty() {
-        // No escape looks like this.
+        // No escape sequence looks like this.
         name.push('%');
     }
     if name.len() > LONGEST {
         name.truncate(KEPT);
         let hash = blake3::hash(id.as_bytes()).to_hex();
-        // Neither a letter nor an escape: a short name is never like a long one.
+        // `~` is neither a letter nor an escape, so a short name never equals a cut one.
         let _ = write!(name, "~{}", hash.get(..40).unwrap_or_default());
     }
     name
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn different_ids_have_different_names_in_one_folder() {
+    fn different_ids_get_different_file_names_in_one_directory() {
         let long = "x".repeat(300);
         let longer = format!("{long}x");
         let slashes = "/".repeat(300);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_leads_back_to_its_name() {
+    fn journal_path_maps_back_to_the_session_paths() {
         let name = Name::of(Path::new("r"), &SessionId::from("a/b"));
         assert_eq!(Name::of_journal(Path::new("r"), &name.journal()), Some(name.clone()));
         assert_eq!(Name::of_journal(Path::new("r"), &name.tombstone()), None);

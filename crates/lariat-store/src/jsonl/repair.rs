@@ -1,8 +1,8 @@
-//! Verifying and repairing the files of a session: the thin layer between the pure functions and the disk.
+//! Verifies and repairs the files of a session: the file layer on top of the pure functions.
 //!
-//! Owns how a repaired journal replaces a damaged one: it is written beside it, synced, looked through, and put in its
-//! place in one step; the damaged file stays under another name. What a fork shares is looked at, and repaired, too.
-//! Invariant: a journal is replaced only by one that is sound and has every event that could be read.
+//! The repair writes a new journal next to the damaged one, syncs and verifies it, and replaces the journal in one step.
+//! The damaged file stays under another name. The repair includes the ancestors of a fork.
+//! Invariant: a journal is replaced only by one that is sound and has every readable event.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -32,30 +32,30 @@ use crate::record::Chain;
 /// A session, and what a fork shares of it; `None` for all of it.
 type Part = (Arc<Session>, Option<Fork>);
 
-/// What a look through one file found.
+/// The result of checking one file.
 struct Checked {
-    /// Damage in the part that was asked for, and how many records of it are whole.
+    /// Damage in the requested part, and its number of whole records.
     verdict: Verdict,
-    /// Events that are whole and cannot be read, and why: text that was moved out of them is gone.
+    /// Whole events that cannot be read because a blob they need is missing, with the reason.
     unreadable: BTreeMap<u64, String>,
-    /// Whether writing the file anew makes it better.
+    /// Whether rebuilding the file would improve it.
     mendable: bool,
     /// The header that the file should have.
     header: Header,
-    /// How many events it should have at least.
+    /// The minimum number of events that the file should have.
     events: u64,
-    /// The chain of the part that was asked for.
+    /// The chain of the requested part.
     chain: Chain,
 }
 
 impl Shelf {
-    /// Checks a session, with what it shares.
+    /// Checks a session, including the events it shares.
     pub(super) fn verify(&self, id: &SessionId) -> Result<Verdict, StoreError> {
         self.tip(id)?.ok_or_else(|| not_found(id))?;
         let mut verdict = Verdict::default();
         for (session, shared) in self.lineage(id)? {
             if self.look(&session)?.is_none() {
-                let note = format!("session {}, which this is a fork of, is gone", session.id);
+                let note = format!("parent session {} is missing", session.id);
                 verdict.damage.push(Damage::new(Some(0), None, DamageKind::Missing, note));
                 break;
             }
@@ -74,16 +74,16 @@ impl Shelf {
         Ok(verdict)
     }
 
-    /// The files that a session's events are in, newest first, and what is shared of each but the first.
+    /// Returns the files that contain a session's events, newest first, and what is shared of each but the first.
     fn lineage(&self, id: &SessionId) -> Result<Vec<Part>, StoreError> {
         let mut line: Vec<Part> = vec![(self.session(id), None)];
         let mut above = self.header_of(&self.session(id))?.fork;
         while let Some(fork) = above.take().filter(|_| line.len() < MAX_DEPTH) {
             let session = self.session(&fork.session);
-            // One that is gone is the last: what is above it is not known.
+            // A missing ancestor is the last: its own ancestors are unknown.
             let higher = self.look(&session)?.and_then(|tip| tip.header.fork.clone());
             above = match higher {
-                // Forked below what it has itself: all of that is further up.
+                // The fork starts before the parent's own events: all shared events are in older ancestors.
                 Some(higher) if fork.seq <= higher.seq => {
                     Some(Fork::new(higher.session, fork.seq, fork.chain))
                 }
@@ -96,7 +96,7 @@ impl Shelf {
         Ok(line)
     }
 
-    /// Looks through one file: all of it, or what a fork shares of it.
+    /// Checks one file: all of it, or the part that a fork shares.
     fn check_file(&self, session: &Session, shared: Option<&Fork>) -> Result<Checked, StoreError> {
         let path = session.name.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
@@ -145,7 +145,7 @@ impl Shelf {
         Ok(Checked { verdict, unreadable: blobs.unreadable, mendable, header: survey.header, events, chain })
     }
 
-    /// Repairs a session, with what it shares. Returns what was found before.
+    /// Repairs a session, including the events it shares. Returns the damage found before the repair.
     pub(super) fn repair(&self, id: &SessionId) -> Result<Verdict, StoreError> {
         let session = self.session(id);
         if is_deleted(&session.name)? {
@@ -157,7 +157,7 @@ impl Shelf {
             return Ok(verdict);
         }
         let line = self.lineage(id)?;
-        // From the oldest on: what is shared decides the chain of what follows.
+        // Start with the oldest: the shared events determine the chain of the events that follow.
         let mut before: Option<Chain> = None;
         for (session, shared) in line.iter().rev() {
             before = Some(self.repair_file(session, shared.as_ref(), before)?);
@@ -169,7 +169,7 @@ impl Shelf {
         Ok(self.look(session)?.ok_or_else(|| not_found(&session.id))?.header.clone())
     }
 
-    /// A journal whose file is gone and whose index is not: an empty one takes its place, to be filled by the repair.
+    /// If a journal's file is missing but its index exists, creates an empty journal for the repair to fill.
     fn restore_lost_file(&self, session: &Session) -> Result<(), StoreError> {
         let path = session.name.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
@@ -185,8 +185,7 @@ impl Shelf {
         }
     }
 
-    /// Repairs one file, if it is damaged or what is before it has another chain now. Returns the chain of the part
-    /// that was asked for.
+    /// Repairs one file if it is damaged or if the chain before it has changed. Returns the chain of the requested part.
     fn repair_file(
         &self,
         session: &Session,
@@ -201,7 +200,7 @@ impl Shelf {
             header
         };
         if !asked.mendable && renewed(asked.header.clone()) == asked.header {
-            // Nothing to do, and no need to wait for whoever writes to it.
+            // Nothing to do, so there is no need to wait for a writer.
             return Ok(asked.chain);
         }
         let mut slot = locked(&session.writer);
@@ -245,7 +244,7 @@ impl Shelf {
     }
 }
 
-/// Writes the mended journal to a new file, synced, and makes sure that it is better than the old one.
+/// Writes the rebuilt journal to a new file, syncs it, and verifies that it is better than the old one.
 fn write_mended(
     path: &Path,
     new: &Path,
@@ -267,11 +266,11 @@ fn write_mended(
 }
 
 fn changed_past(fork: &Fork) -> Damage {
-    let note = "what the fork shares is not what it was when it was forked";
+    let note = "the shared events changed after the fork";
     Damage::new(fork.seq.checked_sub(1), None, DamageKind::Chain, note)
 }
 
-/// Checks the blobs that events mention, each once.
+/// Checks the blobs that events reference, each once.
 struct BlobCheck<'a> {
     blobs: &'a Blobs,
     seen: HashMap<BlobHash, Health>,
@@ -300,9 +299,9 @@ impl<'a> BlobCheck<'a> {
         for hash in mentioned {
             let is_needed = needed.contains(&hash);
             let what = match self.health(&hash)? {
-                Health::Changed => "is not what it was",
-                Health::Gone if is_needed => "is gone",
-                // Text that looks like an address and never was one is not told from a blob that is gone.
+                Health::Changed => "does not match its hash",
+                Health::Gone if is_needed => "is missing",
+                // A missing blob that no event needs may be a text that only looks like an address.
                 Health::Fine | Health::Gone => continue,
             };
             let note = format!("blob {} {what}", hash.0);

@@ -3,7 +3,7 @@ use super::*;
 use crate::record::{Chain, Sealed};
 use lariat_core::id::SessionId;
 
-/// Gives a few bytes at a time, as a slow disk may.
+/// Returns a few bytes at a time, like a slow disk.
 struct Drops<'a>(&'a [u8], usize);
 
 impl Read for Drops<'_> {
@@ -46,7 +46,7 @@ fn shape(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_pieces_cover_every_byte_and_do_not_depend_on_how_it_is_read() {
+fn pieces_cover_every_byte_for_any_read_size() {
     let mut bytes = journal(&["one", "two", "three"]);
     bytes.splice(200..210, [0; 40]);
     bytes.extend_from_slice(&journal(&["again"])[..120]);
@@ -63,7 +63,7 @@ fn the_pieces_cover_every_byte_and_do_not_depend_on_how_it_is_read() {
 }
 
 #[test]
-fn a_record_is_found_after_anything() {
+fn finds_a_record_after_any_garbage() {
     let whole = journal(&["one", "two"]);
     assert_eq!(shape(&whole), "hrr");
     let second = whole.len() - journal(&["one"]).len();
@@ -86,7 +86,7 @@ fn a_record_is_found_after_anything() {
 }
 
 #[test]
-fn a_file_that_ends_in_a_record_says_so() {
+fn reports_a_file_that_ends_inside_a_record() {
     let whole = journal(&["one", "two"]);
     let first = journal(&["one"]).len();
     for cut in first..whole.len() {
@@ -100,7 +100,7 @@ fn a_file_that_ends_in_a_record_says_so() {
 }
 
 #[test]
-fn an_endless_length_does_not_make_it_wait_for_more() {
+fn forged_length_does_not_read_the_whole_file_into_memory() {
     struct Zeros(u64);
     impl Read for Zeros {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -110,7 +110,7 @@ fn an_endless_length_does_not_make_it_wait_for_more() {
             Ok(buffer.len())
         }
     }
-    // Longer than any record may be: not believed.
+    // Longer than any record may be, so the scanner ignores it.
     let seal = b"{\"#\":\"ffffffff 00000000 00000000000000000000000000000000\",";
     let mut pieces = Pieces::new(seal.chain(Zeros(0).take(3_000_000)), 0);
     let piece = pieces.next().unwrap().unwrap();

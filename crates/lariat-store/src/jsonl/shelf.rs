@@ -1,9 +1,8 @@
-//! The sessions of a store as they are known.
+//! The state of a JSONL store: its directory, its cached sessions and their tips.
 //!
-//! Owns the table of sessions that were looked at, and how they are. Everything here blocks; nothing here writes to a
-//! journal. A session that this store writes to is known without looking; any other is looked at again each time, by
-//! length and time of its file.
-//! Invariant: what is returned was acknowledged by its writer, or will be if its writer lives.
+//! All functions here block, and none writes to a journal. For a session that this store writes to, the cached tip is
+//! current. For any other session, each use compares length and time of the file with the cached tip.
+//! Invariant: returned events were acknowledged by their writer, or will be if the writer lives.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -28,45 +27,45 @@ use super::{checked, unavailable};
 use crate::StoreOptions;
 use crate::files::{self, Settled};
 
-/// Ancestors that a fork may have. More are a circle, which only damage can make.
+/// Maximum number of ancestors of a fork. More mean a cycle, which only damage can cause.
 pub(super) const MAX_DEPTH: usize = 100_000;
 
-/// Events that are read at once where many are folded.
+/// Number of events to read at once when folding many.
 pub(super) const PAGE: usize = 256;
 
-/// A store's directory.
+/// The state shared by all clones of a [`JsonlStore`](super::JsonlStore).
 #[derive(Debug)]
 pub(super) struct Shelf {
     pub(super) root: PathBuf,
     pub(super) options: StoreOptions,
     pub(super) blobs: Blobs,
     pub(super) sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
-    /// Sessions that were released while a reader used them: forgotten with the next release.
+    /// Sessions that a reader was using when they were released. The next release drops them from `sessions`.
     pub(super) released: Mutex<Vec<SessionId>>,
     pub(super) catalog: Mutex<Catalog>,
-    /// Syncs batched appends; `None` when nothing is batched.
+    /// Syncs batched appends; `None` for other durability levels.
     pub(super) syncer: Option<Syncer>,
 }
 
-/// A session that was looked at.
+/// A cached session.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) name: Name,
-    /// Set while this store writes to it. Held while something is written; taken before `known`.
+    /// Set while this store writes to the session. Locked during writes, and always before `known`.
     pub(super) writer: Mutex<Option<Writer>>,
     pub(super) known: Mutex<Known>,
-    /// Number of events, for whoever waits for more.
+    /// Number of events, for callers that wait for more.
     pub(super) grew: watch::Sender<u64>,
 }
 
 impl Session {
-    /// Number of events, as far as is known without looking.
+    /// Returns the cached number of events.
     pub(super) fn head(&self) -> u64 {
         locked(&self.known).tip.as_ref().map_or(0, |tip| tip.head)
     }
 
-    /// Notes that so many events are synced.
+    /// Records that the first `head` events are synced.
     pub(super) fn note_synced(&self, head: u64) {
         if let Some(tip) = locked(&self.known).tip.as_mut().map(Arc::make_mut) {
             tip.synced = tip.synced.max(head);
@@ -74,28 +73,28 @@ impl Session {
     }
 }
 
-/// What is known about a session.
+/// The cached state of a session.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) tip: Option<Arc<Tip>>,
-    /// This store writes to it: nobody else changes it.
+    /// Whether this store writes to the session, so that no other process changes it.
     pub(super) own: bool,
 }
 
-/// What a claim leaves beside the journal, durable: a second copy of its header, and the epoch.
+/// Content of the `.epoch` file, which a claim writes durably: the epoch and a second copy of the journal's header.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Claimed {
     pub(super) epoch: Epoch,
     pub(super) header: Header,
 }
 
-/// Locks; what a panic elsewhere left behind is whole, since every change below a lock is made at its end.
+/// Locks a mutex. Ignores poisoning, because every change under a lock is made at its end.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shelf {
-    /// A store in this directory, which is made if needed.
+    /// Opens a store in this directory and creates it if needed.
     pub(super) fn new(root: PathBuf, options: StoreOptions) -> std::io::Result<Self> {
         for dir in [name::sessions(&root), name::sides(&root), name::blobs(&root)] {
             files::create_dir_durably(&dir)?;
@@ -110,7 +109,7 @@ impl Shelf {
         Ok(Self { blobs, sessions, released, catalog, syncer, root, options })
     }
 
-    /// The level that appends meet.
+    /// Returns the durability level of appends.
     pub(super) const fn level(&self) -> Durability {
         match self.options.durability {
             Durability::Memory => Durability::Fast,
@@ -118,7 +117,7 @@ impl Shelf {
         }
     }
 
-    /// A session, whether it exists or not.
+    /// Returns the entry of a session, whether the session exists or not.
     pub(super) fn session(&self, id: &SessionId) -> Arc<Session> {
         let mut sessions = locked(&self.sessions);
         let make = || {
@@ -133,8 +132,8 @@ impl Shelf {
         Arc::clone(sessions.entry(id.clone()).or_insert_with(make))
     }
 
-    /// Forgets a session that was released, and earlier ones that were in use then. One that is in use now, or that a
-    /// caller waits for, stays for the next time; one that was claimed again is released again.
+    /// Drops a released session from the cache, and earlier ones that were in use at their release. Keeps a session that is
+    /// in use now, or that a caller waits for, until the next release. A session that was claimed again is released again.
     pub(super) fn forget_released(&self, id: &SessionId) {
         let mut sessions = locked(&self.sessions);
         let mut released = locked(&self.released);
@@ -143,7 +142,7 @@ impl Shelf {
         }
         released.retain(|id| {
             let Some(session) = sessions.get(id) else { return false };
-            // The table's own reference is the only one: no other can be made while the table is locked.
+            // The table has the only reference, and no other can be made while the table is locked.
             if Arc::strong_count(session) > 1 || session.grew.receiver_count() > 0 {
                 return true;
             }
@@ -154,7 +153,7 @@ impl Shelf {
         });
     }
 
-    /// What is known about a session now; `None` when it does not exist or was deleted.
+    /// Returns the current tip of a session, or `None` if it does not exist or was deleted.
     pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<Tip>>, StoreError> {
         let session = self.session(id);
         if locked(&session.known).own {
@@ -166,7 +165,7 @@ impl Shelf {
         self.look(&session)
     }
 
-    /// The same, also when it was deleted: a fork may need it.
+    /// As [`Shelf::tip`], but also for deleted sessions, which a fork may need.
     pub(super) fn look(&self, session: &Session) -> Result<Option<Arc<Tip>>, StoreError> {
         let path = session.name.journal();
         let mut known = locked(&session.known);
@@ -196,7 +195,7 @@ impl Shelf {
         Ok(Some(tip))
     }
 
-    /// Reads a journal, as far as its index does not know it.
+    /// Reads a journal, starting where its index ends.
     pub(super) fn load(
         &self,
         id: &SessionId,
@@ -240,12 +239,12 @@ impl Shelf {
         tip.end = 0;
         let mut tip =
             tip.extend(file, state, &self.blobs).map_err(|error| unavailable(&name.journal(), &error))?;
-        let note = "the header is not as it was written";
+        let note = "the header is damaged";
         tip.damage = Some(Damage::new(None, Some(0), DamageKind::Checksum, note));
         Ok(tip)
     }
 
-    /// The fold of what a fork shares, from the nearest fold that is known.
+    /// Returns the fold of the events that a fork shares, starting from the nearest stored fold.
     pub(super) fn shared_summary(
         &self,
         id: &SessionId,
@@ -269,7 +268,7 @@ impl Shelf {
             let limit = usize::try_from(fork.seq - summary.events).unwrap_or(PAGE).min(PAGE);
             match self.read_shared(fork, summary.events, limit) {
                 Ok(events) if !events.is_empty() => events.iter().for_each(|event| summary.apply(event)),
-                // A summary is for showing; what is damaged is told to whoever reads it.
+                // A summary is only for display. Reading the damaged events reports the damage.
                 Ok(_) | Err(StoreError::Damaged(_)) => summary.events = fork.seq,
                 Err(error) => return Err(error),
             }
@@ -279,8 +278,8 @@ impl Shelf {
         Ok(summary)
     }
 
-    /// Looks at the ancestors of a session that nothing is known about, the oldest first: so none has to look at its
-    /// own before it, however many there are.
+    /// Loads the ancestors of a session, oldest first, so that loading one never recurses into its own ancestors, however
+    /// many there are.
     fn look_at_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
         let mut line: Vec<Arc<Session>> = Vec::new();
         let mut above = Some(fork.session.clone());
@@ -301,7 +300,7 @@ impl Shelf {
     }
 }
 
-/// The header in a journal's file, if it has one that is whole.
+/// Reads the header of a journal's file, if it is valid.
 fn first_header(name: &Name) -> Result<Option<Header>, StoreError> {
     let path = name.journal();
     let failed = |error: std::io::Error| unavailable(&path, &error);
@@ -314,13 +313,13 @@ fn first_header(name: &Name) -> Result<Option<Header>, StoreError> {
     }))
 }
 
-/// Whether a session was deleted.
+/// Returns whether a session was deleted.
 pub(super) fn is_deleted(name: &Name) -> Result<bool, StoreError> {
     let path = name.tombstone();
     Ok(files::state(&path).map_err(|error| unavailable(&path, &error))?.is_some())
 }
 
-/// The header of a session as it is known beside its journal.
+/// Returns the header of a session from its `.epoch` file.
 pub(super) fn known_header(id: &SessionId, name: &Name) -> Result<Header, StoreError> {
     let path = name.epoch();
     let claimed: Option<Claimed> = checked::read(&path).map_err(|error| unavailable(&path, &error))?;

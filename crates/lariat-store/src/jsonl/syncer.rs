@@ -1,8 +1,8 @@
-//! The thread that syncs batched appends, each within the window.
+//! Runs the thread that syncs batched appends within their window.
 //!
-//! Owns the list of sessions with something to sync; a session is on it at most once per window, so it is bounded by
-//! the sessions that this store writes to. Appends go on while a sync runs. A session whose sync failed stays on the
-//! list until its file is opened and written again. Invariant: the thread ends with the store, after a last round.
+//! The queue has each session at most once per window, so its length is bounded by the sessions that this store writes to.
+//! Appends continue while a sync runs. A session whose sync failed stays in the queue until its file is opened and written
+//! again. Invariant: the thread ends with the store, after a last round.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::shelf::{Session, locked};
 use super::writer::Writer;
 
-/// The thread and what it shares.
+/// A handle to the thread.
 #[derive(Debug)]
 pub(super) struct Syncer {
     shared: Arc<Shared>,
@@ -39,7 +39,7 @@ impl Syncer {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Has a session synced within the window.
+    /// Queues a session for a sync within the window.
     pub(super) fn add(&self, session: &Arc<Session>) {
         let mut work = locked(&self.shared.work);
         if !work.dirty.iter().any(|listed| Arc::ptr_eq(listed, session)) {
@@ -48,7 +48,7 @@ impl Syncer {
         }
     }
 
-    /// Takes a session off the list: there is nothing left to sync.
+    /// Removes a session that has nothing left to sync.
     pub(super) fn remove(&self, session: &Arc<Session>) {
         locked(&self.shared.work).dirty.retain(|listed| !Arc::ptr_eq(listed, session));
     }
@@ -59,7 +59,7 @@ impl Drop for Syncer {
         locked(&self.shared.work).stop = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic there was reported there; what it did not sync, the store syncs when it closes.
+            // If the thread panicked, the store syncs the rest when it closes.
             let _ = thread.join();
         }
     }
@@ -71,7 +71,7 @@ impl Shared {
             let idle = |work: &mut Work| work.dirty.is_empty() && !work.stop;
             let work = self.changed.wait_while(locked(&self.work), idle);
             let work = work.unwrap_or_else(std::sync::PoisonError::into_inner);
-            // Others join meanwhile; only the end of the store cuts it short.
+            // More sessions may join the queue meanwhile. Only closing the store ends the wait early.
             let waited = self.changed.wait_timeout_while(work, window, |work| !work.stop);
             let (mut work, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
             let (dirty, stop) = (std::mem::take(&mut work.dirty), work.stop);
@@ -86,7 +86,7 @@ impl Shared {
     }
 }
 
-/// Syncs what waits in a session; opens and writes it again when an earlier sync failed.
+/// Syncs the pending data of a session. Opens and writes its file again if an earlier sync failed.
 pub(super) fn sync(session: &Session) -> std::io::Result<()> {
     let (pending, head) = {
         let slot = locked(&session.writer);

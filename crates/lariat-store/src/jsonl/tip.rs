@@ -1,9 +1,10 @@
-//! What is known about a journal up to its end, so that nobody has to read it from the beginning.
+//! Summarizes a journal up to its end, so that readers need not start at the beginning.
 //!
-//! Owns [`Tip`], its sidecar file (the index), and taking in what was written since. An index is believed when the
-//! record that it says is last is there; what follows is read. Without an index everything is.
-//! Invariants: a tip of a sound journal ends after a whole record; what was not written to its end is not in it; what
-//! an index says was synced is missed when it is not there.
+//! A [`Tip`] is stored in a sidecar file (the index) and extended with events that were written since. An index is trusted
+//! if the record that it names as last is in the journal; only the events after it are read. Without an index, the whole
+//! journal is read.
+//! Invariants: the tip of a sound journal ends after a whole record; a tip does not include incomplete writes; events that
+//! the index lists as synced are reported as missing if they are not in the journal.
 
 use std::fs::File;
 use std::io;
@@ -22,50 +23,50 @@ use super::section::Section;
 use crate::files;
 use crate::record::{Chain, Sealed};
 
-/// Records from one place that the index knows to the next.
+/// Number of records between two offsets stored in the index.
 const STRIDE: u64 = 256;
-/// Bytes that are rather read again than indexed.
+/// Minimum number of unindexed bytes before the index is written again: below, reading them is cheaper.
 const MIN_BEHIND: u64 = 1024 * 1024;
-/// Events from one fold that the index keeps to the next: what a fork in the middle has to fold at most.
+/// Number of events between two summaries stored in the index: the most that a fork in the middle has to fold.
 const FOLDED: u64 = 1024;
 
-/// A journal as far as it is known.
+/// The known state of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tip {
-    /// Its first line.
+    /// The first line of the journal.
     pub(super) header: Header,
-    /// Number of events, those before the fork included.
+    /// Number of events, including those before the fork.
     pub(super) head: u64,
-    /// The chain of those.
+    /// The chain after these events.
     #[serde(with = "chain_digits")]
     pub(super) chain: Chain,
-    /// Where the last record ends, in bytes.
+    /// Offset of the end of the last record.
     pub(super) end: u64,
-    /// Where it begins.
+    /// Offset of the start of the last record.
     last: u64,
-    /// Positions and where their records begin, one in [`STRIDE`].
+    /// Positions and offsets of every [`STRIDE`]th record.
     marks: Vec<(u64, u64)>,
-    /// The fold of the events.
+    /// The fold of all events.
     pub(super) summary: SessionSummary,
-    /// The same after each [`FOLDED`] events.
+    /// The fold after each [`FOLDED`] events.
     folds: Vec<SessionSummary>,
-    /// Number of events that were synced when this was written down.
+    /// Number of synced events when the index was written.
     pub(super) synced: u64,
-    /// The writer when this was written down.
+    /// The writer's epoch when the index was written.
     pub(super) epoch: Epoch,
-    /// What is wrong, if anything. Such a tip knows the last whole record.
+    /// The first damage, if any. Such a tip ends with the last whole record.
     #[serde(skip)]
     pub(super) damage: Option<Damage>,
-    /// Where the index ended that this began with; 0 without one.
+    /// Offset of the end of the index that this tip started from; 0 without one.
     #[serde(skip)]
     pub(super) indexed: u64,
-    /// The file it was made of.
+    /// State of the journal file that this tip describes.
     #[serde(skip)]
     pub(super) state: files::State,
 }
 
 impl Tip {
-    /// The tip of a journal that has only its header. `shared` is the fold of what is before the fork.
+    /// Creates the tip of a journal that has only its header. `shared` is the fold of the events before the fork.
     pub(super) fn new(header: Header, shared: SessionSummary) -> Self {
         let end = header.line().len() as u64;
         Self {
@@ -85,18 +86,18 @@ impl Tip {
         }
     }
 
-    /// The index of a journal, if it has one that is whole.
+    /// Reads the index of a journal, if it exists and is valid.
     pub(super) fn indexed(name: &Name, header: &Header) -> io::Result<Option<Self>> {
         let indexed = checked::read::<Self>(&name.index())?.filter(|tip| tip.header == *header);
         Ok(indexed.map(|tip| Self { indexed: tip.end, ..tip }))
     }
 
-    /// The bytes of the index.
+    /// Returns the content of the index file.
     pub(super) fn index(&self) -> Vec<u8> {
         checked::bytes(self)
     }
 
-    /// Whether the last record of this tip is where it says.
+    /// Returns whether the file has the last record of this tip at its offset.
     pub(super) fn is_in(&self, file: &File) -> io::Result<bool> {
         if self.head == self.header.start() {
             return Ok(true);
@@ -110,27 +111,27 @@ impl Tip {
         }))
     }
 
-    /// Whether the index is so old that reading what is behind it takes long.
+    /// Returns whether the index is so outdated that reading the events after it takes long.
     pub(super) fn is_far_behind(&self, indexed: u64) -> bool {
-        // One in eight bytes written at most goes to the index: it grows with its journal.
+        // The index grows with its journal. At most one in eight bytes written goes to the index.
         let size = 1024 + 24 * self.marks.len() as u64 + 600 * self.folds.len() as u64;
         self.end.saturating_sub(indexed) > (8 * size).max(MIN_BEHIND)
     }
 
-    /// Where to begin reading for the event at a position.
+    /// Returns an offset at or before the event at a position.
     pub(super) fn before(&self, seq: u64) -> u64 {
         let at = self.marks.partition_point(|(marked, _)| *marked <= seq);
         let mark = at.checked_sub(1).and_then(|at| self.marks.get(at));
         mark.map_or(self.header.line().len() as u64, |(_, offset)| *offset)
     }
 
-    /// The newest fold of at most so many events that is known.
+    /// Returns the newest stored fold of at most `seq` events.
     pub(super) fn folded(&self, seq: u64) -> Option<&SessionSummary> {
         let older = self.folds.iter().rev();
         std::iter::once(&self.summary).chain(older).find(|fold| fold.events <= seq && fold.events > 0)
     }
 
-    /// Takes in a record that was written at the end.
+    /// Adds a record that was written at the end.
     pub(super) fn add(&mut self, record: &Sealed, length: u64, event: &EventRecord) {
         self.accept(record.seq, record.chain, self.end, self.end + length);
         self.fold(Some(event));
@@ -139,7 +140,7 @@ impl Tip {
     fn fold(&mut self, event: Option<&EventRecord>) {
         match event {
             Some(event) => self.summary.apply(event),
-            // Counted; what is wrong with it is found out by whoever reads it.
+            // Count it. A reader of the event will report what is wrong with it.
             None => self.summary.events += 1,
         }
         if self.summary.events.is_multiple_of(FOLDED) {
@@ -154,7 +155,7 @@ impl Tip {
         (self.head, self.chain, self.last, self.end) = (seq.saturating_add(1), chain, offset, end);
     }
 
-    /// Takes in what is in the file behind this tip, which was sound so far.
+    /// Extends this tip, which was sound so far, with the rest of the file.
     pub(super) fn extend(self, file: &File, state: files::State, blobs: &Blobs) -> io::Result<Self> {
         let mut pieces = Pieces::new(Section::new(file, self.end, state.length), self.end);
         let promised = self.synced;
@@ -168,19 +169,19 @@ impl Tip {
     }
 }
 
-/// Takes in the pieces behind a tip.
+/// Extends a tip piece by piece.
 struct Walk<'a> {
     tip: Tip,
-    /// The tip before the first thing that is wrong, what that is, and whether something later was acknowledged.
+    /// The tip before the first damage, the damage, and whether a later record was acknowledged.
     sound: Option<(Tip, Damage, Later)>,
     blobs: &'a Blobs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Later {
-    /// Everything behind it was written with it, and not acknowledged: the power went.
+    /// Everything after the damage belongs to the same batch, which was not acknowledged: a power loss.
     SameBatch,
-    /// Something behind it was written when it had been acknowledged.
+    /// A later batch follows, so the damaged one had been acknowledged.
     NextBatch,
 }
 
@@ -190,7 +191,7 @@ impl Walk<'_> {
             && let Some((kind, what)) = self.wrong(&piece.found, body)
         {
             let damage = Damage::new(Some(self.tip.head), Some(piece.offset), kind, what);
-            // A record that is whole and in the wrong place was not torn.
+            // A whole record in the wrong place is not an incomplete write.
             let later = if kind == DamageKind::Chain { Later::NextBatch } else { Later::SameBatch };
             self.sound = Some((self.tip.clone(), damage, later));
         } else if let (Some((.., later)), Found::Record(line, _)) = (&mut self.sound, &piece.found)
@@ -207,13 +208,13 @@ impl Walk<'_> {
     fn wrong(&self, found: &Found, body: &[u8]) -> Option<(DamageKind, &'static str)> {
         match found {
             Found::Gap(gap) => Some(gap.damage()),
-            Found::Header(..) => Some((DamageKind::Chain, "a header in the middle")),
+            Found::Header(..) => Some((DamageKind::Chain, "unexpected header")),
             Found::Record(line, _)
                 if line.seq != self.tip.head || line.chain != self.tip.chain.then(body) =>
             {
-                Some((DamageKind::Chain, "a record that does not follow the one before it"))
+                Some((DamageKind::Chain, "the chain hash does not continue the previous record"))
             }
-            Found::Record(_, Newline::Missing) => Some((DamageKind::Torn, "a record without its newline")),
+            Found::Record(_, Newline::Missing) => Some((DamageKind::Torn, "missing newline after a record")),
             Found::Record(_, Newline::There) => None,
         }
     }

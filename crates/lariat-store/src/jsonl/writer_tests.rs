@@ -1,4 +1,4 @@
-//! What happens when a disk fails, and what a crash leaves behind.
+//! Tests disk failures and recovery after crashes.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Place {
         Shelf::new(self.0.clone(), options).unwrap()
     }
 
-    /// What was set aside.
+    /// Returns the data that was set aside.
     fn torn(&self) -> Vec<Vec<u8>> {
         let paths = files::list(&self.0.join("sessions")).unwrap();
         let torn = paths.iter().filter(|path| path.to_string_lossy().contains(".torn-"));
@@ -38,7 +38,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        #[expect(clippy::disallowed_methods, reason = "a test cleans up")]
+        #[expect(clippy::disallowed_methods, reason = "a test removes its directory")]
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -59,14 +59,14 @@ fn events(range: std::ops::Range<u64>, label: &str) -> Vec<Event> {
     range.map(|seq| Arc::new(event(seq))).collect()
 }
 
-/// Has the session's next writes go elsewhere: to a file that refuses them, or to one that refuses to sync.
+/// Redirects the session's next writes to a file that rejects writes, or to one that fails to sync.
 fn divert(session: &Session, path: &Path, write: bool) {
     let file = if write { files::open_again(path) } else { files::open(path) };
     locked(&session.writer).as_mut().unwrap().file = Some(Arc::new(file.unwrap()));
 }
 
 #[test]
-fn after_a_failed_write_nothing_is_acknowledged_and_the_next_append_works() {
+fn failed_write_acknowledges_nothing_and_the_next_append_succeeds() {
     for level in [Durability::Durable, Durability::Batched, Durability::Fast] {
         let place = Place::new();
         let shelf = place.open(level);
@@ -84,7 +84,7 @@ fn after_a_failed_write_nothing_is_acknowledged_and_the_next_append_works() {
 }
 
 #[test]
-fn a_batch_that_was_written_and_not_synced_is_written_again_not_twice() {
+fn retries_an_unsynced_batch_without_duplicating_it() {
     let place = Place::new();
     let shelf = place.open(Durability::Durable);
     let epoch = shelf.claim(&id()).unwrap();
@@ -93,14 +93,14 @@ fn a_batch_that_was_written_and_not_synced_is_written_again_not_twice() {
     let tip = shelf.tip(&id()).unwrap().unwrap();
     let (batch, _) = shelf.sealed(&tip, &events(2..5, "b")).unwrap();
     for written in [1, batch.len() / 2, batch.len()] {
-        // The file has the batch, or a part of it, and the sync fails: nobody can sync this one.
+        // The file has the batch, or a part of it, and the sync fails, as it always does for `/dev/null`.
         files::open_again(&session.name.journal()).unwrap().write_all_at(&batch[..written], tip.end).unwrap();
         divert(&session, Path::new("/dev/null"), true);
         let failed = shelf.append(&id(), epoch, 2, &events(2..5, "b"));
         assert!(matches!(failed, Err(Unavailable(_))), "{failed:?}");
         assert_eq!(shelf.tip(&id()).unwrap().unwrap().head, 2);
     }
-    // Shorter than what was left behind: nothing of that may stay behind it.
+    // This batch is shorter than what was left behind. None of the old bytes may remain after it.
     shelf.append(&id(), epoch, 2, &events(2..3, "b")).unwrap();
     assert!(shelf.verify(&id()).unwrap().is_sound());
     let file = files::read(&session.name.journal()).unwrap().unwrap();
@@ -111,11 +111,11 @@ fn a_batch_that_was_written_and_not_synced_is_written_again_not_twice() {
         tip.end + batch.len() as u64
     );
     assert!(shelf.verify(&id()).unwrap().is_sound());
-    assert_eq!(place.torn(), Vec::<Vec<u8>>::new(), "the caller has what was cut off");
+    assert_eq!(place.torn(), Vec::<Vec<u8>>::new(), "the caller still has the events that were cut off");
 }
 
 #[test]
-fn what_somebody_else_left_behind_the_end_is_set_aside_before_it_is_written_over() {
+fn sets_foreign_data_after_the_end_aside_before_overwriting_it() {
     let place = Place::new();
     let shelf = place.open(Durability::Durable);
     let epoch = shelf.claim(&id()).unwrap();
@@ -131,7 +131,7 @@ fn what_somebody_else_left_behind_the_end_is_set_aside_before_it_is_written_over
 }
 
 #[test]
-fn acknowledged_events_that_are_gone_are_not_written_over() {
+fn append_fails_if_acknowledged_events_are_missing() {
     let place = Place::new();
     let shelf = place.open(Durability::Durable);
     let epoch = shelf.claim(&id()).unwrap();
@@ -145,7 +145,7 @@ fn acknowledged_events_that_are_gone_are_not_written_over() {
 }
 
 #[test]
-fn batched_events_whose_sync_failed_are_written_and_synced_again() {
+fn writes_and_syncs_batched_events_again_after_a_failed_sync() {
     let place = Place::new();
     let shelf = place.open(Durability::Batched);
     let epoch = shelf.claim(&id()).unwrap();
@@ -155,7 +155,7 @@ fn batched_events_whose_sync_failed_are_written_and_synced_again() {
     let synced = shelf.tip(&id()).unwrap().unwrap().end;
     shelf.append(&id(), epoch, 1, &events(1..4, "b")).unwrap();
     let whole = files::read(&session.name.journal()).unwrap().unwrap();
-    // The sync fails, and the pages it should have written are gone.
+    // The sync fails, and the pages it should have written are lost.
     divert(&session, Path::new("/dev/null"), true);
     syncer::sync(&session).unwrap_err();
     files::open_again(&session.name.journal()).unwrap().set_len(synced).unwrap();
@@ -166,7 +166,7 @@ fn batched_events_whose_sync_failed_are_written_and_synced_again() {
     assert!(shelf.verify(&id()).unwrap().is_sound());
 }
 
-/// A journal with a batch of one and a batch of three, as a process leaves it that is killed: no index.
+/// A journal with a batch of one and a batch of three, as a killed process leaves it: without an index.
 fn killed(place: &Place) -> (Vec<u8>, u64) {
     let shelf = place.open(Durability::Durable);
     let epoch = shelf.claim(&id()).unwrap();
@@ -186,7 +186,7 @@ fn put(place: &Place, bytes: &[u8]) {
 }
 
 #[test]
-fn a_batch_cut_at_any_byte_is_passed_over_by_readers_and_set_aside_by_the_next_writer() {
+fn readers_skip_and_the_next_writer_sets_aside_a_batch_cut_at_any_byte() {
     let place = Place::new();
     let (whole, end) = killed(&place);
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
@@ -210,10 +210,10 @@ fn a_batch_cut_at_any_byte_is_passed_over_by_readers_and_set_aside_by_the_next_w
 }
 
 #[test]
-fn a_batch_that_lost_a_block_when_the_power_went_is_set_aside_from_there_on() {
+fn sets_a_batch_aside_from_a_block_lost_in_a_power_failure() {
     let place = Place::new();
     let (mut whole, end) = killed(&place);
-    // The first record of the batch is lost, the two behind it are whole.
+    // The first record of the batch is lost, the two after it are whole.
     let block = end as usize + 20..end as usize + 60;
     whole[block].fill(0);
     put(&place, &whole);
@@ -225,7 +225,7 @@ fn a_batch_that_lost_a_block_when_the_power_went_is_set_aside_from_there_on() {
 }
 
 #[test]
-fn damage_before_a_later_batch_is_refused_and_repaired() {
+fn claim_rejects_damage_before_a_later_batch_until_repaired() {
     let place = Place::new();
     let (mut whole, end) = killed(&place);
     whole[end as usize - 20] ^= 4;
@@ -250,7 +250,7 @@ fn damage_before_a_later_batch_is_refused_and_repaired() {
 }
 
 #[test]
-fn an_event_that_is_too_large_is_refused_before_anything_is_written() {
+fn rejects_a_seal_with_a_length_above_the_limit() {
     assert!(line::seal_of(b"{\"#\":\"04000001 00000000 00000000000000000000000000000000\",").is_none());
     assert!(line::seal_of(b"{\"#\":\"04000000 00000000 00000000000000000000000000000000\",").is_some());
 }

@@ -1,7 +1,7 @@
-//! Claiming and appending.
+//! Claims sessions and appends to them.
 //!
-//! Owns the order of steps that makes them safe: lock, then look, then set aside what is torn, then make the new epoch
-//! durable; blobs, then records, then sync, then the acknowledgement. Everything here blocks.
+//! The order of steps makes them safe. A claim locks the session, loads its tip, sets an incomplete end aside, then makes
+//! the new epoch durable. An append writes blobs, then records, then syncs, then acknowledges. All functions here block.
 //! Invariant: a session has a writer in this store only while the store holds its lock.
 
 use std::io;
@@ -48,12 +48,12 @@ impl Shelf {
         if let Some(damage) = &tip.damage {
             let offset = damage.offset.unwrap_or_default();
             let place = damage.seq.map_or_else(String::new, |seq| format!(", event {seq}"));
-            let what = format!("session {}{place}, byte {offset}: {}; repair it", session.id, damage.note);
+            let what = format!("session {}{place}, byte {offset}: {}; repair the session first", session.id, damage.note);
             return Err(StoreError::Damaged(what));
         }
         let opened = Writer::open(lock, session.name.clone(), self.level(), &tip);
         let writer = opened.map_err(|error| failed(session, &error))?;
-        // The lock is ours, and all of it is synced.
+        // This store has the lock, and the whole file is synced.
         let mut tip = Arc::unwrap_or_clone(tip);
         tip.synced = tip.head;
         session.grew.send_replace(tip.head);
@@ -61,14 +61,14 @@ impl Shelf {
         Ok(writer)
     }
 
-    /// Makes a journal that was not there.
+    /// Creates a journal that does not exist yet.
     pub(super) fn create(&self, session: &Session, header: Header) -> Result<Arc<Tip>, StoreError> {
         let path = session.name.journal();
         let lost: Option<Tip> =
             checked::read(&session.name.index()).map_err(|error| unavailable(&path, &error))?;
         if let Some(lost) = lost.filter(|lost| lost.synced > lost.header.start()) {
             let what =
-                format!("session {}: its file with {} events is gone; repair it", session.id, lost.synced);
+                format!("session {}: its file with {} events is missing; repair the session first", session.id, lost.synced);
             return Err(StoreError::Damaged(what));
         }
         files::put(&path, &header.line()).map_err(|error| unavailable(&path, &error))?;
@@ -87,8 +87,8 @@ impl Shelf {
         Ok(epoch)
     }
 
-    /// Whether an append to a session needs no wait: nothing is synced, and nobody is at its file. Copying a batch into
-    /// the kernel's memory takes less time than handing it to another thread.
+    /// Returns whether an append to a session does not have to wait: nothing is synced, and no other thread uses its file.
+    /// Copying a batch into the kernel takes less time than handing it to another thread.
     pub(super) fn appends_at_once(&self, id: &SessionId) -> bool {
         self.level() == Durability::Fast && self.session(id).writer.try_lock().is_ok()
     }
@@ -137,12 +137,12 @@ impl Shelf {
         if let Some(syncer) = &self.syncer {
             syncer.add(&session);
         }
-        // A cache: without it the next one who opens the journal reads more of it.
+        // The index is a cache: if writing fails, the next open reads more of the journal.
         let _ = self.index(&session, writer, When::Due);
         Ok(Ack { next_seq, durability })
     }
 
-    /// The lines of a batch. Text that is moved out is kept.
+    /// Builds the lines of a batch and stores the blobs they need.
     pub(super) fn sealed(&self, tip: &Tip, events: &[Event]) -> Result<Lines, StoreError> {
         let (mut chain, mut batch) = (tip.chain, Batch::Begins);
         let (mut bytes, mut records) = (Vec::new(), Vec::with_capacity(events.len()));
@@ -150,7 +150,7 @@ impl Shelf {
             let packed = pack(event)?;
             if packed.body.len() > MAX_BODY {
                 let what =
-                    format!("event {} has {} bytes, the most is {MAX_BODY}", event.seq, packed.body.len());
+                    format!("event {} has {} bytes, more than the limit of {MAX_BODY}", event.seq, packed.body.len());
                 return Err(StoreError::Damaged(what));
             }
             for (_, blob) in &packed.blobs {
@@ -165,7 +165,7 @@ impl Shelf {
         Ok((bytes, records))
     }
 
-    /// Why somebody who is not the writer cannot append.
+    /// Returns why a caller that is not the writer cannot append.
     fn refusal(&self, session: &Session) -> StoreError {
         let current = || -> Result<Option<Epoch>, StoreError> {
             if is_deleted(&session.name)? || self.look(session)?.is_none() {
@@ -196,18 +196,18 @@ impl Shelf {
         files::put_cache(&session.name.index(), &tip.index())
     }
 
-    /// Leaves all sessions: syncs what was promised to be, and writes their indexes.
+    /// Closes all sessions: syncs batched appends and writes the indexes.
     pub(super) fn close(&mut self) {
         self.syncer = None;
         for session in std::mem::take(&mut *locked(&self.sessions)).into_values() {
             let Some(mut writer) = locked(&session.writer).take() else { continue };
-            // A cache: without it the next one who opens the journal reads more of it.
+            // The index is a cache: if writing fails, the next open reads more of the journal.
             let _ = self.settle(&session, &mut writer);
             let _ = self.index(&session, &mut writer, When::Always);
         }
     }
 
-    /// Syncs what was promised to be synced.
+    /// Syncs batched appends.
     fn settle(&self, session: &Session, writer: &mut Writer) -> io::Result<()> {
         let tip = locked(&session.known).tip.clone();
         if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched) {
@@ -218,15 +218,15 @@ impl Shelf {
         Ok(())
     }
 
-    /// Ends the claim of a writer: syncs what was promised to be, writes the index, closes the file and frees the lock. A
-    /// claim that is not the newest has nothing to give back. What cannot be synced stays open, and is tried again.
+    /// Ends a writer's claim: syncs batched appends, writes the index, closes the file and releases the lock. Does nothing
+    /// for a claim that is not the newest. If the sync fails, the session stays open so that the caller can retry.
     pub(super) fn release(&self, id: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let session = self.session(id);
         let mut slot = locked(&session.writer);
         if let Some(writer) = slot.as_mut().filter(|writer| writer.epoch == epoch) {
             self.settle(&session, writer).map_err(|error| failed(&session, &error))?;
             let _ = self.index(&session, writer, When::Always);
-            // From here on others may write to it: it is looked at again each time.
+            // From here on, other processes may write to the session.
             locked(&session.known).own = false;
             *slot = None;
         }
@@ -249,16 +249,16 @@ impl Drop for Shelf {
 /// The bytes of a batch, and each record with the length of its line.
 type Lines = (Vec<u8>, Vec<(Sealed, u64)>);
 
-/// When an index is written.
+/// When to write an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// When the old one is far behind.
+    /// If the old one is far behind.
     Due,
-    /// In any case.
+    /// Always.
     Always,
 }
 
-/// The lock of a session, or who has it.
+/// Takes the lock of a session, or reports its holder.
 pub(super) fn take_lock(session: &Session) -> Result<Lock, StoreError> {
     let path = session.name.lock();
     Lock::take(&path).map_err(|locked| match locked {
@@ -267,7 +267,7 @@ pub(super) fn take_lock(session: &Session) -> Result<Lock, StoreError> {
     })
 }
 
-/// What a failed write means.
+/// Converts the error of a failed write.
 fn failed(session: &Session, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::InvalidData => StoreError::Damaged(format!("session {}: {error}", session.id)),

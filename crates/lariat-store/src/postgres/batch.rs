@@ -1,8 +1,8 @@
-//! A batch as it is written: sealed records, what they mention, and the session's row after them.
+//! Writes a batch: sealed records, blob references, and the updated row of the session.
 //!
-//! Owns the statements of an append. Most are one statement; a batch that brings blobs or rows of projections, or is
-//! very large, or completes a fold, is a transaction that begins with the same condition.
-//! Invariant: every way to write a batch holds only for the expected epoch, position and chain.
+//! Most appends are one statement. A batch that has blobs or projection rows, is very large, or completes a fold is a
+//! transaction that begins with the same condition.
+//! Invariant: every way to write a batch takes effect only for the expected epoch, position and chain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ use crate::FOLDED;
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// From this many events on, `COPY` is worth its two more round trips.
+/// Number of events from which `COPY` is worth its two additional round trips.
 const BULK: usize = 1_000;
 
-/// Moves the session on, if it is where the writer believes it is. The level of durability is set for this
-/// transaction only, whatever the server's or the pool's default is.
+/// Updates the session's row if it is in the state that the writer expects. Sets the durability level for this
+/// transaction only, whatever the default of the server or the pool is.
 macro_rules! fence {
     () => {
         "UPDATE lariat.sessions SET head = $5, chain = $6, summary = $7::text::json, last_active = $8, cwd = $9, \
@@ -49,7 +49,7 @@ const INSERT: &str = "INSERT INTO lariat.events (session, seq, crc, chain, body)
     SELECT $1, $2 + e.n - 1, e.crc, e.chain, e.body \
     FROM unnest($3::integer[], $4::bytea[], $5::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)";
 
-/// One that is there already was left by a repair that kept the session's length.
+/// Replaces a fold that remained from before a repair that kept the session's length.
 const FOLD: &str = "INSERT INTO lariat.folds (session, seq, summary) VALUES ($1, $2, $3::text::json) \
     ON CONFLICT (session, seq) DO UPDATE SET summary = excluded.summary";
 
@@ -58,13 +58,13 @@ const COPY: &str = "COPY lariat.events (session, seq, crc, chain, body) FROM STD
 /// Whether a batch was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// And will be there, at the level that was asked for.
+    /// It was written, at the requested durability level.
     Yes,
-    /// The session was not where the writer believed it was. Nothing was changed.
+    /// The session was not in the state that the writer expected. Nothing was changed.
     Refused,
 }
 
-/// Events, ready to be written after a standing.
+/// Events that are ready to be written after a given session state.
 pub(super) struct Batch {
     records: Vec<Sealed>,
     blobs: BTreeMap<[u8; 32], Vec<u8>>,
@@ -78,7 +78,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Seals events that follow a standing.
+    /// Seals events that follow a session state.
     pub(super) fn seal(after: &Standing, events: &[Event]) -> Result<Self, StoreError> {
         let mut batch = Self {
             records: Vec::with_capacity(events.len()),
@@ -108,18 +108,18 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Where the session stands after it.
+    /// Returns the session state after this batch.
     pub(super) fn after(self, before: &Standing) -> Standing {
         let head = before.head + self.records.len() as u64;
         Standing { head, chain: self.chain, summary: self.summary, ..*before }
     }
 
-    /// Whether this is the end of it: the same events after the same past.
+    /// Returns whether the session ends with this batch: the same events after the same history.
     pub(super) fn ends_as(&self, before: &Standing, now: &Standing) -> bool {
         now.head == before.head + self.records.len() as u64 && now.chain == self.chain
     }
 
-    /// Writes it, durable to `level` (a value of `synchronous_commit`).
+    /// Writes the batch with durability `level` (a value of `synchronous_commit`).
     pub(super) async fn write(
         &self,
         client: &mut Client,
@@ -177,7 +177,7 @@ impl Batch {
     }
 }
 
-/// Records as the arrays that `unnest` takes.
+/// Converts records to the arrays that `unnest` takes.
 pub(super) fn columns(records: &[Sealed]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) {
     let crcs = records.iter().map(|record| record.check.cast_signed()).collect();
     let chains = records.iter().map(|record| record.chain.as_bytes().as_slice()).collect();
@@ -185,7 +185,7 @@ pub(super) fn columns(records: &[Sealed]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) 
     (crcs, chains, bodies)
 }
 
-/// What an append makes of the session's row, in the forms of its columns.
+/// The new values of the session's row, in the types of its columns.
 struct Row {
     epoch: i64,
     old_head: i64,

@@ -1,8 +1,7 @@
-//! Looking for damage.
+//! Finds damage in a journal.
 //!
-//! Owns what is wrong with a record, and how the records of a journal must follow each other. After a damaged record
-//! the chain is taken up again at the next whole one. Invariant: everything is looked at in one snapshot of the
-//! database, so what is written meanwhile is no damage.
+//! After a damaged record, the check continues with the chain of the next whole one. Invariant: the check reads one
+//! snapshot of the database, so concurrent appends do not look like damage.
 
 use std::collections::HashSet;
 
@@ -20,7 +19,7 @@ use super::standing::{self, Standing};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// Records read at once.
+/// Number of records to read at once.
 pub(super) const PAGE: i64 = 500;
 
 pub(super) const RANGE: &str = "SELECT seq, crc, chain, body FROM lariat.events \
@@ -28,17 +27,17 @@ pub(super) const RANGE: &str = "SELECT seq, crc, chain, body FROM lariat.events 
 
 const BEYOND: &str = "SELECT count(*) FROM lariat.events WHERE session = $1 AND seq >= $2";
 
-/// What a record is worth by itself.
+/// The state of a single record.
 pub(super) enum Judged {
     /// As it was written.
     Sound(Event),
-    /// It can be read, but a blob that it mentions is not what its address says.
+    /// Readable, but a blob that it mentions does not match its hash.
     Mentions(Event, String),
-    /// It cannot be read.
+    /// Unreadable.
     Lost(DamageKind, String),
 }
 
-/// Looks through a journal.
+/// Checks a journal.
 pub(super) async fn verify(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
     let transaction =
         client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
@@ -48,7 +47,7 @@ pub(super) async fn verify(client: &mut Client, session_id: &SessionId) -> Resul
     Ok(verdict)
 }
 
-/// What is wrong with a journal, and the oldest of its parts where something is.
+/// Returns the damage of a journal, and the oldest of its damaged parts.
 pub(super) async fn look_through(
     client: &impl GenericClient,
     session_id: &SessionId,
@@ -66,7 +65,7 @@ pub(super) async fn look_through(
     }
     let before = look.verdict.damage.len();
     if look.chain.is_some_and(|chain| chain != standing.chain) {
-        look.damage(None, DamageKind::Chain, "the last event is not the one that the session ends with");
+        look.damage(None, DamageKind::Chain, "the chain hash of the last event does not match the session");
     }
     let beyond = query_opt(client, BEYOND, &[&standing.no, &number(standing.head)]).await?;
     let beyond: i64 = beyond.map(|row| column(&row, 0)).transpose()?.unwrap_or_default();
@@ -81,7 +80,7 @@ pub(super) async fn look_through(
 
 struct Look {
     verdict: Verdict,
-    /// What the next record must follow; `None` after damage.
+    /// The chain that the next record must continue; `None` after damage.
     chain: Option<Chain>,
 }
 
@@ -92,7 +91,7 @@ impl Look {
 
     async fn segment(&mut self, client: &impl GenericClient, segment: &Segment) -> Result<(), StoreError> {
         if self.chain.is_some_and(|chain| chain != segment.base) {
-            self.damage(Some(segment.low), DamageKind::Chain, "the fork does not go on from what it shares");
+            self.damage(Some(segment.low), DamageKind::Chain, "the chain of the fork does not continue the shared events");
         }
         self.chain = Some(segment.base);
         let mut next = segment.low;
@@ -130,7 +129,7 @@ impl Look {
                 }
             }
             _ if !follows => {
-                self.damage(Some(record.seq), DamageKind::Chain, "does not follow the event before it");
+                self.damage(Some(record.seq), DamageKind::Chain, "the chain hash does not continue the previous event");
             }
             Judged::Mentions(_, note) => self.damage(Some(record.seq), DamageKind::Blob, note),
             Judged::Sound(_) => self.verdict.intact += 1,
@@ -138,7 +137,7 @@ impl Look {
     }
 }
 
-/// What records are worth, each by itself.
+/// Checks records, each by itself.
 pub(super) async fn judge(
     client: &impl GenericClient,
     records: &[Sealed],
@@ -148,7 +147,7 @@ pub(super) async fn judge(
     let changed =
         if mentioned.is_empty() { HashSet::new() } else { blobs::changed(client, &mentioned).await? };
     let judge = |(record, event): (&Sealed, Result<Event, StoreError>)| match event {
-        _ if !record.is_whole() => Judged::Lost(DamageKind::Checksum, "the checksum does not fit".to_owned()),
+        _ if !record.is_whole() => Judged::Lost(DamageKind::Checksum, "the checksum does not match".to_owned()),
         Err(error) if content::moved_out(&record.body).is_empty() => {
             Judged::Lost(DamageKind::Garbage, error.to_string())
         }
@@ -160,7 +159,7 @@ pub(super) async fn judge(
                 .find(|address| content::hash_of(address).is_some_and(|hash| changed.contains(&hash)));
             match broken {
                 Some(address) => {
-                    Judged::Mentions(event, format!("blob {} is not what its address says", address.0))
+                    Judged::Mentions(event, format!("blob {} does not match its hash", address.0))
                 }
                 None => Judged::Sound(event),
             }

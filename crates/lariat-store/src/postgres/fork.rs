@@ -1,7 +1,7 @@
-//! Forking and deleting.
+//! Forks and deletes sessions.
 //!
-//! Invariant: a fork names the session that has its last shared event itself, so a session is needed exactly as long
-//! as a row names it, and what only passed the events on can go.
+//! Invariant: a fork references the session that owns its last shared event. So a session is needed exactly as long as a
+//! row references it, and sessions that only passed the events on can be removed.
 
 use deadpool_postgres::{Client, Transaction};
 use lariat_core::archive::SessionSummary;
@@ -13,16 +13,16 @@ use super::read::{self, Segment, line};
 use super::standing::{self, key};
 use crate::record::Chain;
 
-/// Events folded at once.
+/// Number of events to fold at once.
 const PAGE: u64 = 1_000;
 
-/// Locked against being purged, not against growing.
+/// Locks the session against purging, not against appends.
 const ORIGIN: &str = "SELECT head, chain, summary::text, set_config('synchronous_commit', 'on', true) \
     FROM lariat.sessions WHERE id = $1 AND NOT deleted FOR KEY SHARE";
 
 const CHAIN_AT: &str = "SELECT chain FROM lariat.events WHERE session = $1 AND seq = $2";
 
-/// The newest fold of at most so many events, of a session or of what it shares.
+/// The newest fold of at most `$2` events, of a session or its ancestors.
 const NEAREST: &str = concat!(
     line!(),
     "SELECT n.summary::text FROM line l CROSS JOIN LATERAL ( \
@@ -40,7 +40,7 @@ const LENGTH: &str = "SELECT head FROM lariat.sessions WHERE id = $1 AND NOT del
 const DELETE: &str = "UPDATE lariat.sessions SET deleted = true, stale = false WHERE id = $1 AND NOT deleted \
     RETURNING set_config('synchronous_commit', 'on', true)";
 
-/// Makes a session that shares the first events of another.
+/// Creates a session that shares the first events of another.
 pub(super) async fn fork(
     client: &mut Client,
     from: &SessionId,
@@ -92,7 +92,7 @@ pub(super) async fn fork(
     transaction.commit().await.map_err(failed)
 }
 
-/// The session that has the event before a position, and the chain up to there.
+/// Returns the session that owns the event before a position, and the chain up to it.
 async fn shared(
     transaction: &Transaction<'_>,
     from: &SessionId,
@@ -112,14 +112,14 @@ fn owner(segments: &[Segment], at_seq: u64) -> Option<i64> {
     segments.iter().find(|segment| segment.low < at_seq && at_seq <= segment.high).map(|segment| segment.no)
 }
 
-/// What the first events of a session fold to. Costs what is behind the nearest fold that is kept, if there is one.
+/// Folds the first `to` events of a session, starting from the nearest stored fold.
 pub(super) async fn fold(
     transaction: &Transaction<'_>,
     session_id: &SessionId,
     to: u64,
 ) -> Result<SessionSummary, StoreError> {
     let nearest = query_opt(transaction, NEAREST, &[&standing::id(session_id), &number(to)]).await?;
-    // One that cannot be read is as good as none.
+    // Treat an unreadable fold as missing.
     let nearest = nearest.and_then(|row| standing::summary(column(&row, 0).ok()?).ok());
     let mut summary = nearest.unwrap_or_else(|| SessionSummary::new(session_id.clone()));
     summary.session_id = session_id.clone();
@@ -133,7 +133,7 @@ pub(super) async fn fold(
     Ok(summary)
 }
 
-/// Makes a session invisible, for good.
+/// Marks a session as deleted, permanently.
 pub(super) async fn delete(client: &Client, session_id: &SessionId) -> Result<(), StoreError> {
     let row = query_opt(client, DELETE, &[&standing::id(session_id)]).await?;
     row.map(drop).ok_or_else(|| standing::unknown(session_id))

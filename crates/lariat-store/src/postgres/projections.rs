@@ -1,7 +1,7 @@
-//! Checkpoints, learnings and goals as tables, for those who ask across sessions.
+//! Projects checkpoints, learnings and goals into tables, for queries across sessions.
 //!
-//! Owns which events become rows. A row says what one event says and is written with it; views pick the newest.
-//! Invariant: the tables are what the journals say, and can be made again from them.
+//! A row belongs to one event and is written together with it; views select the newest.
+//! Invariant: the tables match the journals and can be rebuilt from them.
 
 use deadpool_postgres::{Client, Transaction};
 use lariat_core::event::{AgentEvent, EventRecord, Goal, GoalStatus, Learning};
@@ -11,10 +11,10 @@ use lariat_core::time::Timestamp;
 use super::link::{column, execute, failed, number, query};
 use super::read;
 
-/// Sessions looked up at once.
+/// Number of sessions to look up at once.
 const SESSIONS: i64 = 256;
 
-/// The last moment that PostgreSQL and people agree on, in milliseconds: the end of the year 9999.
+/// The end of the year 9999, in milliseconds: the last time that is readable in every client.
 const LAST_MOMENT: i64 = 253_402_300_799_999;
 
 const CHECKPOINTS: &str = "INSERT INTO lariat.checkpoints (session, seq, at, label, message_id) \
@@ -35,16 +35,16 @@ const CLEAR: &[&str] = &[
 
 const KEPT: &str = "SELECT no FROM lariat.sessions WHERE NOT purged AND no > $1 ORDER BY no LIMIT $2";
 
-/// Against appends meanwhile.
+/// Blocks appends meanwhile.
 const LOCK: &str = "SELECT FROM lariat.sessions WHERE no = $1 FOR NO KEY UPDATE";
 
-/// Bodies are compact JSON: what does not contain one of these is none of ours.
+/// Bodies are compact JSON: an event without one of these strings is not projected.
 const FIND: &str = "SELECT seq, crc, chain, body FROM lariat.events WHERE session = $1 AND seq >= $2 AND ( \
     position('\"type\":\"Checkpoint\"'::bytea IN body) > 0 OR position('\"type\":\"Learned\"'::bytea IN body) > 0 OR \
     position('\"type\":\"Unlearned\"'::bytea IN body) > 0 OR position('\"type\":\"GoalChanged\"'::bytea IN body) > 0) \
     ORDER BY seq LIMIT 1000";
 
-/// The rows that events become.
+/// The rows of a batch of events.
 #[derive(Default)]
 pub(super) struct Projected {
     checkpoints: Vec<(i64, i64, String, Option<String>)>,
@@ -53,7 +53,7 @@ pub(super) struct Projected {
 }
 
 impl Projected {
-    /// Takes in an event.
+    /// Adds the rows of an event.
     pub(super) fn take(&mut self, record: &EventRecord) {
         let (seq, at) = (number(record.seq), moment(record.timestamp));
         match &record.event {
@@ -102,7 +102,7 @@ impl Projected {
     }
 }
 
-/// Makes the rows of all sessions again.
+/// Rebuilds the rows of all sessions.
 pub(super) async fn rebuild(client: &mut Client) -> Result<(), StoreError> {
     let mut last = 0_i64;
     loop {
@@ -120,7 +120,7 @@ pub(super) async fn rebuild(client: &mut Client) -> Result<(), StoreError> {
     }
 }
 
-/// Makes the rows of a session again, which must be locked. Damaged events have none.
+/// Rebuilds the rows of a session, which must be locked. Skips damaged events.
 pub(super) async fn rebuild_session(transaction: &Transaction<'_>, session: i64) -> Result<(), StoreError> {
     for statement in CLEAR {
         execute(transaction, statement, &[&session]).await?;
@@ -144,7 +144,7 @@ fn moment(at: Timestamp) -> i64 {
     number(at.as_millis()).min(LAST_MOMENT)
 }
 
-/// Text columns hold no NUL; the journal does.
+/// Replaces NUL, which text columns cannot contain.
 fn plain(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
 }

@@ -1,8 +1,8 @@
-//! Making a damaged journal usable again.
+//! Repairs a damaged journal.
 //!
-//! Owns the rewriting of a part of a journal: whole records keep their bodies, [`AgentEvent::EventLost`] takes the
-//! place of others, and all are chained anew, in every session that shares them. What was damaged goes to the table
-//! `quarantine`. Invariant: one transaction; the sessions are locked, so nobody writes to them meanwhile.
+//! The repair keeps the bodies of whole records, replaces the others with [`AgentEvent::EventLost`], and chains all records
+//! again, in every session that shares them. Damaged records go to the table `quarantine`.
+//! Invariant: the repair is one transaction that locks the sessions, so no writer can append to them meanwhile.
 
 use deadpool_postgres::{Client, Transaction};
 use lariat_core::archive::{DamageKind, Verdict};
@@ -19,7 +19,7 @@ use super::{fork, projections, read, standing};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// Events that can be lost in one place. More are no damage but a wrong number.
+/// Maximum number of consecutive lost events. A larger gap means a wrong number, not damage.
 const MOST_LOST: u64 = 1_000_000;
 
 const LOCK: &str =
@@ -49,7 +49,7 @@ const FORGET: &[&str] = &[
 const FORKS: &str = "SELECT f.no, e.chain FROM lariat.sessions f \
     JOIN lariat.events e ON e.session = f.fork_of AND e.seq = f.fork_seq - 1 WHERE f.fork_of = $1";
 
-/// Repairs a journal; returns what was wrong with it.
+/// Repairs a journal. Returns the damage found before the repair.
 pub(super) async fn repair(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
     let (verdict, oldest) = check::look_through(&transaction, session_id).await?;
@@ -64,7 +64,7 @@ pub(super) async fn repair(client: &mut Client, session_id: &SessionId) -> Resul
     Ok(verdict)
 }
 
-/// A session whose own events are chained anew.
+/// A session whose own events are chained again.
 struct Rewriting<'a> {
     transaction: &'a Transaction<'a>,
     no: i64,
@@ -126,9 +126,9 @@ impl<'a> Rewriting<'a> {
                 }
                 Judged::Lost(kind, note) => {
                     aside.push(number(record.seq));
-                    // Not by its address: a note that mentions a blob asks for it to be kept, and to be whole.
+                    // Do not name the blob: a note with a blob address would count as a reference that requires the blob.
                     let blob =
-                        (kind == DamageKind::Blob).then(|| "a blob of it is gone or changed".to_owned());
+                        (kind == DamageKind::Blob).then(|| "a blob of the event is missing or damaged".to_owned());
                     self.lost(blob.unwrap_or(note))?;
                 }
             }
@@ -137,11 +137,11 @@ impl<'a> Rewriting<'a> {
         self.put().await
     }
 
-    /// Fills the places before a position.
+    /// Fills the positions up to `to` with lost events.
     fn missing(&mut self, to: u64) -> Result<(), StoreError> {
         if to.saturating_sub(self.next) > MOST_LOST {
             return Err(StoreError::Damaged(format!(
-                "events {} to {to} are missing: too many to mark",
+                "cannot repair: events {} to {to} are missing, which is too many",
                 self.next
             )));
         }
@@ -174,7 +174,7 @@ impl<'a> Rewriting<'a> {
         execute(self.transaction, PUT, &[&self.no, &seqs, &crcs, &chains, &bodies]).await.map(drop)
     }
 
-    /// What the session's row says of it. Nobody asks a deleted one.
+    /// Updates the summary in the session's row, unless the session is deleted.
     async fn summarise(&self, head: u64) -> Result<(), StoreError> {
         if column(&self.row, 3)? {
             return Ok(());

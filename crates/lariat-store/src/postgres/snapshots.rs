@@ -1,4 +1,4 @@
-//! Snapshots: the newest few of each session, and for a fork those of what it shares.
+//! Stores and finds snapshots: the newest few of each session, and for a fork those of its ancestors.
 
 use deadpool_postgres::Client;
 use lariat_core::id::SessionId;
@@ -8,7 +8,7 @@ use super::link::{column, execute, failed, number, position, query_opt};
 use super::read::line;
 use super::standing;
 
-/// Snapshots of a session that are kept.
+/// Number of snapshots kept per session.
 const KEPT: i64 = 4;
 
 const PUT: &str = "INSERT INTO lariat.snapshots (session, seq, state) \

@@ -1,4 +1,4 @@
-//! The store as its users see it: both contracts, each method a line that names who does it.
+//! Implements the store contracts as [`PostgresStore`] and delegates to the other modules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::StoreOptions;
 
-/// A [`SessionArchive`] in a PostgreSQL database (15 or newer), for any number of nodes at once.
+/// A [`SessionArchive`] in a PostgreSQL database (15 or newer), which any number of nodes can share.
 ///
-/// Ids of sessions have at most 1,024 bytes. [`Durability::Batched`] and [`Durability::Fast`] are the same here: the
-/// server syncs within three times its `wal_writer_delay` (0.6 s unless configured), and says nothing earlier.
+/// Session ids have at most 1,024 bytes. [`Durability::Batched`] and [`Durability::Fast`] are the same here: the server
+/// syncs within three times its `wal_writer_delay` (0.6 s by default) and does not report an earlier sync.
 ///
 /// ```no_run
 /// use lariat_store::StoreOptions;
@@ -41,32 +41,33 @@ pub struct PostgresStore {
     shared: Arc<Shared>,
 }
 
-/// What an append that outlives its caller needs, too.
+/// State that an append needs even after its caller is gone.
 pub(super) struct Shared {
     pub(super) link: Arc<Link>,
     pub(super) wake: Arc<Wake>,
     pub(super) writers: Writers,
-    /// The level that appends meet.
+    /// The durability level of appends.
     pub(super) met: Durability,
 }
 
 impl Shared {
-    /// What `synchronous_commit` is during an append.
+    /// Returns the value of `synchronous_commit` for appends.
     pub(super) fn level(&self) -> &'static str {
         if self.met == Durability::Durable { "on" } else { "off" }
     }
 }
 
-/// As long as nobody changes it, a server that does not sync promises nothing.
+/// A server with `fsync` off promises no durability.
 const SYNCS: &str = "SELECT current_setting('fsync') = 'on'";
 
 const HEAD: &str = "SELECT head, deleted FROM lariat.sessions WHERE id = $1";
 
 impl PostgresStore {
-    /// Connects, by TLS where the configuration asks for it, and brings the schema of the database up to date.
+    /// Connects, with TLS if the configuration requires it, and migrates the schema of the database.
     ///
     /// # Errors
-    /// When the server cannot be reached, verified or refuses, or the database belongs to a newer program.
+    /// When the server cannot be reached, cannot be verified or rejects the connection, or when a newer program migrated
+    /// the database.
     pub async fn connect(config: PostgresConfig, options: StoreOptions) -> Result<Self, StoreError> {
         if config.server.get_ssl_mode() == SslMode::Disable {
             return Self::connect_tls(config, NoTls, options).await;
@@ -75,7 +76,7 @@ impl PostgresStore {
         Self::connect_tls(config, connector, options).await
     }
 
-    /// Connects through a TLS connector of the caller's own, and brings the schema of the database up to date.
+    /// Connects with a TLS connector of the caller, and migrates the schema of the database.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -105,15 +106,15 @@ impl PostgresStore {
         Ok(Self { shared: Arc::new(Shared { link, wake, writers: Writers::default(), met }) })
     }
 
-    /// Makes the tables of checkpoints, learnings and goals again, from the journals.
+    /// Rebuilds the tables of checkpoints, learnings and goals from the journals.
     ///
     /// # Errors
-    /// When the server fails. Damaged events are left out.
+    /// When the server fails. Skips damaged events.
     pub async fn rebuild_projections(&self) -> Result<(), StoreError> {
         projections::rebuild(&mut self.shared.link.client().await?).await
     }
 
-    /// Takes in the words of everything that was said since somebody searched last; searching does it by itself.
+    /// Indexes the words of all events since the last search. Searching does this by itself.
     ///
     /// # Errors
     /// When the server fails.
@@ -132,7 +133,7 @@ impl PostgresStore {
     }
 }
 
-/// The root certificates that the configuration holds or names.
+/// Returns the root certificates from the configuration and its certificate file.
 #[expect(clippy::disallowed_methods, reason = "the connection string names the file")]
 fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut roots = config.roots.clone();

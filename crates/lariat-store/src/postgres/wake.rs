@@ -1,10 +1,10 @@
-//! Telling those who wait that a journal grew: those in this process at once, those on other nodes by NOTIFY.
+//! Notifies waiters that a journal grew: directly in this process, and with NOTIFY on other nodes.
 //!
-//! Owns who waits for what, the connection that listens, and the task that notifies. Notifications are sent after the
-//! commit and outside of its transaction (the lock that NOTIFY takes would queue all writers), gathered for a few
-//! milliseconds. A node whose listening connection was lost looks at everything it waits for when it has a new one.
-//! Invariant: a waiter is registered before it looks, so no wake-up is lost; the slow look is for servers that lose
-//! notifications (a pooler between).
+//! Notifications are sent after the commit and outside its transaction, because the lock that NOTIFY takes would serialize
+//! all writers. They are gathered for a few milliseconds. A node that lost its listening connection checks all watched
+//! sessions after it reconnects.
+//! Invariant: a waiter registers before it reads, so it misses no notification. The slow poll covers servers that lose
+//! notifications (behind a pooler).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,27 +21,27 @@ use tokio_postgres::AsyncMessage;
 use super::link::{Link, failed};
 use super::standing::key;
 
-/// Sent to the other nodes together.
+/// How long to gather notifications before sending them together.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How often a waiter looks without being told.
+/// How often a waiter polls without a notification.
 pub(super) const SLOW_LOOK: Duration = Duration::from_secs(30);
 
-/// Before a lost connection is made again.
+/// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(500);
 
 const LISTEN: &str = "LISTEN lariat";
 
-/// NOTIFY makes a transaction that would be synced, for nothing.
+/// NOTIFY starts a transaction; it does not need a sync.
 const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify('lariat', text) FROM unnest($1::text[]) AS text";
 
-/// A session as notifications name it.
+/// The name of a session in notifications.
 type Name = String;
 
-/// Who waits, and what is to be told to others.
+/// The waiters of this process, and the notifications to send to other nodes.
 #[derive(Default)]
 pub(super) struct Wake {
-    /// By session: a number of events that it has at least. Sent again to make waiters look.
+    /// By session: a lower bound of its number of events. Sent again to make waiters check.
     waiting: Mutex<HashMap<Name, watch::Sender<u64>>>,
     unsent: Mutex<HashMap<Name, u64>>,
     signal: Notify,
@@ -50,7 +50,7 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// A journal grew, or was deleted: all who wait for it should know.
+    /// Reports that a journal grew or was deleted.
     pub(super) fn grew(&self, session_id: &SessionId, head: u64) {
         let name = name(session_id);
         self.tell(&name, head);
@@ -67,7 +67,7 @@ impl Wake {
         self.signal.notify_one();
     }
 
-    /// Registers a waiter. Must be done before it looks.
+    /// Registers a waiter. Must happen before the waiter reads the journal.
     pub(super) fn waiter(self: &Arc<Self>, link: &Arc<Link>, session_id: &SessionId) -> Waiter {
         let name = name(session_id);
         let news = locked(&self.waiting).entry(name.clone()).or_default().subscribe();
@@ -76,7 +76,7 @@ impl Wake {
         Waiter { wake: Arc::clone(self), name, news }
     }
 
-    /// Sends what there is to the other nodes, until [`Wake::close`].
+    /// Sends notifications to the other nodes until [`Wake::close`].
     pub(super) async fn send(self: Arc<Self>, link: Arc<Link>) {
         loop {
             self.signal.notified().await;
@@ -89,14 +89,14 @@ impl Wake {
             if sent {
                 tokio::time::sleep(GATHER).await;
             } else {
-                // Kept for later. Who waits elsewhere looks by itself meanwhile.
+                // Keep them for later. Waiters on other nodes poll meanwhile.
                 self.note(unsent);
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
 
-    /// Stops listening; what is to be sent is sent once more.
+    /// Stops listening. Pending notifications are sent once more.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.signal.notify_one();
@@ -133,7 +133,7 @@ async fn hear(wake: &Wake, link: &Link) -> Result<(), StoreError> {
     let mut listening = std::pin::pin!(client.batch_execute(LISTEN));
     let mut begun = false;
     loop {
-        // The connection works only while its messages are asked for.
+        // The connection makes progress only while its messages are polled.
         tokio::select! {
             result = &mut listening, if !begun => {
                 result.map_err(failed)?;
@@ -154,7 +154,7 @@ async fn hear(wake: &Wake, link: &Link) -> Result<(), StoreError> {
     }
 }
 
-/// Somebody who waits for a journal to grow.
+/// Waits for a journal to grow.
 pub(super) struct Waiter {
     wake: Arc<Wake>,
     name: Name,
@@ -162,7 +162,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Waits for news, or until it is time to look anyway. Returns a number of events that are there at least.
+    /// Waits for a notification or the next poll. Returns a lower bound of the number of events.
     pub(super) async fn news(&mut self) -> u64 {
         let _ = tokio::time::timeout(SLOW_LOOK, self.news.changed()).await;
         *self.news.borrow_and_update()
@@ -172,7 +172,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut waiting = locked(&self.wake.waiting);
-        // This one is still counted.
+        // The count still includes this receiver.
         if waiting.get(&self.name).is_some_and(|news| news.receiver_count() <= 1) {
             waiting.remove(&self.name);
         }

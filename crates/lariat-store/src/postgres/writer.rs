@@ -1,8 +1,8 @@
-//! Claims and appends.
+//! Claims sessions and appends to them.
 //!
-//! Owns what this process remembers of the sessions it writes to, and what an append that wrote nothing means. An
-//! append that was begun runs to its end, also when its caller is gone: the next one on the session waits for it.
-//! Invariant: after any failure nothing is remembered, and the next append reads where the session stands.
+//! This module caches the state of the sessions that this process writes to. An append runs to its end even if its caller
+//! is gone; the next append to the session waits for it.
+//! Invariant: after any failure the cache is empty, and the next append reads the state of the session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,11 +19,11 @@ use super::standing::{self, Standing};
 use super::store::Shared;
 use crate::record::Chain;
 
-/// Sessions that are remembered. Above it, those that nobody writes to right now are forgotten, and read again when
-/// needed. About 1 KB each.
+/// Maximum number of cached sessions. Above it, the store drops idle sessions and loads them again when needed. About
+/// 1 KB each.
 const REMEMBERED: usize = 16_384;
 
-/// A claim is always synced: an epoch that is lost would be given twice.
+/// A claim is always synced: a lost epoch would be assigned twice.
 const CLAIM: &str = "INSERT INTO lariat.sessions AS s (id, epoch, head, chain, base, summary) \
     VALUES ($1, 1, 0, $2, $2, $3::text::json) \
     ON CONFLICT (id) DO UPDATE SET epoch = s.epoch + 1 WHERE NOT s.deleted \
@@ -34,7 +34,7 @@ const RELEASE: &str =
 
 type Memory = Arc<tokio::sync::Mutex<Option<Standing>>>;
 
-/// The sessions this process writes to.
+/// The sessions that this process writes to.
 #[derive(Default)]
 pub(super) struct Writers(Mutex<HashMap<SessionId, Memory>>);
 
@@ -47,7 +47,7 @@ impl Writers {
         Arc::clone(writers.entry(session_id.clone()).or_default())
     }
 
-    /// Forgets a session that no append uses.
+    /// Drops a session from the cache if no append uses it.
     fn forget(&self, session_id: &SessionId) {
         let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if writers.get(session_id).is_some_and(|memory| Arc::strong_count(memory) == 1) {
@@ -55,7 +55,7 @@ impl Writers {
         }
     }
 
-    /// Waits for an append to this session that was begun here.
+    /// Waits for a running append of this process to the session.
     pub(super) async fn settled(&self, session_id: &SessionId) {
         let memory = {
             let writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ struct Order {
 }
 
 impl Order {
-    /// Whether the session is where the writer believes it is.
+    /// Returns an error unless the session is in the state that the writer expects.
     fn fits(&self, standing: &Standing) -> Result<(), StoreError> {
         if self.epoch != standing.epoch {
             return Err(StoreError::Fenced { current: standing.epoch });
@@ -129,7 +129,7 @@ impl Shared {
         let memory = self.writers.of(append.session_id).lock_owned().await;
         let shared = Arc::clone(self);
         let begun = tokio::spawn(async move { shared.perform(order, memory).await });
-        begun.await.unwrap_or_else(|error| Err(StoreError::Unavailable(format!("the append ended: {error}"))))
+        begun.await.unwrap_or_else(|error| Err(StoreError::Unavailable(format!("the append was aborted: {error}"))))
     }
 
     async fn perform(
@@ -148,7 +148,7 @@ impl Shared {
             Some(standing) => standing,
             None => load(&client).await?,
         };
-        // Twice at most: a session that is repaired keeps epoch and length and changes its chain.
+        // At most two attempts: a repair keeps the session's epoch and length but changes its chain.
         for _ in 0..2 {
             if let Err(refused) = order.fits(&standing) {
                 *memory = Some(standing);
@@ -165,13 +165,13 @@ impl Shared {
                 return Ok(self.acknowledge(batch.after(&standing), &order.session_id, &mut memory));
             }
             let now = load(&client).await?;
-            // An earlier attempt, given up as lost, came through after all: these are its events, by their chain.
+            // An earlier attempt that seemed lost was written after all: the chain shows that these are its events.
             if now.epoch == order.epoch && batch.ends_as(&standing, &now) {
                 return Ok(self.acknowledge(now, &order.session_id, &mut memory));
             }
             standing = now;
         }
-        Err(StoreError::Unavailable("the session is being changed by somebody else".to_owned()))
+        Err(StoreError::Unavailable("another process is changing the session".to_owned()))
     }
 
     fn acknowledge(&self, now: Standing, session_id: &SessionId, memory: &mut Option<Standing>) -> Ack {

@@ -1,6 +1,6 @@
-//! Content blocks in the shape of the Messages API, both ways.
+//! Converts content blocks to and from the Messages API.
 //!
-//! A block that has no form of ours is kept as it is and written back so.
+//! A block without a counterpart is kept and written back unchanged.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::interchange::lines::{count, object, text};
 
-/// Blocks of ours for a `content`: text, or a list of blocks.
+/// Parses a `content` field: text, or a list of blocks.
 pub(super) fn blocks(content: &Value) -> Vec<Content> {
     match content {
         Value::String(text) => vec![Content::text(text.as_str())],
@@ -21,7 +21,7 @@ pub(super) fn blocks(content: &Value) -> Vec<Content> {
     }
 }
 
-/// A block of ours; `None` for what is no block.
+/// Parses a block; `None` if the value is neither an object nor text.
 pub(super) fn block(block: &Value) -> Option<Content> {
     let Value::Object(fields) = block else {
         return block.as_str().map(Content::text);
@@ -53,7 +53,7 @@ pub(super) fn block(block: &Value) -> Option<Content> {
     Some(known.unwrap_or_else(|| Content::Unknown(fields.clone())))
 }
 
-/// A block of theirs.
+/// Serializes a block.
 pub(super) fn written(block: &Content) -> Value {
     match block {
         Content::Text { text } => json!({"type": "text", "text": text}),
@@ -72,7 +72,7 @@ pub(super) fn written(block: &Content) -> Value {
     }
 }
 
-/// The `content` of a user message or a tool result: text where there is nothing else.
+/// Serializes the `content` of a user message or a tool result: plain text if there is only text.
 pub(super) fn written_content(content: &[Content]) -> Value {
     match content {
         [Content::Text { text }] => Value::String(text.clone()),
@@ -99,7 +99,7 @@ pub(super) fn written_usage(usage: &Usage) -> Value {
     })
 }
 
-/// Why a model stopped. A reply is never taken for a broken one, because of those the calls are not shown.
+/// Parses a stop reason. Never returns an aborted reply, because the tool calls of those are not shown.
 pub(super) fn stop_reason(reason: Option<&str>, calls: bool) -> StopReason {
     match reason {
         Some("max_tokens") => StopReason::Length,

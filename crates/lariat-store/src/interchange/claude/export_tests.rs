@@ -113,16 +113,16 @@ impl Script {
         self.compact(vec![CompactionEdit::Summarise { first, last, summary }]);
     }
 
-    /// Exports, and holds what their reader shows against what the fold says.
+    /// Exports, and compares what Claude Code would show with the fold.
     #[track_caller]
     fn judged(&self, about: &str) -> String {
         let file = export(&"s".into(), &self.events);
         let (said, _, _) = folded(&self.events);
-        assert_same(&shown(&file), &said, &format!("{about}: their reader shows what we say"));
+        assert_same(&shown(&file), &said, &format!("{about}: Claude Code shows the folded conversation"));
         if !read_conversation(&file).is_empty() {
             let again = import(&file).unwrap();
             assert!(again.notes.is_empty(), "{about}: {:?}", again.notes);
-            assert_same(&folded(&again.records(0)).0, &said, &format!("{about}: and we read it so"));
+            assert_same(&folded(&again.records(0)).0, &said, &format!("{about}: the import reads the same conversation"));
         }
         String::from_utf8(file).unwrap()
     }
@@ -133,7 +133,7 @@ fn lines(file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_session_with_everything_opens_there() {
+fn exports_a_session_with_every_kind_of_message() {
     let mut script = Script::default();
     let mut about = Description::default();
     about.title = Some("A title".into());
@@ -205,7 +205,7 @@ fn a_session_with_everything_opens_there() {
 }
 
 #[test]
-fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
+fn exports_compactions_as_boundaries_and_keeps_earlier_messages() {
     let mut script = Script::default();
     script.begin(None);
     let first = script.user("begin");
@@ -217,7 +217,7 @@ fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
     script.judged("after clearing");
     script.summarise(first, last, "in short");
     let file = script.judged("right after a summary");
-    assert_eq!(file.matches(BOUNDARY).count(), 2, "a compaction at the end is seen");
+    assert_eq!(file.matches(BOUNDARY).count(), 2, "the export includes a compaction at the end");
     script.user("what now");
     let end = script.say("the end");
     let file = script.judged("after a summary");
@@ -239,7 +239,7 @@ fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
 }
 
 #[test]
-fn branches_and_going_back_end_where_we_do() {
+fn export_ends_at_the_same_message_after_branching_and_rewinding() {
     let mut script = Script::default();
     script.begin(None);
     let question = script.user("which way");
@@ -262,7 +262,7 @@ fn branches_and_going_back_end_where_we_do() {
     ] {
         script.event(AgentEvent::Rewound { tip });
         let file = script.judged(about);
-        assert!(file.contains("a wall") && file.contains("a door"), "{about}: all is kept");
+        assert!(file.contains("a wall") && file.contains("a door"), "{about}: all branches are kept");
     }
     script.begin(None);
     script.user("from the start");
@@ -270,7 +270,7 @@ fn branches_and_going_back_end_where_we_do() {
 }
 
 #[test]
-fn broken_and_removed_messages_leave_a_conversation_that_can_be_sent() {
+fn broken_and_removed_messages_leave_a_valid_conversation() {
     let mut script = Script::default();
     script.begin(None);
     script.user("go");
@@ -294,13 +294,13 @@ fn broken_and_removed_messages_leave_a_conversation_that_can_be_sent() {
 }
 
 #[test]
-fn an_empty_journal_is_an_empty_file() {
+fn exports_an_empty_journal_as_an_empty_file() {
     assert_eq!(export(&"s".into(), &[]), b"");
 }
 
-/// Journals of any shape that a driver or a person could make.
+/// Journals of any shape that a driver or a user could make.
 #[test]
-fn journals_of_any_shape_read_there_as_they_fold_here() {
+fn random_journals_export_to_the_conversation_of_their_fold() {
     for seed in (0..400).chain([2186]) {
         let mut dice = Seeded::new(seed);
         let mut script = Script::default();

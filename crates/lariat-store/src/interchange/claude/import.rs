@@ -1,4 +1,4 @@
-//! Their file as events of ours.
+//! Imports a Claude Code session file.
 
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
@@ -10,8 +10,8 @@ use super::writer::{Writer, answered};
 use crate::interchange::lines::{self, text};
 use crate::interchange::{About, Imported, ImportedEvent, InterchangeError, Note, derived, title_of};
 
-/// Reads a session file. The events describe the session, hold its whole tree of messages, and end where the newest
-/// conversation does.
+/// Imports a session file. The events describe the session, contain its whole tree of messages, and end at the end of the
+/// newest conversation.
 ///
 /// ```
 /// use lariat_core::session::SessionFold;
@@ -24,7 +24,7 @@ use crate::interchange::{About, Imported, ImportedEvent, InterchangeError, Note,
 /// ```
 ///
 /// # Errors
-/// When there is no chain line in it. Everything else that is wrong is a note.
+/// When the file has no chain line. All other problems become notes.
 pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let (objects, mut notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
@@ -48,7 +48,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     for path in tree.paths(leaf, &mut notes) {
         for line in path.lines.iter().filter_map(|at| tree.line(*at)) {
             if line.is_spoken() && !line.hidden && line.message().is_none() {
-                notes.push(Note { line: line.number, text: "no message in it".to_owned() });
+                notes.push(Note { line: line.number, text: "line has no message".to_owned() });
             }
         }
         events.extend(writer.segment(&path).events());
@@ -59,7 +59,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     Ok(Imported::new("claude", session_id(&tree, leaf, bytes), events, notes))
 }
 
-/// The session that the newest line of the conversation is of: a file can begin with lines of the one it came from.
+/// Returns the session id of the conversation's last line: a file can begin with lines of the session it was forked from.
 fn session_id(tree: &Tree, leaf: Option<usize>, bytes: &[u8]) -> SessionId {
     let own = |line: &Line| text(&line.fields, "sessionId").map(SessionId::from);
     let leaf = leaf.and_then(|leaf| tree.line(leaf)).and_then(own);
@@ -98,7 +98,7 @@ fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
     }
 }
 
-/// What a person typed, as far as a line tells.
+/// Returns the text that the user typed, as far as a line shows it.
 fn prompt(line: &Line) -> Option<String> {
     let typed = line.kind == Kind::User
         && line.fields.get("isCompactSummary") != Some(&Value::Bool(true))

@@ -9,17 +9,17 @@ use lariat_core::session::SessionFold;
 use lariat_core::usage::Usage;
 use serde_json::json;
 
-/// Seeds that the round trip walks.
+/// Number of seeds for the round trip.
 const SESSIONS: u64 = 300;
 
 fn round_trip(name: &str, file: &[u8]) -> Imported {
     let first = import(file).unwrap_or_else(|error| panic!("{name}: {error}"));
     let records = first.records(0);
     let (said, ids, repairs) = folded(&records);
-    assert_same(&said, &expected(file), &format!("{name}: import says what the rule says"));
+    assert_same(&said, &expected(file), &format!("{name}: the import matches the rule"));
 
     let exported = export(&first.session_id, &records);
-    assert_same(&shown(&exported), &said, &format!("{name}: their reader shows what we say"));
+    assert_same(&shown(&exported), &said, &format!("{name}: Claude Code shows the folded conversation"));
 
     let second = import(&exported).unwrap_or_else(|error| panic!("{name}, again: {error}"));
     let (again, ids_again, _) = folded(&second.records(0));
@@ -39,7 +39,7 @@ fn round_trip(name: &str, file: &[u8]) -> Imported {
 }
 
 #[test]
-fn generated_sessions_come_back_the_same() {
+fn generated_sessions_survive_import_export_import() {
     let mut kinds = HashSet::new();
     for seed in 0..SESSIONS {
         let (file, held) = generated(seed);
@@ -51,7 +51,7 @@ fn generated_sessions_come_back_the_same() {
     assert!(read_conversation(b"").is_empty());
 }
 
-/// A file of these lines; what every chain line has is added.
+/// Builds a file of these lines and adds the fields that every chain line has.
 fn file(lines: &[Value]) -> Vec<u8> {
     let mut file = Vec::new();
     for (number, line) in lines.iter().enumerate() {
@@ -94,13 +94,13 @@ fn with(mut line: Value, name: &str, value: Value) -> Value {
     line
 }
 
-/// The newest conversation, with extensions.
+/// Returns the newest conversation, with extensions.
 fn conversation(imported: &Imported) -> Vec<SharedMessage> {
     let fold = SessionFold::of(&imported.records(0));
     fold.conversation(fold.tip()).0.window().iter().cloned().collect()
 }
 
-/// The newest conversation in short: `u:` a user's words, `a:` a reply, `r:` a result, `x:` an extension.
+/// Returns a short form of the newest conversation: `u:` user text, `a:` a reply, `r:` a result, `x:` an extension.
 fn told(imported: &Imported) -> Vec<String> {
     let short = |message: &SharedMessage| {
         let text = message.as_llm().map(lariat_core::message::Message::text).unwrap_or_default();
@@ -123,7 +123,7 @@ fn notes(imported: &Imported) -> Vec<usize> {
 }
 
 #[test]
-fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
+fn joins_a_reply_split_over_lines_with_usage_and_stop_reason() {
     let mut last = reply("c", "b", "m1", json!([call("t1")]));
     last["message"]["stop_reason"] = json!("tool_use");
     last["message"]["usage"] = json!({"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 7,
@@ -146,7 +146,7 @@ fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
 }
 
 #[test]
-fn results_of_parallel_calls_beside_the_conversation_are_taken_in() {
+fn includes_results_of_parallel_tool_calls_from_side_branches() {
     let lines = [
         user("a", None, json!("do")),
         reply("b", "a", "m1", json!([call("t1")])),
@@ -156,13 +156,13 @@ fn results_of_parallel_calls_beside_the_conversation_are_taken_in() {
         reply("f", "e", "m2", text("done")),
     ];
     let bytes = file(&lines);
-    assert!(!read_conversation(&bytes).iter().any(|line| line.uuid == "c"), "the rule alone loses it");
+    assert!(!read_conversation(&bytes).iter().any(|line| line.uuid == "c"), "the rule alone loses this result");
     let imported = round_trip("parallel", &bytes);
     assert_eq!(told(&imported), ["u:do", "a: +t1 +t2", "r:t1=one", "r:t2=two", "a:done"]);
 }
 
 #[test]
-fn lines_between_a_call_and_its_result_do_not_part_them() {
+fn other_lines_do_not_separate_a_tool_call_from_its_result() {
     let lines = [
         user("a", None, json!("do")),
         reply("b", "a", "m1", json!([call("t1")])),
@@ -178,7 +178,7 @@ fn lines_between_a_call_and_its_result_do_not_part_them() {
 }
 
 #[test]
-fn a_compact_boundary_begins_the_conversation_anew_and_keeps_what_was_before() {
+fn compact_boundary_restarts_the_conversation_and_keeps_earlier_messages() {
     let boundary = json!({"type": "system", "uuid": "c", "parentUuid": null, "subtype": "compact_boundary",
         "logicalParentUuid": "b", "compactMetadata": {"trigger": "manual", "preTokens": 9}});
     let lines = [
@@ -199,7 +199,7 @@ fn a_compact_boundary_begins_the_conversation_anew_and_keeps_what_was_before() {
 }
 
 #[test]
-fn the_branch_latest_in_the_file_is_the_conversation_and_the_others_are_kept() {
+fn latest_branch_is_the_conversation_and_other_branches_are_kept() {
     let lines = [
         user("a", None, json!("start")),
         reply("b", "a", "m1", text("first")),
@@ -215,7 +215,7 @@ fn the_branch_latest_in_the_file_is_the_conversation_and_the_others_are_kept() {
 }
 
 #[test]
-fn side_chains_teams_and_meta_lines_are_kept_but_never_said() {
+fn keeps_side_chain_team_and_meta_lines_outside_the_conversation() {
     let lines = [
         user("a", None, json!("start")),
         with(user("s1", None, json!("sub task")), "isSidechain", json!(true)),
@@ -234,7 +234,7 @@ fn side_chains_teams_and_meta_lines_are_kept_but_never_said() {
 }
 
 #[test]
-fn a_progress_line_after_the_end_does_not_move_it() {
+fn progress_line_after_the_end_does_not_move_the_end() {
     let lines = [
         user("a", None, json!("start")),
         reply("b", "a", "m1", text("end")),
@@ -245,7 +245,7 @@ fn a_progress_line_after_the_end_does_not_move_it() {
 }
 
 #[test]
-fn damage_is_noted_by_line_and_the_rest_is_read() {
+fn notes_damaged_lines_and_reads_the_rest() {
     let mut bytes =
         b"\0\0\0\0\nnot json\n{\"type\":\"hologram\",\"uuid\":\"h\"}\n{\"type\":\"user\"}\n".to_vec();
     bytes.extend(file(&[
@@ -263,14 +263,14 @@ fn damage_is_noted_by_line_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_file_without_chain_lines_is_refused() {
+fn rejects_a_file_without_chain_lines() {
     for nothing in [&b""[..], b"{}", b"{\"type\":\"summary\",\"summary\":\"s\"}\n"] {
         assert!(matches!(import(nothing), Err(InterchangeError::NoMessages { .. })));
     }
 }
 
 #[test]
-fn titles_follow_the_rule_and_tags_can_be_cleared() {
+fn chooses_titles_by_priority_and_clears_tags() {
     let described = |more: &[Value]| {
         let mut lines = vec![
             with(user("m", None, json!("<command-name>x</command-name>")), "isMeta", json!(true)),
@@ -305,7 +305,7 @@ fn titles_follow_the_rule_and_tags_can_be_cleared() {
 }
 
 #[test]
-fn long_imports_are_cut_into_events_between_exchanges() {
+fn splits_long_imports_into_events_between_exchanges() {
     let mut lines = vec![user("u0", None, json!("start"))];
     for n in 1..600 {
         let before = format!("u{}", n - 1);
@@ -328,7 +328,7 @@ fn long_imports_are_cut_into_events_between_exchanges() {
 }
 
 #[test]
-fn no_damage_makes_reading_panic_or_loop() {
+fn damaged_files_never_make_the_import_panic_or_loop() {
     for seed in 0..20 {
         let (file, _) = generated(seed);
         let mut dice = lariat_testkit::Seeded::new(seed);

@@ -1,6 +1,6 @@
-//! A journal as export needs it: the tree of its messages, and the steps of the newest conversation.
+//! Builds the tree of messages of a journal for the export, and the steps of its newest conversation.
 //!
-//! What the model sees of it is not decided here but by [`SessionFold`]; this only tells which messages came where.
+//! [`SessionFold`] decides what the model sees; this module only tracks which message follows which.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Compacted {
 }
 
 impl Compacted {
-    /// Whether a message stands for others.
+    /// Returns whether a message is a summary made by this compaction.
     pub(super) fn made(&self, id: MessageId) -> bool {
         self.edits
             .iter()
@@ -34,7 +34,7 @@ pub(super) enum Step {
     Compacted(Compacted),
 }
 
-/// Messages that follow one another after a base.
+/// Consecutive messages after a base.
 #[derive(Debug, Default)]
 pub(super) struct Branch {
     pub(super) base: Option<MessageId>,
@@ -127,7 +127,7 @@ impl Journal {
         }
     }
 
-    /// The steps of the conversation that ends at a message, with the results and compactions that belong to its end.
+    /// Returns the steps of the conversation that ends at a message, including the results and compactions after it.
     pub(super) fn steps(&self, tip: Option<MessageId>) -> Vec<&Step> {
         let mut parts = Vec::new();
         let mut visited = HashSet::new();

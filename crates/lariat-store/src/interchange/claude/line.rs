@@ -1,4 +1,4 @@
-//! One chain line, read as far as finding its place needs.
+//! Parses a chain line, as far as needed to place it in the tree.
 
 use lariat_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -13,33 +13,33 @@ pub(super) enum Kind {
     Assistant,
     /// System and attachment lines: part of the chain, not of the conversation.
     Aside,
-    /// Part of the chain, kept by nobody.
+    /// Part of the chain, but not imported.
     Dropped,
 }
 
-/// A line that has a place in the tree.
+/// A line of the tree.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) number: usize,
     pub(super) uuid: String,
     pub(super) parent: Option<String>,
     pub(super) kind: Kind,
-    /// Meta, of a team, or of a side chain: never shown.
+    /// Meta, team or side chain lines, which are never shown.
     pub(super) hidden: bool,
     pub(super) at: Option<Timestamp>,
     pub(super) fields: Map<String, Value>,
 }
 
-/// What a line is.
+/// The kind of a parsed line.
 pub(super) enum Read {
     Chain(Line),
-    /// About the session.
+    /// Describes the session.
     Metadata(Map<String, Value>),
-    /// Neither, and why.
+    /// Neither, with the reason.
     Unusable(String),
 }
 
-/// Lines about the session that say nothing we keep.
+/// Types of lines that describe the session. Other types are reported as unknown.
 const KNOWN_METADATA: &[&str] = &[
     "summary",
     "custom-title",
@@ -63,7 +63,7 @@ impl Line {
             return if fields.contains_key("aiTitle") || fields.contains_key("customTitle") {
                 Read::Metadata(fields)
             } else {
-                Read::Unusable("no type".to_owned())
+                Read::Unusable("missing type".to_owned())
             };
         };
         let kind = match name {
@@ -76,7 +76,7 @@ impl Line {
             other => return Read::Unusable(format!("unknown type `{other}`")),
         };
         let Some(uuid) = text(&fields, "uuid").map(str::to_owned) else {
-            return Read::Unusable(format!("a line of type `{name}` without uuid"));
+            return Read::Unusable(format!("line of type `{name}` has no uuid"));
         };
         let hidden = ["isMeta", "isSidechain", "teamName"].iter().any(|flag| holds(fields.get(*flag)));
         Read::Chain(Self {
@@ -90,12 +90,12 @@ impl Line {
         })
     }
 
-    /// Whether the rule can end a conversation here.
+    /// Returns whether a conversation can end at this line.
     pub(super) fn is_spoken(&self) -> bool {
         matches!(self.kind, Kind::User | Kind::Assistant)
     }
 
-    /// The message, where the line is shown and has one.
+    /// Returns the message, if the line is shown and has one.
     pub(super) fn message(&self) -> Option<&Map<String, Value>> {
         let shown = self.is_spoken() && !self.hidden;
         self.fields.get("message").and_then(Value::as_object).filter(|message| {
@@ -103,13 +103,13 @@ impl Line {
         })
     }
 
-    /// The id of the model's reply that this line is a part of.
+    /// Returns the id of the model's reply that this line is a part of.
     pub(super) fn reply_id(&self) -> Option<&str> {
         text(self.message().filter(|_| self.kind == Kind::Assistant)?, "id")
     }
 }
 
-/// Whether a flag is set.
+/// Returns whether a flag is set.
 fn holds(flag: Option<&Value>) -> bool {
     flag.is_some_and(|flag| !flag.is_null() && *flag != false && *flag != "")
 }

@@ -1,13 +1,13 @@
 use super::*;
 
 #[test]
-fn folders_replace_everything_but_letters_and_digits() {
+fn directory_name_replaces_everything_but_letters_and_digits() {
     assert_eq!(project_folder("/srv/me/my_app.v2"), "-srv-me-my-app-v2");
     assert_eq!(project_folder("/é🦀"), "----");
 }
 
 #[test]
-fn long_folders_are_cut_and_end_in_a_hash() {
+fn cuts_long_directory_names_and_appends_a_hash() {
     let dir = project_folder(&"/abcdefghi".repeat(30));
     assert_eq!(dir.len(), 200 + 1 + dir.rsplit('-').next().unwrap().len());
     assert_ne!(dir, project_folder(&"/abcdefghi".repeat(31)));
@@ -17,7 +17,7 @@ fn long_folders_are_cut_and_end_in_a_hash() {
 }
 
 #[test]
-fn any_session_id_becomes_a_uuid_and_stays_it() {
+fn maps_any_session_id_to_a_stable_uuid() {
     let strange = SessionId::from("../../etc/passwd\0");
     assert_eq!(session_uuid(&strange), session_uuid(&strange));
     assert!(!file_name("/", &strange).contains(".."));

@@ -1,9 +1,9 @@
-//! The rule by which the official reader finds the conversation in a file.
+//! Implements the rule by which Claude Code finds the conversation in a file.
 //!
-//! Owns nothing but that rule, and shares no code with import and export: it is their judge. Lines are indexed by uuid;
-//! terminals are lines that nobody names as parent; from each the nearest user or assistant line is a candidate; those
-//! that are not of a side chain, of a team or meta are preferred; the one latest in the file wins; its ancestors, as far
-//! as they are shown, are the conversation.
+//! It shares no code with import and export, so that their tests can check them against it. The rule: index lines by uuid.
+//! Terminals are lines that no line names as parent. The nearest user or assistant line above each terminal is a candidate.
+//! Prefer candidates that are not meta, of a side chain or of a team; of those, the latest in the file wins. Its ancestors,
+//! except hidden ones, are the conversation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,15 +12,15 @@ use serde_json::{Map, Value};
 /// A line of the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadLine {
-    /// Its uuid.
+    /// The uuid of the line.
     pub uuid: String,
     /// `user` or `assistant`.
     pub role: String,
-    /// The message, in the shape of the Messages API.
+    /// The message, in the format of the Messages API.
     pub message: Value,
 }
 
-/// The conversation that the official reader shows.
+/// Returns the conversation that Claude Code would show.
 ///
 /// ```
 /// let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}
@@ -67,7 +67,7 @@ fn leaf(entries: &Entries) -> Option<&str> {
     candidates.max().map(|(_, _, uuid)| uuid)
 }
 
-/// A line and those it follows, up to the root, a missing parent or the beginning of a circle.
+/// Returns a line and its ancestors, up to the root, a missing parent or the start of a cycle.
 fn ancestors<'a>(
     entries: &'a Entries,
     from: &'a str,

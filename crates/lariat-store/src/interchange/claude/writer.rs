@@ -1,7 +1,7 @@
-//! Chain lines as messages.
+//! Converts chain lines to messages.
 //!
-//! Owns the joining of a reply that is split over lines, its results, and where the messages go that are not part of an
-//! exchange but stand inside it. Invariant: between a reply and its results there is nothing else.
+//! Joins a reply that is split over lines, adds its results, and moves other messages behind them. Invariant: nothing
+//! stands between a reply and its results.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,35 +21,35 @@ use super::{EXTENSION, KIND, block};
 use crate::interchange::lines::{object, text};
 use crate::interchange::{Segment, derived, message_id};
 
-/// Turns paths into segments, one after the other.
+/// Converts paths to segments, one after the other.
 pub(super) struct Writer<'a> {
     tree: &'a Tree,
     /// The message after which a line has been said.
-    anchors: HashMap<usize, MessageId>,
-    /// Lines that became part of a path they were not on.
+    /// The message that each line became, or became a part of.
+    /// Lines that were moved to a path from elsewhere.
     taken: HashSet<usize>,
-    /// Lines of the path that is being written.
+    /// Lines of the current path.
     path: HashSet<usize>,
-    /// The latest time seen: for lines that have none.
+    /// The latest time seen, for lines without a time.
     now: Timestamp,
     messages: Vec<(Timestamp, AgentMessage)>,
     exchange: Option<Exchange>,
 }
 
-/// A reply and what belongs to it.
+/// A reply with its results.
 struct Exchange {
-    /// Its place among the messages.
+    /// Index of the reply among the messages.
     at: usize,
     reply_id: Option<String>,
     lines: Vec<usize>,
-    /// Calls by id, with their tools; those without result.
+    /// Tool calls with their tool names, and those without a result.
     calls: Vec<(ToolCallId, String)>,
     pending: Vec<ToolCallId>,
-    /// What comes after the results.
+    /// Messages to add after the results.
     asides: Vec<(Timestamp, AgentMessage)>,
 }
 
-/// The calls that a line has results of.
+/// Returns the ids of the tool calls whose results a line contains.
 pub(super) fn answered(line: &Line) -> impl Iterator<Item = &str> {
     let blocks = if line.kind == Kind::User { blocks(line) } else { &[] };
     blocks.iter().filter_map(as_result).filter_map(|result| text(result, "tool_use_id"))
@@ -77,12 +77,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The message that a line became, or became a part of.
+    /// Returns the message that a line became, or became a part of.
     pub(super) fn anchor(&self, line: usize) -> Option<MessageId> {
         self.anchors.get(&line).copied()
     }
 
-    /// The messages of a path.
+    /// Converts the lines of a path.
     pub(super) fn segment(&mut self, path: &Path) -> Segment {
         self.path = path.lines.iter().copied().collect();
         for at in &path.lines {
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
         self.anchors.insert(at, anchor);
     }
 
-    /// A message that is not part of an exchange: it comes after the one that is open.
+    /// Adds a message that is not part of an exchange, after the open exchange.
     fn push_aside(&mut self, time: Timestamp, mut message: AgentMessage, id: MessageId) -> MessageId {
         message.assign_id(|| id);
         match &mut self.exchange {
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
             if let Some(model) = text(message, "model") {
                 reply.model = model.to_owned();
             }
-            // The lines of one reply repeat what is known so far; the last one knows most.
+            // Each line of a reply repeats the usage so far; the last one is complete.
             if let Some(usage) = object(message, "usage") {
                 reply.usage = block::usage(usage);
             }
@@ -208,7 +208,7 @@ impl<'a> Writer<'a> {
             let next = next_id(&mut id, results.len());
             let words = Message::User(UserMessage::new(words).at(time));
             let waits = self.exchange.as_ref().is_some_and(|exchange| !exchange.pending.is_empty());
-            // Words that came with some of the results wait for the others.
+            // User text that came with some of the results waits for the other results.
             if results.is_empty() || !waits {
                 self.close();
             }
@@ -238,7 +238,7 @@ impl<'a> Writer<'a> {
         self.messages.push((time, with_id(id, message)));
     }
 
-    /// Ends the exchange: results that stand on branches beside it are taken in, then comes what had to wait.
+    /// Ends the exchange: adds results from branches beside it, then the messages that waited.
     fn close(&mut self) {
         let Some(pending) = self.exchange.as_ref().map(|exchange| exchange.pending.clone()) else { return };
         for call in pending {
@@ -252,7 +252,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A line that is not on this path and has the result of a call of the open exchange, and nothing else.
+    /// Finds a line outside this path that contains only results of pending tool calls of the open exchange.
     fn beside(&self, call: &ToolCallId) -> Option<usize> {
         let exchange = self.exchange.as_ref().filter(|exchange| exchange.pending.contains(call))?;
         let free = |at: &&usize| !self.anchors.contains_key(at) && !self.path.contains(at);
@@ -273,7 +273,7 @@ fn with_id(id: MessageId, message: Message) -> AgentMessage {
     AgentMessage::Llm(LlmMessage { id, turn_id: None, message })
 }
 
-/// A line that is not part of the conversation.
+/// Converts a line that is not part of the conversation.
 fn extension(line: &Line) -> ExtensionMessage {
     if text(&line.fields, "subtype") == Some(EXTENSION)
         && let Some(kind) = text(&line.fields, "kind")

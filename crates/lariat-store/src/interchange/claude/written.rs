@@ -1,4 +1,4 @@
-//! Messages as chain lines.
+//! Converts messages to chain lines.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use super::journal::Journal;
 use super::{BOUNDARY, EXTENSION, KIND, block};
 use crate::interchange::lines::text;
 
-/// Writes lines of one session.
+/// Builds the lines of one session.
 pub(super) struct Lines {
     session: String,
     cwd: Option<String>,
     git_branch: Option<String>,
     begun: Timestamp,
-    /// The reply that made a call.
+    /// The reply that contains each tool call.
     callers: HashMap<ToolCallId, Uuid>,
-    /// The boundary written last: the user message after it is the summary.
+    /// The last boundary. The user message after it is the summary.
     boundary: Option<Uuid>,
 }
 
@@ -37,12 +37,12 @@ impl Lines {
         }
     }
 
-    /// When the session began.
+    /// Returns the time of the session's first event.
     pub(super) const fn begun(&self) -> Timestamp {
         self.begun
     }
 
-    /// A message as a line. `time` is for messages that have none.
+    /// Converts a message to a line. `time` is used for messages without a time.
     pub(super) fn line(
         &mut self,
         message: &AgentMessage,
@@ -67,7 +67,7 @@ impl Lines {
         }
     }
 
-    /// A system line.
+    /// Builds a system line.
     pub(super) fn system(
         &self,
         subtype: &str,
@@ -189,7 +189,7 @@ impl Lines {
             .iter()
             .all(|flag| kept.get(*flag).is_none_or(|set| set.is_null() || *set == false || *set == ""));
         if shown && matches!(kind, "user" | "assistant") {
-            // It was no message there either; shown, it could be taken for the end of the conversation.
+            // It was not a message in the original file either. Shown, it could become the end of the conversation.
             line.insert("isMeta".to_owned(), Value::Bool(true));
         }
         for (name, value) in [

@@ -1,6 +1,6 @@
-//! The judge of imports and exports, and sessions to be judged.
+//! An independent check of imports and exports.
 //!
-//! Shares nothing with the code under test but [`read_conversation`], which is the rule itself.
+//! Shares nothing with the code under test but [`read_conversation`], which implements Claude Code's rule.
 
 mod generator;
 
@@ -34,7 +34,7 @@ pub(super) fn assert_same(found: &Spoken, wanted: &Spoken, about: &str) {
     }
 }
 
-/// What a fold says the model sees.
+/// Returns what the model sees according to a fold.
 pub(super) fn folded(events: &[Event]) -> (Spoken, Vec<MessageId>, usize) {
     let fold = SessionFold::of(events);
     let (transcript, repairs) = fold.conversation(fold.tip());
@@ -44,7 +44,7 @@ pub(super) fn folded(events: &[Event]) -> (Spoken, Vec<MessageId>, usize) {
     (spoken(window.llm_messages()), ids, repairs.len())
 }
 
-/// Every message of an import, by id.
+/// Returns the ids of all messages of an import.
 pub(super) fn all_ids(imported: &Imported) -> Vec<MessageId> {
     let messages = imported.events.iter().filter_map(|event| match &event.event {
         AgentEvent::MessagesImported { messages, .. } => Some(messages),
@@ -90,7 +90,7 @@ fn api(block: &Content) -> Value {
     }
 }
 
-/// What the official reader shows of a file, as it stands there.
+/// Returns what Claude Code would show of a file, unchanged.
 pub(super) fn shown(file: &[u8]) -> Spoken {
     let mut said = Vec::new();
     for line in read_conversation(file) {
@@ -119,8 +119,8 @@ fn normal(block: &Value) -> Value {
     block
 }
 
-/// What the model must see of a file of theirs: what the official reader shows, with the lines of a reply joined, the
-/// results of its calls that stand on branches taken in, and what no API accepts repaired.
+/// Returns what the model must see of a Claude Code file: what Claude Code shows, with the lines of a reply joined, results
+/// from branches included, and everything repaired that an API would reject.
 pub(super) fn expected(file: &[u8]) -> Spoken {
     let lines = read_conversation(file);
     let entries = entries(file);
@@ -150,7 +150,7 @@ pub(super) fn expected(file: &[u8]) -> Spoken {
             normal_blocks(content).into_iter().partition(|block| block["type"] == "tool_result");
         let reply = match last {
             Some(reply) if reply.words.is_empty() => reply,
-            // Words before any reply, or after the words of another line.
+            // Text before any reply, or after the text of another line.
             _ => {
                 steps.push(Reply::default());
                 steps.last_mut().unwrap()
