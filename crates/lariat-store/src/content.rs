@@ -137,7 +137,9 @@ pub fn unpack(
     for (place, address) in places {
         let text = String::from_utf8(blob(&address)?)
             .map_err(|_| damaged(format!("blob {} is not text", address.0)))?;
-        let slot = json.pointer_mut(&place).ok_or_else(|| damaged(format!("pointer {place} for a blob leads nowhere")))?;
+        let slot = json
+            .pointer_mut(&place)
+            .ok_or_else(|| damaged(format!("pointer {place} for a blob leads nowhere")))?;
         *slot = Value::String(text);
     }
     serde_json::to_vec(&json).map(Some).map_err(|error| damaged(error.to_string()))

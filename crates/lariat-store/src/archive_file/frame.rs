@@ -194,7 +194,10 @@ impl<R: Read> Checked<R> {
             return Err(damaged(offset, "the hash of the file does not match its content"));
         }
         if self.seq != self.header.events {
-            return Err(damaged(offset, format!("found {} events, expected {}", self.seq, self.header.events)));
+            return Err(damaged(
+                offset,
+                format!("found {} events, expected {}", self.seq, self.header.events),
+            ));
         }
         match self.input.read(&mut [0])? {
             0 => Ok(()),

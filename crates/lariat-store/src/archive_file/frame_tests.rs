@@ -34,12 +34,17 @@ fn rejects_missing_moved_or_forged_records_in_valid_frames() {
     let [a, b, c] = &records(&["{}", "{\"b\":1}", "{\"c\":1}"])[..] else { panic!() };
     assert!(super::super::check(&file(3, &[], &[a, b, c])[..]).is_ok());
     for others in [&[b, c][..], &[a, c], &[a, c, b]] {
-        assert!(refused(&file(others.len() as u64, &[], others)).contains("is missing, changed or out of order"));
+        assert!(
+            refused(&file(others.len() as u64, &[], others)).contains("is missing, changed or out of order")
+        );
     }
     let forged = Sealed::new(1, Chain::start(&session()), b"{}".to_vec());
     assert!(forged.is_whole());
     assert!(refused(&file(3, &[], &[a, &forged, c])).contains("event 1 is missing, changed or out of order"));
-    assert!(refused(&file(3, &[], &[a, b])).contains("found 2 events, expected 3"), "cut at the end, with a new end frame");
+    assert!(
+        refused(&file(3, &[], &[a, b])).contains("found 2 events, expected 3"),
+        "cut at the end, with a new end frame"
+    );
 }
 
 #[test]

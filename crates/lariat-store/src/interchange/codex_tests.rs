@@ -139,7 +139,10 @@ fn compaction_restarts_the_conversation() {
     assert_eq!(told(&file(with_history)).0, ["u:kept", "x", "a:new 0"]);
     let file = file(with_summary);
     assert_eq!(told(&file).0, ["u:old", "u:in short", "a:new 0"]);
-    assert!(format!("{:?}", import(&file).unwrap().events).contains("older"), "the journal keeps the old messages");
+    assert!(
+        format!("{:?}", import(&file).unwrap().events).contains("older"),
+        "the journal keeps the old messages"
+    );
 }
 
 #[test]

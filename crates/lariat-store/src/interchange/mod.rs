@@ -39,10 +39,10 @@ pub struct Imported {
 
 /// An event to append, and its time.
 #[derive(Clone, Debug, PartialEq)]
-/// When it happened.
+pub struct ImportedEvent {
     /// When it happened.
+    pub at: Timestamp,
     /// The event.
-    /// What happened.
     pub event: AgentEvent,
 }
 

@@ -198,7 +198,12 @@ impl Audit {
         let events = events.max(self.next);
         self.explain_gaps(events - self.next);
         if let Some((offset, seq)) = self.fused {
-            self.report(seq, offset, DamageKind::Torn, "missing newline at the end of the journal".to_owned());
+            self.report(
+                seq,
+                offset,
+                DamageKind::Torn,
+                "missing newline at the end of the journal".to_owned(),
+            );
         }
         for missing in self.seen.holes(self.start..events) {
             if self.explained.contains(&missing.start) {

@@ -65,9 +65,9 @@ impl Blobs {
     /// Returns the event of a stored body, with moved text restored.
     pub(super) fn event(&self, seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
         let whole = unpack(body, |hash| match self.read(hash) {
-            Err(StoreError::NotFound(what)) => Err(StoreError::Damaged(format!(
-                "event {seq}: a part of its text is missing: {what}"
-            ))),
+            Err(StoreError::NotFound(what)) => {
+                Err(StoreError::Damaged(format!("event {seq}: a part of its text is missing: {what}")))
+            }
             other => other,
         })?;
         event_of(seq, whole.as_deref().unwrap_or(body))

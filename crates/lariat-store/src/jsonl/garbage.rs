@@ -52,8 +52,7 @@ impl Shelf {
         let mut dirs = files::list(&name::blobs(&self.root))?;
         dirs.extend([name::sessions(&self.root), name::sides(&self.root)]);
         let mut bytes = 0;
-        for path in dirs.iter().map(|dir| files::list(dir)).collect::<io::Result<Vec<_>>>()?.concat()
-        {
+        for path in dirs.iter().map(|dir| files::list(dir)).collect::<io::Result<Vec<_>>>()?.concat() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with('.') && files::age(&path) >= age {
                 bytes += remove(&path)?;

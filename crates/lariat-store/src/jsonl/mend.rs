@@ -32,7 +32,9 @@ pub enum MendError {
     #[error("event {0} is too far after the previous event to belong to this journal")]
     Foreign(u64),
     /// The new journal would be worse than the old one. Nothing was changed.
-    #[error("repair would lose events: the journal has {before} readable events, the repaired one would have {after}")]
+    #[error(
+        "repair would lose events: the journal has {before} readable events, the repaired one would have {after}"
+    )]
     WouldLose {
         /// Number of whole records in the old journal.
         before: u64,

@@ -56,8 +56,7 @@ impl Shelf {
     /// Returns the tip of a fork's parent, which must have all shared events.
     pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<Tip>, StoreError> {
         let tip = self.look(&self.session(&fork.session))?;
-        let gone =
-            || StoreError::Damaged(format!("parent session {} is missing", fork.session));
+        let gone = || StoreError::Damaged(format!("parent session {} is missing", fork.session));
         let tip = tip.ok_or_else(gone)?;
         if tip.head < fork.seq {
             let note = "has fewer events than its fork shares";

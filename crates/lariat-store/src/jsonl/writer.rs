@@ -105,10 +105,7 @@ impl Writer {
         let length = file.metadata()?.len();
         let certain = self.end - self.unsynced.len() as u64;
         if length < certain || (self.unsynced.is_empty() && !tip.is_in(&file)?) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "acknowledged events are missing",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "acknowledged events are missing"));
         }
         if !self.is_own_doubt(&file, length)? {
             set_aside(&self.name, &file, self.end, length)?;

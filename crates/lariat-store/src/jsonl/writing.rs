@@ -48,7 +48,10 @@ impl Shelf {
         if let Some(damage) = &tip.damage {
             let offset = damage.offset.unwrap_or_default();
             let place = damage.seq.map_or_else(String::new, |seq| format!(", event {seq}"));
-            let what = format!("session {}{place}, byte {offset}: {}; repair the session first", session.id, damage.note);
+            let what = format!(
+                "session {}{place}, byte {offset}: {}; repair the session first",
+                session.id, damage.note
+            );
             return Err(StoreError::Damaged(what));
         }
         let opened = Writer::open(lock, session.name.clone(), self.level(), &tip);
@@ -67,8 +70,10 @@ impl Shelf {
         let lost: Option<Tip> =
             checked::read(&session.name.index()).map_err(|error| unavailable(&path, &error))?;
         if let Some(lost) = lost.filter(|lost| lost.synced > lost.header.start()) {
-            let what =
-                format!("session {}: its file with {} events is missing; repair the session first", session.id, lost.synced);
+            let what = format!(
+                "session {}: its file with {} events is missing; repair the session first",
+                session.id, lost.synced
+            );
             return Err(StoreError::Damaged(what));
         }
         files::put(&path, &header.line()).map_err(|error| unavailable(&path, &error))?;
@@ -149,8 +154,11 @@ impl Shelf {
         for event in events {
             let packed = pack(event)?;
             if packed.body.len() > MAX_BODY {
-                let what =
-                    format!("event {} has {} bytes, more than the limit of {MAX_BODY}", event.seq, packed.body.len());
+                let what = format!(
+                    "event {} has {} bytes, more than the limit of {MAX_BODY}",
+                    event.seq,
+                    packed.body.len()
+                );
                 return Err(StoreError::Damaged(what));
             }
             for (_, blob) in &packed.blobs {

@@ -91,7 +91,11 @@ impl Look {
 
     async fn segment(&mut self, client: &impl GenericClient, segment: &Segment) -> Result<(), StoreError> {
         if self.chain.is_some_and(|chain| chain != segment.base) {
-            self.damage(Some(segment.low), DamageKind::Chain, "the chain of the fork does not continue the shared events");
+            self.damage(
+                Some(segment.low),
+                DamageKind::Chain,
+                "the chain of the fork does not continue the shared events",
+            );
         }
         self.chain = Some(segment.base);
         let mut next = segment.low;
@@ -129,7 +133,11 @@ impl Look {
                 }
             }
             _ if !follows => {
-                self.damage(Some(record.seq), DamageKind::Chain, "the chain hash does not continue the previous event");
+                self.damage(
+                    Some(record.seq),
+                    DamageKind::Chain,
+                    "the chain hash does not continue the previous event",
+                );
             }
             Judged::Mentions(_, note) => self.damage(Some(record.seq), DamageKind::Blob, note),
             Judged::Sound(_) => self.verdict.intact += 1,
@@ -147,7 +155,9 @@ pub(super) async fn judge(
     let changed =
         if mentioned.is_empty() { HashSet::new() } else { blobs::changed(client, &mentioned).await? };
     let judge = |(record, event): (&Sealed, Result<Event, StoreError>)| match event {
-        _ if !record.is_whole() => Judged::Lost(DamageKind::Checksum, "the checksum does not match".to_owned()),
+        _ if !record.is_whole() => {
+            Judged::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
+        }
         Err(error) if content::moved_out(&record.body).is_empty() => {
             Judged::Lost(DamageKind::Garbage, error.to_string())
         }

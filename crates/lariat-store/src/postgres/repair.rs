@@ -126,9 +126,9 @@ impl<'a> Rewriting<'a> {
                 }
                 Judged::Lost(kind, note) => {
                     aside.push(number(record.seq));
-                    // Do not name the blob: a note with a blob address would count as a reference that requires the blob.
-                    let blob =
-                        (kind == DamageKind::Blob).then(|| "a blob of the event is missing or damaged".to_owned());
+                    // Do not name the blob: a note with a blob address would be a reference to the blob.
+                    let blob = (kind == DamageKind::Blob)
+                        .then(|| "a blob of the event is missing or damaged".to_owned());
                     self.lost(blob.unwrap_or(note))?;
                 }
             }

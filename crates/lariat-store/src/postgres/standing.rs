@@ -74,13 +74,15 @@ pub(super) fn key(text: &str) -> Vec<u8> {
 
 /// Parses a chain column.
 pub(super) fn chain(bytes: &[u8]) -> Result<Chain, StoreError> {
-    let bytes = bytes.try_into().map_err(|_| StoreError::Damaged("invalid chain hash of a session".to_owned()))?;
+    let bytes =
+        bytes.try_into().map_err(|_| StoreError::Damaged("invalid chain hash of a session".to_owned()))?;
     Ok(Chain::from_bytes(bytes))
 }
 
 /// Parses a summary column.
 pub(super) fn summary(json: &str) -> Result<SessionSummary, StoreError> {
-    serde_json::from_str(json).map_err(|error| StoreError::Damaged(format!("invalid summary of a session: {error}")))
+    serde_json::from_str(json)
+        .map_err(|error| StoreError::Damaged(format!("invalid summary of a session: {error}")))
 }
 
 /// Serializes a summary for its column.

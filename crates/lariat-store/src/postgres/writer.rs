@@ -129,7 +129,9 @@ impl Shared {
         let memory = self.writers.of(append.session_id).lock_owned().await;
         let shared = Arc::clone(self);
         let begun = tokio::spawn(async move { shared.perform(order, memory).await });
-        begun.await.unwrap_or_else(|error| Err(StoreError::Unavailable(format!("the append was aborted: {error}"))))
+        begun
+            .await
+            .unwrap_or_else(|error| Err(StoreError::Unavailable(format!("the append was aborted: {error}"))))
     }
 
     async fn perform(

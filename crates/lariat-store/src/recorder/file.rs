@@ -34,7 +34,9 @@ pub enum SessionFileError {
         error: serde_json::Error,
     },
     /// The file has a loop that the new session lacks. Saving would lose it.
-    #[error("saving would lose loop {loop_id} of session {session_id}\n  hint: load the session and add to it")]
+    #[error(
+        "saving would lose loop {loop_id} of session {session_id}\n  hint: load the session and add to it"
+    )]
     WouldLose {
         /// The session.
         session_id: SessionId,

@@ -82,7 +82,10 @@ fn inspect(
         return Ok(Some((DamageKind::Checksum, "the checksum does not match".to_owned())));
     }
     if previous.is_some_and(|previous| !record.follows(previous)) {
-        return Ok(Some((DamageKind::Chain, "the chain hash does not continue the previous record".to_owned())));
+        return Ok(Some((
+            DamageKind::Chain,
+            "the chain hash does not continue the previous record".to_owned(),
+        )));
     }
     let moved_out = content::moved_out(&record.body);
     for address in content::mentions(&record.body) {

@@ -69,7 +69,9 @@ impl Home {
     pub(super) fn open(&self, durability: Durability, missing: Missing) -> Result<Connection, Fault> {
         if rusqlite::version_number() < OLDEST_SQLITE {
             let version = rusqlite::version();
-            return Err(unavailable(format!("SQLite {version} can lose commits; version 3.51.3 or newer is required")));
+            return Err(unavailable(format!(
+                "SQLite {version} can lose commits; version 3.51.3 or newer is required"
+            )));
         }
         let mut connection = match self {
             Self::Memory => Connection::open_in_memory()?,
@@ -128,7 +130,9 @@ fn use_wal(connection: &Connection) -> Result<(), Fault> {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
             Ok(mode) if mode == "wal" => break,
             Ok(mode) => {
-                return Err(unavailable(format!("the file system does not support WAL mode (journal mode is {mode})")));
+                return Err(unavailable(format!(
+                    "the file system does not support WAL mode (journal mode is {mode})"
+                )));
             }
             Err(error) if is_busy(&error) && attempt < ATTEMPTS => {
                 // Starting a transaction does wait for the process that locks the file.

@@ -88,11 +88,8 @@ async fn rejects_a_database_of_a_newer_version_unchanged() {
 async fn reports_a_file_that_is_not_a_database_as_damaged() {
     let database = Database::new("CREATE TABLE t (x)");
     #[expect(clippy::disallowed_methods, reason = "a file of this test")]
-    std::fs::write(
-        &database.0,
-        "not a database, but long enough for SQLite to read it as one. ".repeat(99),
-    )
-    .unwrap();
+    std::fs::write(&database.0, "not a database, but long enough for SQLite to read it as one. ".repeat(99))
+        .unwrap();
     let refused = SqliteStore::open(&database.0, StoreOptions::default()).await.unwrap_err();
     assert!(matches!(refused, StoreError::Damaged(_)), "{refused:?}");
 }

@@ -68,7 +68,7 @@ pub(super) fn fold(
         rows::walk(connection, &segments, &missing, |found| {
             match rows::event(connection, found) {
                 Ok(event) => summary.apply(&event),
-                // An unreadable event has no content, but it counts.
+                // Include an unreadable event in the number of events.
                 Err(Fault::Refused(_)) => summary.events += 1,
                 Err(failed) => return Err(failed),
             }

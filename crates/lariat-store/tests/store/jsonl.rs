@@ -1,4 +1,4 @@
-//! The store of files.
+//! Tests the JSONL store.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check that fails panics")]
 
@@ -12,7 +12,7 @@ use lariat_store::StoreOptions;
 use lariat_store::jsonl::JsonlStore;
 use lariat_testkit::conformance::Place;
 
-/// A directory that is removed when it is no longer needed.
+/// A temporary directory for a store, removed on drop.
 pub(crate) struct JsonlFixture {
     pub(crate) path: PathBuf,
     options: StoreOptions,
@@ -27,7 +27,7 @@ impl JsonlFixture {
 
 impl Drop for JsonlFixture {
     fn drop(&mut self) {
-        #[expect(clippy::disallowed_methods, reason = "a test cleans up")]
+        #[expect(clippy::disallowed_methods, reason = "a test removes its directory")]
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -60,7 +60,7 @@ mod fast {
 }
 
 mod in_files {
-    #![expect(clippy::disallowed_methods, reason = "these tests do to the files what others may do to them")]
+    #![expect(clippy::disallowed_methods, reason = "these tests change files as other programs may")]
 
     use std::fs;
     use std::path::Path;
@@ -74,7 +74,7 @@ mod in_files {
 
     use super::*;
 
-    /// A store with one session of these events; dropped, so that its index is written.
+    /// Writes one session of these events. Drops the store, so that its index is written.
     async fn written(fixture: &JsonlFixture, texts: &[&str]) -> Script {
         let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -106,7 +106,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_journal_is_lines_of_json_with_the_words_in_them() {
+    async fn journal_is_json_lines_with_readable_text() {
         let fixture = JsonlFixture::new(Durability::Durable);
         written(&fixture, &["find me with grep", "and me"]).await;
         let text = fs::read_to_string(journal(&fixture, "s")).unwrap();
@@ -118,7 +118,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn events_that_were_cut_off_between_two_lines_are_missed() {
+    async fn reports_events_cut_off_at_a_line_end_as_missing() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two", "three"]).await;
         cut_last_line(&journal(&fixture, "s"));
@@ -136,12 +136,12 @@ mod in_files {
         assert!(read.len() == 3 && is_lost(&read[2]));
         let mut next = Script::claim(&*store, "s", 9_000).await;
         next.catch_up(&*store).await;
-        next.write(&*store, [said("goes on")]).await;
+        next.write(&*store, [said("continued")]).await;
         assert!(store.verify(id).await.unwrap().is_sound());
     }
 
     #[tokio::test]
-    async fn a_journal_without_its_index_is_read_again_and_its_epoch_grows_on() {
+    async fn journal_without_index_is_read_again_and_its_epoch_still_grows() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two", "three"]).await;
         let summary = SessionSummary::of(script.session_id.clone(), &script.written);
@@ -161,7 +161,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn an_index_of_another_journal_is_not_believed() {
+    async fn ignores_the_index_of_another_journal() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two", "three"]).await;
         let index = fs::read(fixture.path.join("index/s.idx")).unwrap();
@@ -173,7 +173,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_journal_whose_file_is_gone_is_missed() {
+    async fn reports_a_missing_journal_file() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two"]).await;
         fs::remove_file(journal(&fixture, "s")).unwrap();
@@ -187,7 +187,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_header_that_is_damaged_is_reported_and_restored() {
+    async fn reports_and_restores_a_damaged_header() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two"]).await;
         {
@@ -210,7 +210,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_second_store_is_told_who_writes_and_takes_over_when_the_first_is_gone() {
+    async fn second_store_learns_the_writer_and_takes_over_after_it_closes() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let first = fixture.open().await;
         let mut script = Script::claim(&*first, "s", 1_000).await;
@@ -230,7 +230,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn another_store_sees_a_journal_grow() {
+    async fn second_store_sees_a_journal_grow() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let writer = fixture.open().await;
         let reader = fixture.open().await;
@@ -254,7 +254,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn damage_in_what_a_fork_shares_is_reported_and_repaired_through_the_fork() {
+    async fn reports_and_repairs_damage_in_shared_events_through_the_fork() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two", "three", "four"]).await;
         let fork = SessionId::from("fork");
@@ -281,12 +281,12 @@ mod in_files {
         }
         child.epoch = store.claim(&fork).await.unwrap();
         child.catch_up(&*store).await;
-        child.write(&*store, [said("goes on")]).await;
+        child.write(&*store, [said("continued")]).await;
         assert!(store.verify(&fork).await.unwrap().is_sound());
     }
 
     #[tokio::test]
-    async fn text_whose_blob_is_gone_is_reported_and_given_up_by_a_repair() {
+    async fn repair_replaces_an_event_whose_blob_is_missing_or_damaged() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let large = "large ".repeat(20_000);
         let script = written(&fixture, &["one", &large, "three"]).await;
@@ -310,7 +310,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_blob_of_a_tool_that_was_changed_is_reported_and_costs_no_event() {
+    async fn damaged_tool_blob_is_reported_without_losing_an_event() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let blob = fixture.open().await.put_blob(b"output").await.unwrap();
         let script = written(&fixture, &[&format!("see {}", blob.0), "two"]).await;
@@ -321,11 +321,11 @@ mod in_files {
         assert_eq!((verdict.intact, verdict.damage.len()), (2, 1), "{verdict:?}");
         assert_eq!(verdict.damage[0].kind, DamageKind::Blob);
         script.check(&*store).await;
-        assert!(!fixture.path.join("sessions/s.damaged-1").exists(), "there was nothing to write anew");
+        assert!(!fixture.path.join("sessions/s.damaged-1").exists(), "the journal was not rewritten");
     }
 
     #[tokio::test]
-    async fn a_fork_is_repaired_while_somebody_writes_to_its_parent() {
+    async fn repairs_a_fork_while_another_store_writes_to_its_parent() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let script = written(&fixture, &["one", "two"]).await;
         let fork = SessionId::from("fork");
@@ -347,7 +347,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_damaged_session_is_still_listed_and_found() {
+    async fn lists_and_finds_a_damaged_session() {
         let fixture = JsonlFixture::new(Durability::Durable);
         written(&fixture, &["one", "two", "three"]).await;
         fs::remove_file(fixture.path.join("index/s.idx")).unwrap();
@@ -362,7 +362,7 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_blob_that_only_damaged_bytes_name_is_not_collected() {
+    async fn keeps_a_blob_that_only_damaged_bytes_reference() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let blob = fixture.open().await.put_blob(b"precious").await.unwrap();
         written(&fixture, &["one", &format!("flipped, see {}", blob.0), "three"]).await;
@@ -372,11 +372,15 @@ mod in_files {
         assert_eq!(store.blob(&blob).await.unwrap(), b"precious");
         store.repair(&SessionId::from("s")).await.unwrap();
         store.collect_garbage(Duration::ZERO).await.unwrap();
-        assert_eq!(store.blob(&blob).await.unwrap(), b"precious", "the file that was set aside names it");
+        assert_eq!(
+            store.blob(&blob).await.unwrap(),
+            b"precious",
+            "the file that was set aside references it"
+        );
     }
 
     #[tokio::test]
-    async fn a_fork_in_the_middle_of_a_long_journal_has_the_summary_of_what_it_shares() {
+    async fn fork_in_a_long_journal_has_the_summary_of_the_shared_events() {
         let fixture = JsonlFixture::new(Durability::Fast);
         let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;

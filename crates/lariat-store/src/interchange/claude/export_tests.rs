@@ -122,7 +122,11 @@ impl Script {
         if !read_conversation(&file).is_empty() {
             let again = import(&file).unwrap();
             assert!(again.notes.is_empty(), "{about}: {:?}", again.notes);
-            assert_same(&folded(&again.records(0)).0, &said, &format!("{about}: the import reads the same conversation"));
+            assert_same(
+                &folded(&again.records(0)).0,
+                &said,
+                &format!("{about}: the import reads the same conversation"),
+            );
         }
         String::from_utf8(file).unwrap()
     }

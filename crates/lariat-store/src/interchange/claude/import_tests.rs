@@ -156,7 +156,10 @@ fn includes_results_of_parallel_tool_calls_from_side_branches() {
         reply("f", "e", "m2", text("done")),
     ];
     let bytes = file(&lines);
-    assert!(!read_conversation(&bytes).iter().any(|line| line.uuid == "c"), "the rule alone loses this result");
+    assert!(
+        !read_conversation(&bytes).iter().any(|line| line.uuid == "c"),
+        "the rule alone loses this result"
+    );
     let imported = round_trip("parallel", &bytes);
     assert_eq!(told(&imported), ["u:do", "a: +t1 +t2", "r:t1=one", "r:t2=two", "a:done"]);
 }

@@ -45,8 +45,7 @@ impl Tree {
         for (at, line) in lines.iter().enumerate() {
             let parent = line.parent.as_deref().and_then(|parent| places.get(parent)).copied();
             if let (Some(named), None) = (&line.parent, parent) {
-                notes
-                    .push(Note { line: line.number, text: format!("parent {named} is not in the file") });
+                notes.push(Note { line: line.number, text: format!("parent {named} is not in the file") });
             }
             parents.push(parent);
             for call in super::writer::answered(line) {
@@ -139,7 +138,10 @@ impl Tree {
         while let (Some(at), Some(line)) = (next, next.and_then(|at| self.line(at))) {
             if !own.insert(at) {
                 let first = lines.last().and_then(|first| self.line(*first)).unwrap_or(line);
-                notes.push(Note { line: first.number, text: "the parents of this line form a cycle".to_owned() });
+                notes.push(Note {
+                    line: first.number,
+                    text: "the parents of this line form a cycle".to_owned(),
+                });
                 break;
             }
             if line.kind != Kind::Dropped {

@@ -24,8 +24,8 @@ use crate::interchange::{Segment, derived, message_id};
 /// Converts paths to segments, one after the other.
 pub(super) struct Writer<'a> {
     tree: &'a Tree,
-    /// The message after which a line has been said.
     /// The message that each line became, or became a part of.
+    anchors: HashMap<usize, MessageId>,
     /// Lines that were moved to a path from elsewhere.
     taken: HashSet<usize>,
     /// Lines of the current path.

@@ -1,4 +1,4 @@
-//! Somebody changed the tables behind the store's back.
+//! Tests tables that another program changed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lariat_testkit::conformance::{Script, described, said};
 
 use super::Database;
 
-/// A change, and what must be found: kind and position.
+/// A change, and the expected damage: kind and position.
 const CHANGES: &[(&str, DamageKind, Option<u64>)] = &[
     (
         "UPDATE lariat.events SET body = overlay(body PLACING 'x' FROM 30) WHERE seq = 2",
@@ -41,7 +41,7 @@ async fn written(store: &dyn SessionArchive) -> Script {
 }
 
 #[tokio::test]
-async fn every_change_is_found_located_and_repaired() {
+async fn finds_locates_and_repairs_every_change() {
     for (change, kind, seq) in CHANGES {
         let database = Database::new();
         let store = database.connect().await;
@@ -71,15 +71,15 @@ async fn every_change_is_found_located_and_repaired() {
             store.summary(&script.session_id).await.unwrap(),
             SessionSummary::of(script.session_id.clone(), &now)
         );
-        // The writer goes on, although it remembers the chain as it was.
+        // The writer continues, although it has the old chain in its cache.
         script.written = now;
-        script.write(&store, [said("goes on")]).await;
+        script.write(&store, [said("continued")]).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound(), "{change}");
     }
 }
 
 #[tokio::test]
-async fn a_damaged_event_is_not_read_as_if_it_were_one() {
+async fn reading_a_damaged_event_fails() {
     for (change, kind, seq) in CHANGES {
         let Some(seq) = seq.filter(|_| !matches!(kind, DamageKind::Garbage)) else { continue };
         let database = Database::new();
@@ -94,7 +94,7 @@ async fn a_damaged_event_is_not_read_as_if_it_were_one() {
         );
         let back = store.read_back(&script.session_id, 6, 6).await;
         assert!(matches!(back, Err(StoreError::Damaged(_))), "{change}: {back:?}");
-        // What is before it can be read.
+        // The events before it are readable.
         assert_eq!(
             store.read(&script.session_id, 0, seq as usize).await.unwrap(),
             &script.written[..seq as usize]
@@ -103,7 +103,7 @@ async fn a_damaged_event_is_not_read_as_if_it_were_one() {
 }
 
 #[tokio::test]
-async fn events_that_changed_places_are_found() {
+async fn finds_swapped_events() {
     let database = Database::new();
     let store = database.connect().await;
     let script = written(&store).await;
@@ -117,7 +117,7 @@ async fn events_that_changed_places_are_found() {
 }
 
 #[tokio::test]
-async fn repairing_what_forks_share_repairs_it_for_all_of_them() {
+async fn repairing_shared_events_repairs_all_forks() {
     let database = Database::new();
     let store = database.connect().await;
     let parent = written(&store).await;
@@ -147,7 +147,7 @@ async fn repairing_what_forks_share_repairs_it_for_all_of_them() {
 }
 
 #[tokio::test]
-async fn a_damaged_session_does_not_stop_searching_and_collecting() {
+async fn search_and_garbage_collection_survive_a_damaged_session() {
     let database = Database::new();
     let store = database.connect().await;
     written(&store).await;
@@ -161,7 +161,7 @@ async fn a_damaged_session_does_not_stop_searching_and_collecting() {
 }
 
 #[tokio::test]
-async fn a_damaged_blob_is_refused_and_whole_again_when_it_is_brought_again() {
+async fn rejects_a_damaged_blob_until_it_is_stored_again() {
     let database = Database::new();
     let store = database.connect().await;
     let hash = store.put_blob(b"a picture").await.unwrap();

@@ -1,4 +1,4 @@
-//! Rows that were changed, removed or moved: found, named, and repaired around.
+//! Tests rows that were changed, removed or moved: the store must find, name and repair the damage.
 
 use lariat_core::archive::{DamageKind, SessionArchive, SessionSummary};
 use lariat_core::event::AgentEvent;
@@ -27,7 +27,7 @@ fn findings(verdict: &lariat_core::archive::Verdict) -> Vec<(Option<u64>, Damage
     verdict.damage.iter().map(|damage| (damage.seq, damage.kind)).collect()
 }
 
-/// The journal after a repair: lost where it was damaged, otherwise as written; and it takes more.
+/// Checks a repaired journal: damaged events are lost, the others unchanged, and appends succeed.
 async fn check_repaired(store: &SqliteStore, script: &mut Script, lost: &[u64]) {
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(verdict.damage, []);
@@ -46,13 +46,13 @@ async fn check_repaired(store: &SqliteStore, script: &mut Script, lost: &[u64]) 
     assert_eq!(store.summary(&script.session_id).await.unwrap(), summary);
     assert!(store.list(&Default::default()).await.unwrap().contains(&summary));
     script.epoch = store.claim(&script.session_id).await.unwrap();
-    script.write(store, [said("goes on")]).await;
+    script.write(store, [said("continued")]).await;
     script.check(store).await;
     assert_eq!(store.verify(&script.session_id).await.unwrap().damage, []);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn damage_is_named_by_position_and_kind_and_repaired_around() {
+async fn reports_and_repairs_damage_by_position_and_kind() {
     let of = "no = (SELECT no FROM sessions WHERE id = 's') AND seq";
     let cases: &[(&str, &[(u64, DamageKind)])] = &[
         (
@@ -104,7 +104,7 @@ async fn damage_is_named_by_position_and_kind_and_repaired_around() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() {
+async fn forged_event_with_valid_checksum_breaks_the_chain() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let mut script = written(&fixture, 6).await;
     let beside = fixture.beside();
@@ -127,13 +127,13 @@ async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() 
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(3), DamageKind::Chain)]);
     store.repair(&script.session_id).await.unwrap();
-    // It can be read, so it stays: nobody can say what was there before.
+    // The forged event is readable, so it stays: the original is unknown.
     script.written[3] = store.read(&script.session_id, 3, 1).await.unwrap()[0].clone();
     check_repaired(&store, &mut script, &[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blob_that_changed_is_damage_of_the_event_that_needs_it() {
+async fn changed_blob_damages_the_event_that_needs_it() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
@@ -151,7 +151,7 @@ async fn a_blob_that_changed_is_damage_of_the_event_that_needs_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
+async fn repair_of_shared_events_reseals_all_forks() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let mut parent = written(&fixture, 8).await;
     let store = fixture.store().await;
@@ -163,7 +163,7 @@ async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
         script.write(&store, [said(&format!("of {name}")), said("more")]).await;
         family.push(script);
     }
-    // The parent is gone for everybody but its forks.
+    // Only the forks still use the parent's events.
     store.delete(&parent.session_id).await.unwrap();
     drop(store);
     fixture.beside().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
@@ -182,20 +182,20 @@ async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
         }
         script.epoch = store.claim(&script.session_id).await.unwrap();
         script.written = read;
-        script.write(&store, [said("goes on")]).await;
+        script.write(&store, [said("continued")]).await;
         script.check(&store).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound());
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
+async fn unreadable_page_loses_only_its_own_events() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let mut script = written(&fixture, 300).await;
     let mut bytes = std::fs::read(fixture.database()).unwrap();
     let needle = b"event 150\"";
     let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
-    // The head of a page says what is on it and where.
+    // The page header describes the content of the page.
     let page = at / 4096 * 4096;
     bytes[page..page + 8].fill(0xee);
     std::fs::write(fixture.database(), bytes).unwrap();
@@ -203,7 +203,7 @@ async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
     let verdict = store.verify(&script.session_id).await.unwrap();
     let lost: Vec<u64> = verdict.damage.iter().filter_map(|damage| damage.seq).collect();
     assert!(lost.contains(&150) && lost.len() < 30, "{lost:?}");
-    assert!(verdict.damage.iter().any(|damage| damage.seq.is_none()), "SQLite finds it, too");
+    assert!(verdict.damage.iter().any(|damage| damage.seq.is_none()), "SQLite's own check finds it, too");
     assert_eq!(verdict.intact, 300 - lost.len() as u64);
     store.repair(&script.session_id).await.unwrap();
     let read = store.read(&script.session_id, 0, 999).await.unwrap();
@@ -214,12 +214,12 @@ async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
     }
     script.epoch = store.claim(&script.session_id).await.unwrap();
     script.written = read;
-    script.write(&store, [said("goes on")]).await;
+    script.write(&store, [said("continued")]).await;
     script.check(&store).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_summary_that_cannot_be_read_is_folded_anew() {
+async fn folds_an_unreadable_summary_again() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let mut script = written(&fixture, 5).await;
     fixture.beside().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
@@ -228,6 +228,6 @@ async fn a_summary_that_cannot_be_read_is_folded_anew() {
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     assert!(store.list(&Default::default()).await.unwrap().contains(&expected));
     script.epoch = store.claim(&script.session_id).await.unwrap();
-    script.write(&store, [said("goes on")]).await;
+    script.write(&store, [said("continued")]).await;
     script.check(&store).await;
 }

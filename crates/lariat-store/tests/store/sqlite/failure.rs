@@ -1,4 +1,4 @@
-//! Writes that fail, files that go away: nothing is acknowledged that is not there, and it goes on when it can.
+//! Tests failing writes and missing files: the store acknowledges nothing that is not written, and recovers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use lariat_testkit::conformance::{Script, described, said};
 
 use super::SqliteFixture;
 
-/// Does what the driver of a session does after an unclear append: looks what is there, and appends the rest.
+/// Repeats an uncertain append as the session's driver does: reads the events that were written, and appends the rest.
 async fn append_again(store: &dyn SessionArchive, script: &mut Script, events: Vec<Event>) {
     let first = script.written.len() as u64;
     let there = store.read(&script.session_id, first, events.len()).await.unwrap();
@@ -21,7 +21,7 @@ async fn append_again(store: &dyn SessionArchive, script: &mut Script, events: V
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failed_write_is_not_acknowledged_and_the_next_one_works() {
+async fn failed_write_is_not_acknowledged_and_the_next_one_succeeds() {
     for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
         let fixture = SqliteFixture::new(durability);
         let store = fixture.store().await;
@@ -50,7 +50,7 @@ async fn a_failed_write_is_not_acknowledged_and_the_next_one_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_session_that_cannot_be_written_does_not_spoil_it_for_the_others() {
+async fn one_failing_session_does_not_fail_the_others() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = Arc::new(fixture.store().await);
     let mut scripts = Vec::new();
@@ -84,7 +84,7 @@ async fn one_session_that_cannot_be_written_does_not_spoil_it_for_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_is_moved_away_takes_nothing_and_goes_on_when_it_is_back() {
+async fn appends_fail_while_the_database_is_moved_away_and_succeed_after_its_return() {
     for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
         let fixture = SqliteFixture::new(durability);
         let store = fixture.store().await;
@@ -98,7 +98,7 @@ async fn a_database_that_is_moved_away_takes_nothing_and_goes_on_when_it_is_back
             let failed = store.append(append).await;
             assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
         }
-        assert!(!fixture.path.exists(), "no empty database was put in its place");
+        assert!(!fixture.path.exists(), "the store created no empty database");
         std::fs::rename(&away, &fixture.path).unwrap();
         append_again(&store, &mut script, events).await;
         script.write(&store, [said("four")]).await;
@@ -109,7 +109,7 @@ async fn a_database_that_is_moved_away_takes_nothing_and_goes_on_when_it_is_back
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_was_replaced_by_an_older_copy_is_noticed() {
+async fn detects_a_database_replaced_by_an_older_copy() {
     let fixture = SqliteFixture::new(Durability::Durable);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
@@ -125,7 +125,7 @@ async fn a_database_that_was_replaced_by_an_older_copy_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_are_listed_also_when_nothing_can_be_written() {
+async fn lists_sessions_when_the_database_cannot_be_written() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut expected = Vec::new();

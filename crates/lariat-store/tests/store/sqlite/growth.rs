@@ -1,4 +1,4 @@
-//! What an event costs in bytes, against SQLite with nothing around it.
+//! Compares the bytes written per event with plain SQLite.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use lariat_testkit::conformance::{Script, said};
 
 use super::SqliteFixture;
 
-/// Events per measurement: few enough that the WAL is not moved into the database meanwhile.
+/// Number of events per measurement: few enough that SQLite does not move the WAL into the database meanwhile.
 const EVENTS: usize = 240;
 
 fn wal(fixture: &SqliteFixture) -> u64 {
     std::fs::metadata(fixture.path.join("sessions.db-wal")).unwrap().len()
 }
 
-/// About 1 KB with everything around it.
+/// About 1 KB as an event.
 fn text(n: usize) -> String {
     format!("{n:04} ").repeat(158)
 }
 
-/// Bytes per event that one table takes, one event per transaction, written to its end.
+/// Returns the bytes per event of a single table without the store.
 fn bare(per_transaction: usize, body: usize) -> u64 {
     let fixture = SqliteFixture::new(Durability::Fast);
     std::fs::create_dir_all(&fixture.path).unwrap();
@@ -41,7 +41,7 @@ fn bare(per_transaction: usize, body: usize) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_append_writes_little_more_than_its_row() {
+async fn append_writes_at_most_5_percent_more_than_plain_sqlite() {
     let fixture = SqliteFixture::new(Durability::Durable);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
@@ -58,7 +58,7 @@ async fn an_append_writes_little_more_than_its_row() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_side_by_side_pay_one_more_page_at_most() {
+async fn interleaved_sessions_write_at_most_one_more_page_per_event() {
     let fixture = SqliteFixture::new(Durability::Durable);
     let store: Arc<dyn SessionArchive> = Arc::new(fixture.store().await);
     let mut scripts = Vec::new();
@@ -79,7 +79,7 @@ async fn sessions_side_by_side_pay_one_more_page_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_never_far_from_settled() {
+async fn session_row_is_at_most_256_events_behind() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;

@@ -1,4 +1,4 @@
-//! The SQLite store: the suite that all stores pass, in a file at each level and in memory; and what is its own.
+//! Tests the SQLite store: the conformance suite in a file at each level and in memory, and its own tests.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::Place;
 
-/// A directory that is removed with what is in it.
+/// A temporary directory for a database, removed on drop.
 struct SqliteFixture {
     path: PathBuf,
     durability: Durability,
@@ -45,7 +45,7 @@ impl SqliteFixture {
         SqliteStore::open(self.database(), options).await.unwrap()
     }
 
-    /// A connection beside the store, as of another process.
+    /// Opens a connection next to the store, like another process.
     fn beside(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.database()).unwrap();
         connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();

@@ -1,4 +1,4 @@
-//! Checkpoints, learnings and goals over all sessions.
+//! Tests checkpoints, learnings and goals across sessions.
 
 use lariat_core::archive::SessionArchive;
 use lariat_core::event::{AgentEvent, Goal, GoalStatus, Learning};
@@ -37,7 +37,7 @@ async fn labels(store: &SqliteStore, session: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
+async fn projections_reflect_the_latest_events_and_can_be_rebuilt() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut one = Script::claim(&store, "one", 1_000).await;
@@ -62,7 +62,7 @@ async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
         fixture.beside().execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'").unwrap();
         store.rebuild_projections().await.unwrap();
     }
-    // What only the second session said goes with it.
+    // Learnings and goals of the second session disappear with it.
     store.delete(&two.session_id).await.unwrap();
     assert_eq!(texts(&store, None, 0).await, ["run the tests", "use tabs"]);
     assert_eq!(store.goals().await.unwrap()[0].goal.status, GoalStatus::Active);
@@ -71,7 +71,7 @@ async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fork_has_the_checkpoints_it_shares_also_when_the_rest_is_deleted() {
+async fn fork_keeps_shared_checkpoints_after_its_parent_is_deleted() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut parent = Script::claim(&store, "parent", 1_000).await;

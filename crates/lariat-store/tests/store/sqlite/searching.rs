@@ -1,4 +1,4 @@
-//! Words as people write them.
+//! Tests the search with words of many languages.
 
 use lariat_core::archive::{ListQuery, SessionArchive};
 use lariat_core::id::SessionId;
@@ -15,7 +15,7 @@ async fn found(store: &dyn SessionArchive, text: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn words_of_all_scripts_are_found_whole_and_in_any_case() {
+async fn finds_whole_words_of_all_scripts_in_any_case() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let texts = [
@@ -54,7 +54,7 @@ async fn words_of_all_scripts_are_found_whole_and_in_any_case() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fork_is_found_by_what_it_shares_and_a_deleted_session_by_nothing() {
+async fn finds_a_fork_by_shared_words_and_never_a_deleted_session() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut parent = Script::claim(&store, "parent", 1_000).await;
