@@ -28,7 +28,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Import}
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 
-use self::frame::{Checked, Item, Writer};
+use self::frame::{FrameReader, FrameWriter, Item};
 use crate::content;
 use crate::record::{Chain, Sealed, event_of};
 
@@ -82,7 +82,7 @@ pub async fn export(
     if events == 0 {
         return Err(StoreError::NotFound(format!("session {session_id}")).into());
     }
-    let mut file = Writer::begin(writer, session_id, events)?;
+    let mut file = FrameWriter::begin(writer, session_id, events)?;
     let mut chain = Chain::start(session_id);
     let mut seq = 0;
     while seq < events {
@@ -113,7 +113,7 @@ pub async fn export(
 
 async fn write_mentioned<W: Write + Send>(
     store: &dyn SessionArchive,
-    file: &mut Writer<W>,
+    file: &mut FrameWriter<W>,
     hash: &BlobHash,
 ) -> Result<(), ArchiveFileError> {
     match store.blob(hash).await {
@@ -129,7 +129,7 @@ async fn write_mentioned<W: Write + Send>(
 /// # Errors
 /// When the file is damaged or cannot be read.
 pub fn check(reader: impl Read) -> Result<Contents, ArchiveFileError> {
-    let mut file = Checked::begin(reader)?;
+    let mut file = FrameReader::begin(reader)?;
     while file.next()?.is_some() {}
     Ok(file.contents())
 }
@@ -148,23 +148,23 @@ pub async fn import(
     let start = reader.stream_position()?;
     let contents = check(&mut reader)?;
     let session_id = session_id.unwrap_or_else(|| contents.session_id.clone());
-    let there = store.head(&session_id).await?;
+    let existing = store.head(&session_id).await?;
     let import = Import::new(contents.chain.to_string(), "lariat", contents.session_id.clone());
-    let first = match there {
+    let first = match existing {
         0 => None,
         _ => store.read(&session_id, 0, 1).await?.into_iter().next(),
     };
     let is_this = |event: &Event| event.event == AgentEvent::SessionImported(Box::new(import.clone()));
-    let marked = there == 0 || first.as_ref().is_some_and(is_this);
+    let marked = existing == 0 || first.as_ref().is_some_and(is_this);
     // The store's own session may only be compared with its export; an import never appends to it.
     let whole = contents.events + u64::from(marked);
-    if there > whole || (!marked && there < whole) {
-        return Err(StoreError::Conflict { expected: whole, actual: there }.into());
+    if existing > whole || (!marked && existing < whole) {
+        return Err(StoreError::Conflict { expected: whole, actual: existing }.into());
     }
     reader.seek(SeekFrom::Start(start))?;
-    let mut file = Checked::begin(reader)?;
+    let mut file = FrameReader::begin(reader)?;
     let epoch = store.claim(&session_id).await?;
-    let mut target = Target { store, session_id, epoch, there, batch: Vec::new(), next: 0 };
+    let mut target = ImportTarget { store, session_id, epoch, existing, batch: Vec::new(), next: 0 };
     let mut mark = marked.then_some(import);
     let mut blobs = HashMap::new();
     while let Some(item) = file.next()? {
@@ -178,11 +178,11 @@ pub async fn import(
                 blobs.insert(hash, bytes);
             }
             Item::Record(record) => {
-                let event = opened(store, &record, &blobs).await?;
+                let event = unpack_event(store, &record, &blobs).await?;
                 // Most blobs are referenced once, by the record after them. Other blobs are read from the store.
                 blobs.clear();
                 if let Some(import) = mark.take() {
-                    target.push(marking(import, &event)).await?;
+                    target.push(import_event(import, &event)).await?;
                 }
                 target
                     .push(if marked { without_learning(event) } else { EventRecord::clone(&event) })
@@ -195,7 +195,7 @@ pub async fn import(
 }
 
 /// Returns the event that precedes the first event of a file. It is the same on every attempt.
-fn marking(import: Import, first: &EventRecord) -> EventRecord {
+fn import_event(import: Import, first: &EventRecord) -> EventRecord {
     let digits = blake3::hash(format!("lariat import {}", import.import_id).as_bytes());
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(digits.as_bytes()).for_each(|(byte, digit)| *byte = *digit);
@@ -220,7 +220,7 @@ fn without_learning(event: Event) -> EventRecord {
 }
 
 /// Returns the event of a record, with moved text restored.
-async fn opened(
+async fn unpack_event(
     store: &dyn SessionArchive,
     record: &Sealed,
     near: &HashMap<BlobHash, Vec<u8>>,
@@ -241,22 +241,22 @@ async fn opened(
 }
 
 /// The session that the import writes.
-struct Target<'a> {
+struct ImportTarget<'a> {
     store: &'a dyn SessionArchive,
     session_id: SessionId,
     epoch: Epoch,
     /// Number of events that the session had before. They must equal those of the file.
-    there: u64,
+    existing: u64,
     batch: Vec<Event>,
     /// Position of the next event.
     next: u64,
 }
 
-impl Target<'_> {
+impl ImportTarget<'_> {
     async fn push(&mut self, record: EventRecord) -> Result<(), StoreError> {
         let seq = self.next;
         self.next += 1;
-        let full = self.batch.len() >= BATCH || seq == self.there;
+        let full = self.batch.len() >= BATCH || seq == self.existing;
         if full {
             self.flush().await?;
         }
@@ -267,7 +267,7 @@ impl Target<'_> {
     async fn flush(&mut self) -> Result<(), StoreError> {
         let events = std::mem::take(&mut self.batch);
         let Some(first) = events.first().map(|event| event.seq) else { return Ok(()) };
-        if first >= self.there {
+        if first >= self.existing {
             self.store.append(Append::new(&self.session_id, self.epoch, first, &events)).await?;
             return Ok(());
         }
@@ -276,6 +276,6 @@ impl Target<'_> {
             return Ok(());
         }
         let same = known.iter().zip(&events).take_while(|(known, event)| known == event).count() as u64;
-        Err(StoreError::Conflict { expected: first + same, actual: self.there })
+        Err(StoreError::Conflict { expected: first + same, actual: self.existing })
     }
 }

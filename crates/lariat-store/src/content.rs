@@ -37,7 +37,7 @@ pub fn address_of(hash: &[u8; 32]) -> BlobHash {
 
 /// An event in its stored form.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedEvent {
     /// The event as JSON, without the moved text.
     pub body: Vec<u8>,
     /// The moved text, by address.
@@ -56,11 +56,11 @@ struct WithBlobs<'a> {
 ///
 /// # Errors
 /// When the event cannot be serialized as JSON.
-pub fn pack(event: &EventRecord) -> Result<Packed, StoreError> {
+pub fn pack(event: &EventRecord) -> Result<PackedEvent, StoreError> {
     let unwritable = |error: serde_json::Error| StoreError::Damaged(format!("event {}: {error}", event.seq));
     let body = serde_json::to_vec(event).map_err(unwritable)?;
     if body.len() < LARGE {
-        return Ok(Packed { body, blobs: Vec::new() });
+        return Ok(PackedEvent { body, blobs: Vec::new() });
     }
     let mut json = serde_json::to_value(event).map_err(unwritable)?;
     let (mut places, mut blobs) = (BTreeMap::new(), Vec::new());
@@ -70,10 +70,10 @@ pub fn pack(event: &EventRecord) -> Result<Packed, StoreError> {
         blobs.push((hash, text.into_bytes()));
     });
     if blobs.is_empty() {
-        return Ok(Packed { body, blobs });
+        return Ok(PackedEvent { body, blobs });
     }
     let body = serde_json::to_vec(&WithBlobs { event: &json, blobs: places }).map_err(unwritable)?;
-    Ok(Packed { body, blobs })
+    Ok(PackedEvent { body, blobs })
 }
 
 fn move_out(value: &mut Value, place: &mut String, take: &mut impl FnMut(&str, String)) {

@@ -20,7 +20,7 @@ fn event(fields: serde_json::Value) -> EventRecord {
     }
 }
 
-fn round_trip(event: &EventRecord) -> Packed {
+fn round_trip(event: &EventRecord) -> PackedEvent {
     let packed = pack(event).unwrap();
     let blobs: HashMap<_, _> = packed.blobs.iter().cloned().collect();
     let mut needed = moved_out(&packed.body);

@@ -60,7 +60,7 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 /// Replaces a whole file durably: others see the old content or the new one, and after this function returns the new
 /// content survives a power loss.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    put_by(path, |file| {
+    write_and_rename(path, |file| {
         file.write_all(bytes)?;
         file.sync_data()
     })?;
@@ -69,10 +69,10 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Replaces a whole file without a sync: a power loss may destroy the old content too. For data that can be rebuilt.
 pub(crate) fn put_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    put_by(path, |file| file.write_all(bytes))
+    write_and_rename(path, |file| file.write_all(bytes))
 }
 
-fn put_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+fn write_and_rename(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let temporary = temporary(path);
     let written = create(&temporary)
         .and_then(|mut file| write(&mut file))
@@ -95,12 +95,12 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Opens an existing file for reading and writing.
-pub(crate) fn open_again(path: &Path) -> io::Result<File> {
+pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
 /// Gives a file a second name with a hard link. Copies the file where the file system has no hard links.
-pub(crate) fn keep_as(path: &Path, kept: &Path) -> io::Result<()> {
+pub(crate) fn link_or_copy(path: &Path, kept: &Path) -> io::Result<()> {
     if std::fs::hard_link(path, kept).is_err() {
         let mut copy = create(kept)?;
         io::copy(&mut open(path)?, &mut copy)?;
@@ -110,10 +110,10 @@ pub(crate) fn keep_as(path: &Path, kept: &Path) -> io::Result<()> {
 }
 
 /// Makes an existing file, which another process may have put in place, durable and updates its modification time.
-pub(crate) fn settle(path: &Path, level: Settled) -> io::Result<()> {
-    let file = open_again(path)?;
+pub(crate) fn refresh(path: &Path, level: FileDurability) -> io::Result<()> {
+    let file = open_existing(path)?;
     file.set_modified(std::time::SystemTime::now())?;
-    if level == Settled::Durable {
+    if level == FileDurability::Durable {
         file.sync_all()?;
         path.parent().map_or(Ok(()), sync_dir)?;
     }
@@ -122,7 +122,7 @@ pub(crate) fn settle(path: &Path, level: Settled) -> io::Result<()> {
 
 /// Whether a file must survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum FileDurability {
     /// A power loss may destroy it.
     Cache,
     /// It survives a power loss.
@@ -131,7 +131,7 @@ pub(crate) enum Settled {
 
 /// File metadata that changes whenever the file changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct FileState {
     /// Length in bytes.
     pub(crate) length: u64,
     /// Time of the last modification, in nanoseconds.
@@ -141,9 +141,9 @@ pub(crate) struct State {
 }
 
 /// Returns the state of a file, or `None` if it does not exist.
-pub(crate) fn state(path: &Path) -> io::Result<Option<State>> {
+pub(crate) fn state(path: &Path) -> io::Result<Option<FileState>> {
     match std::fs::metadata(path) {
-        Ok(data) => Ok(Some(State {
+        Ok(data) => Ok(Some(FileState {
             length: data.len(),
             changed: data.mtime().wrapping_mul(1_000_000_000).wrapping_add(data.mtime_nsec()),
             inode: data.ino(),
@@ -193,15 +193,15 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Identifies a file independently of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
 /// Identifies the file at this path without opening it.
-pub(crate) fn identity(path: &Path) -> io::Result<Identity> {
+pub(crate) fn identity(path: &Path) -> io::Result<FileIdentity> {
     let metadata = std::fs::metadata(path)?;
-    Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
+    Ok(FileIdentity { device: metadata.dev(), inode: metadata.ino() })
 }
 
 /// An exclusive lock among all processes of this machine. Released when dropped and when the process ends.
@@ -213,29 +213,29 @@ pub(crate) struct Lock {
 
 /// Why a lock could not be taken.
 #[derive(Debug)]
-pub(crate) enum Locked {
+pub(crate) enum LockError {
     /// Another process holds it. Contains the description that the holder wrote.
-    By(String),
+    HeldBy(String),
     /// The lock file could not be opened or locked.
-    Failed(io::Error),
+    Io(io::Error),
 }
 
 impl Lock {
     /// Takes the lock or reports its holder. Does not wait: the lock of a dead process is free at once.
-    pub(crate) fn take(path: &Path) -> Result<Self, Locked> {
+    pub(crate) fn take(path: &Path) -> Result<Self, LockError> {
         loop {
-            let mut file = open_to_write(path).map_err(Locked::Failed)?;
+            let mut file = open_to_write(path).map_err(LockError::Io)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = file.read_to_string(&mut holder);
-                    return Err(Locked::By(holder.trim().to_owned()));
+                    return Err(LockError::HeldBy(holder.trim().to_owned()));
                 }
-                Err(TryLockError::Error(error)) => return Err(Locked::Failed(error)),
+                Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
             }
             // The previous holder removed the file after we opened it and before we locked it: this lock excludes no one.
-            let ours = file.metadata().map_err(Locked::Failed)?;
+            let ours = file.metadata().map_err(LockError::Io)?;
             if !std::fs::metadata(path)
                 .is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev())
             {

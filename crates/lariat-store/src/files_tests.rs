@@ -55,7 +55,7 @@ fn lock_excludes_others_names_its_holder_and_is_released_on_drop() {
     let path = dir.0.join("s.lock");
     let lock = Lock::take(&path).unwrap();
     match Lock::take(&path) {
-        Err(Locked::By(holder)) => assert_eq!(holder, format!("process {}", std::process::id())),
+        Err(LockError::HeldBy(holder)) => assert_eq!(holder, format!("process {}", std::process::id())),
         other => panic!("{other:?}"),
     }
     drop(lock);

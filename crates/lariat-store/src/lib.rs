@@ -28,7 +28,7 @@ pub mod sqlite;
 /// Number of events between two stored summaries. A fork in the middle of a session folds at most this many events. A
 /// summary has about 600 bytes, which adds about one byte per event.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub(crate) const FOLDED: u64 = 512;
+pub(crate) const SUMMARY_INTERVAL: u64 = 512;
 
 /// How durable an append is when the store acknowledges it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

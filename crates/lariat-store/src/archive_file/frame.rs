@@ -29,13 +29,13 @@ struct Header {
 }
 
 /// Writes a session file.
-pub(super) struct Writer<W> {
+pub(super) struct FrameWriter<W> {
     out: W,
     hasher: blake3::Hasher,
     blobs: HashSet<BlobHash>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> FrameWriter<W> {
     pub(super) fn begin(out: W, session_id: &SessionId, events: u64) -> io::Result<Self> {
         let mut file = Self { out, hasher: blake3::Hasher::new(), blobs: HashSet::new() };
         file.write(MAGIC)?;
@@ -92,7 +92,7 @@ pub(super) enum Item {
 }
 
 /// Reads a session file and verifies it: each item must continue those before it, and the file must be complete.
-pub(super) struct Checked<R> {
+pub(super) struct FrameReader<R> {
     input: R,
     offset: u64,
     hasher: blake3::Hasher,
@@ -110,7 +110,7 @@ struct Frame {
     before: blake3::Hash,
 }
 
-impl<R: Read> Checked<R> {
+impl<R: Read> FrameReader<R> {
     pub(super) fn begin(input: R) -> Result<Self, ArchiveFileError> {
         let none = SessionId::from("");
         let mut file = Self {

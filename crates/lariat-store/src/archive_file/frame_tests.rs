@@ -18,7 +18,7 @@ fn records(bodies: &[&str]) -> Vec<Sealed> {
 /// A file whose frames are valid.
 fn file(events: u64, blobs: &[&[u8]], records: &[&Sealed]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut file = Writer::begin(&mut bytes, &session(), events).unwrap();
+    let mut file = FrameWriter::begin(&mut bytes, &session(), events).unwrap();
     blobs.iter().for_each(|blob| file.blob(&content::address(blob), blob).unwrap());
     records.iter().for_each(|record| file.record(record).unwrap());
     file.end().unwrap();

@@ -17,7 +17,7 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value};
 
 use super::lines::{self, JsonLine, text, timestamp};
-use super::{About, Imported, ImportedEvent, InterchangeError, Note, Segment, derived, title_of};
+use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derived, title_of};
 
 /// Prefix of the kind of extension messages that contain a line.
 const KIND: &str = "codeloops/";
@@ -38,7 +38,7 @@ const NO_FEEDBACK: &str = "Continue.";
 pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let (objects, notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
-    let mut session = Session { notes, ..Session::default() };
+    let mut session = SessionImport { notes, ..SessionImport::default() };
     // Appending to the file never changes its first line, so the session's id derives from it.
     let first =
         objects.first().map(|line| Value::Object(line.fields.clone()).to_string()).unwrap_or_default();
@@ -56,9 +56,9 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
 }
 
 #[derive(Default)]
-struct Session {
+struct SessionImport {
     name: String,
-    about: About,
+    about: SessionInfo,
     notes: Vec<Note>,
     begun: Option<Timestamp>,
     now: Timestamp,
@@ -67,7 +67,7 @@ struct Session {
     messages: Vec<(Timestamp, AgentMessage)>,
 }
 
-impl Session {
+impl SessionImport {
     fn line(&mut self, JsonLine { number, fields }: &JsonLine) {
         if let Some(at) = timestamp(fields) {
             self.begun.get_or_insert(at);

@@ -10,7 +10,7 @@ const SEED: &str = r#"{"type":"session_start","timestamp":"2025-01-27T15:30:45Z"
 {"type":"session_end","outcome":"success","iterations":3,"summary":"All good","confidence":0.95,"duration_secs":89.4,"timestamp":"2025-01-27T15:32:14Z"}
 "#;
 
-fn told(imported: &Imported) -> Vec<String> {
+fn short_form(imported: &Imported) -> Vec<String> {
     let fold = SessionFold::of(&imported.records(0));
     let (transcript, repairs) = fold.conversation(fold.tip());
     assert!(repairs.is_empty(), "{repairs:?}");
@@ -40,7 +40,7 @@ fn imports_a_session_as_a_conversation_with_the_critic() {
         "codeloops/iteration",
         "codeloops/session_end",
     ];
-    assert_eq!(told(&imported), wanted);
+    assert_eq!(short_form(&imported), wanted);
     let AgentEvent::SessionDescribed(about) = &imported.events[0].event else { panic!() };
     assert_eq!(
         (about.title.as_deref(), about.cwd.as_deref()),

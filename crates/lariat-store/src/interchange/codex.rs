@@ -19,7 +19,7 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value, json};
 
 use super::lines::{self, JsonLine, count, object, text, timestamp};
-use super::{About, Imported, ImportedEvent, InterchangeError, Note, Segment, derived, title_of};
+use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derived, title_of};
 
 /// Prefix of the kind of extension messages that contain an item without a counterpart.
 const KIND: &str = "codex/";
@@ -64,7 +64,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
 #[derive(Default)]
 struct Rollout {
     session_id: Option<String>,
-    about: About,
+    about: SessionInfo,
     model: String,
     notes: Vec<Note>,
     begun: Option<Timestamp>,
@@ -96,19 +96,19 @@ impl Rollout {
             self.begun.get_or_insert(at);
             self.now = self.now.max(at);
         }
-        let Some(payload) = object(&fields, "payload") else { return self.bare(&fields) };
+        let Some(payload) = object(&fields, "payload") else { return self.bare_line(&fields) };
         match text(&fields, "type").unwrap_or_default() {
             "session_meta" => self.session(payload),
             "response_item" => self.item(payload),
             "turn_context" => self.context(payload),
-            "event_msg" => self.happening(payload),
+            "event_msg" => self.event_message(payload),
             "compacted" => self.compacted(payload),
             other => self.note(format!("unknown type `{other}`")),
         }
     }
 
     /// Reads a line of an older rollout: an item, or what is now `session_meta`.
-    fn bare(&mut self, fields: &Map<String, Value>) {
+    fn bare_line(&mut self, fields: &Map<String, Value>) {
         match text(fields, "type") {
             Some(_) => self.item(fields),
             None if fields.contains_key("id") => self.session(fields),
@@ -141,7 +141,7 @@ impl Rollout {
     }
 
     /// Reads an event message. Most of them repeat items for display.
-    fn happening(&mut self, event: &Map<String, Value>) {
+    fn event_message(&mut self, event: &Map<String, Value>) {
         match text(event, "type").unwrap_or_default() {
             "token_count" => {
                 let used = object(event, "info").and_then(|info| object(info, "last_token_usage"));

@@ -35,7 +35,7 @@ fn output(id: &str, output: Value) -> (&'static str, Value) {
 }
 
 /// A short form of the newest conversation, and the repairs it needed.
-fn told(bytes: &[u8]) -> (Vec<String>, Vec<RepairKind>) {
+fn short_form(bytes: &[u8]) -> (Vec<String>, Vec<RepairKind>) {
     let imported = import(bytes).unwrap();
     let fold = SessionFold::of(&imported.records(0));
     let (transcript, repairs) = fold.conversation(fold.tip());
@@ -77,7 +77,7 @@ fn joins_items_between_two_inputs_into_one_reply_with_usage_and_model() {
         ),
         said("assistant", "done"),
     ]);
-    let (conversation, repairs) = told(&bytes);
+    let (conversation, repairs) = short_form(&bytes);
     let wanted = [
         "x",
         "u:<environment_context>x</environment_context>",
@@ -136,9 +136,9 @@ fn compaction_restarts_the_conversation() {
     let with_summary = ("compacted", json!({"message": "in short"}));
     let after = [said("assistant", "new")];
     let file = |compacted| rollout(&[&before[..], &[compacted], &after].concat());
-    assert_eq!(told(&file(with_history)).0, ["u:kept", "x", "a:new 0"]);
+    assert_eq!(short_form(&file(with_history)).0, ["u:kept", "x", "a:new 0"]);
     let file = file(with_summary);
-    assert_eq!(told(&file).0, ["u:old", "u:in short", "a:new 0"]);
+    assert_eq!(short_form(&file).0, ["u:old", "u:in short", "a:new 0"]);
     assert!(
         format!("{:?}", import(&file).unwrap().events).contains("older"),
         "the journal keeps the old messages"
@@ -150,7 +150,7 @@ fn rollback_removes_whole_turns() {
     let rolled = |turns: u64| ("event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}));
     let turns = [said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")];
     let back = |turns_back: u64, after: &[(&str, Value)]| {
-        told(&rollout(&[&turns[..], &[rolled(turns_back)], after].concat())).0
+        short_form(&rollout(&[&turns[..], &[rolled(turns_back)], after].concat())).0
     };
     assert_eq!(back(1, &[]), ["u:one", "a:1 0"]);
     assert_eq!(back(1, &[said("user", "three")]), ["u:one", "a:1 0", "u:three"]);
@@ -168,7 +168,7 @@ fn reads_bare_items_of_older_rollouts() {
     ];
     let bytes: String = lines.iter().map(|line| format!("{line}\n")).collect();
     assert_eq!(import(bytes.as_bytes()).unwrap().session_id.as_str(), "old");
-    assert_eq!(told(bytes.as_bytes()).0, ["u:hi", "a:hello 0"]);
+    assert_eq!(short_form(bytes.as_bytes()).0, ["u:hi", "a:hello 0"]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn notes_damaged_lines_and_repairs_missing_outputs() {
     bytes.extend_from_slice(
         b"{\"timestamp\":\"2026\n{\"type\":\"hologram\",\"payload\":{}}\n[]\n{\"payload\":1}\n",
     );
-    let (conversation, repairs) = told(&bytes);
+    let (conversation, repairs) = short_form(&bytes);
     assert_eq!(conversation.len(), 4);
     assert_eq!(repairs, [RepairKind::MissingResult, RepairKind::OrphanResult]);
     let notes: Vec<usize> = import(&bytes).unwrap().notes.iter().map(|note| note.line).collect();

@@ -170,14 +170,14 @@ fn imported(base: Option<MessageId>, messages: Vec<SharedMessage>) -> AgentEvent
 
 /// What is known about a session besides its messages.
 #[derive(Debug, Default)]
-struct About {
+struct SessionInfo {
     title: Option<String>,
     cwd: Option<String>,
     git_branch: Option<String>,
     tags: Vec<String>,
 }
 
-impl About {
+impl SessionInfo {
     fn event(self, at: Timestamp) -> ImportedEvent {
         let mut description = Description::default();
         description.title = self.title;

@@ -10,30 +10,30 @@ use std::ops::Range;
 
 use lariat_core::archive::{Damage, DamageKind, Verdict};
 
-use super::line::{Header, Line};
-use super::scan::{Found, Gap, Newline, Piece, Pieces};
+use super::line::{Header, RecordLine};
+use super::scan::{Gap, JournalScanner, Newline, Piece, PieceKind};
 use crate::record::Chain;
 
-/// Checks a journal. `known` has facts from other sources: the header, in case the journal's own is unreadable, and the
+/// Checks a journal. `expected` has facts from other sources: the header, in case the journal's own is unreadable, and the
 /// minimum number of events.
 ///
 /// # Errors
 /// When reading the source fails.
-pub fn examine(source: impl Read, known: &Known) -> io::Result<Verdict> {
-    Ok(survey(source, known, |_, _, _| {})?.verdict)
+pub fn examine(source: impl Read, expected: &ExpectedJournal) -> io::Result<Verdict> {
+    Ok(survey(source, expected, |_, _, _| {})?.verdict)
 }
 
 /// What a journal should contain, known from other sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Known {
+pub struct ExpectedJournal {
     /// The expected first line.
     pub header: Header,
     /// Minimum number of events, including those before the fork.
     pub events: u64,
 }
 
-impl Known {
+impl ExpectedJournal {
     /// Expects a journal with this header and at least `events` events, including those before the fork.
     pub const fn new(header: Header, events: u64) -> Self {
         Self { header, events }
@@ -51,32 +51,32 @@ pub(super) struct Survey {
 /// Checks a journal and calls `visit` for every whole record, in file order.
 pub(super) fn survey(
     source: impl Read,
-    known: &Known,
-    mut visit: impl FnMut(&Piece, &Line, &[u8]),
+    expected: &ExpectedJournal,
+    mut visit: impl FnMut(&Piece, &RecordLine, &[u8]),
 ) -> io::Result<Survey> {
-    let mut pieces = Pieces::new(source, 0);
+    let mut pieces = JournalScanner::new(source, 0);
     let mut piece = pieces.next()?;
     let own = match &piece {
-        Some(Piece { offset: 0, found: Found::Header(header, _), .. })
-            if header.session == known.header.session =>
+        Some(Piece { offset: 0, kind: PieceKind::Header(header, _), .. })
+            if header.session == expected.header.session =>
         {
             Some(header.clone())
         }
         _ => None,
     };
-    let mut audit = Audit::new(own.as_ref().unwrap_or(&known.header));
+    let mut audit = Audit::new(own.as_ref().unwrap_or(&expected.header));
     if own.is_none() {
         audit.report(None, 0, DamageKind::Checksum, "the header is damaged".to_owned());
     }
     while let Some(found) = piece {
         audit.take(&found, pieces.body());
-        if let Found::Record(line, _) = &found.found {
+        if let PieceKind::Record(line, _) = &found.kind {
             visit(&found, line, pieces.body());
         }
         piece = pieces.next()?;
     }
-    let header = own.unwrap_or_else(|| known.header.clone());
-    Ok(Survey { header, verdict: audit.finish(known.events) })
+    let header = own.unwrap_or_else(|| expected.header.clone());
+    Ok(Survey { header, verdict: audit.finish(expected.events) })
 }
 
 /// Checks the pieces of a journal.
@@ -123,23 +123,23 @@ impl Audit {
             self.report(seq, offset, DamageKind::Garbage, note);
         }
         self.end = piece.end();
-        match &piece.found {
-            Found::Gap(gap) => self.gaps.push((piece.offset, piece.length, *gap)),
-            Found::Header(_, newline) => {
+        match &piece.kind {
+            PieceKind::Gap(gap) => self.gaps.push((piece.offset, piece.length, *gap)),
+            PieceKind::Header(_, newline) => {
                 if piece.offset > 0 {
                     let note = "unexpected header".to_owned();
                     self.report(None, piece.offset, DamageKind::Garbage, note);
                 }
                 self.fused = (*newline == Newline::Missing).then_some((piece.offset, None));
             }
-            Found::Record(line, newline) => {
+            PieceKind::Record(line, newline) => {
                 self.place(piece.offset, line, body);
                 self.fused = (*newline == Newline::Missing).then_some((piece.offset, Some(line.seq)));
             }
         }
     }
 
-    fn place(&mut self, offset: u64, line: &Line, body: &[u8]) {
+    fn place(&mut self, offset: u64, line: &RecordLine, body: &[u8]) {
         let seq = line.seq;
         if seq < self.next {
             self.explain_gaps(0);

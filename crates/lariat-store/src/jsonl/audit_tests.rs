@@ -21,7 +21,7 @@ fn lines(count: u64) -> Vec<Vec<u8>> {
 
 fn verdict(lines: &[&[u8]], events: u64) -> Vec<(DamageKind, Option<u64>)> {
     let bytes = [&[header().line().as_slice()], lines].concat().concat();
-    let verdict = examine(bytes.as_slice(), &Known { header: header(), events }).unwrap();
+    let verdict = examine(bytes.as_slice(), &ExpectedJournal { header: header(), events }).unwrap();
     verdict.damage.iter().map(|damage| (damage.kind, damage.seq)).collect()
 }
 

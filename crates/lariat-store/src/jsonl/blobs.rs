@@ -11,18 +11,18 @@ use lariat_core::store::{BlobHash, StoreError};
 
 use super::unavailable;
 use crate::content::{address, address_of, hash_of, unpack};
-use crate::files::{self, Settled};
+use crate::files::{self, FileDurability};
 use crate::record::event_of;
 
 /// The blob directory of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Blobs {
     dir: PathBuf,
-    level: Settled,
+    level: FileDurability,
 }
 
 impl Blobs {
-    pub(super) const fn new(dir: PathBuf, level: Settled) -> Self {
+    pub(super) const fn new(dir: PathBuf, level: FileDurability) -> Self {
         Self { dir, level }
     }
 
@@ -42,12 +42,14 @@ impl Blobs {
     fn put_at(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if files::read(path)?.is_some_and(|kept| kept == bytes) {
             // The process that stored it may have used a lower durability level.
-            return files::settle(path, self.level);
+            return files::refresh(path, self.level);
         }
         let dir = path.parent().unwrap_or(&self.dir);
         match self.level {
-            Settled::Durable => files::create_dir_durably(dir).and_then(|()| files::put(path, bytes)),
-            Settled::Cache => files::create_cache_dir(dir).and_then(|()| files::put_cache(path, bytes)),
+            FileDurability::Durable => files::create_dir_durably(dir).and_then(|()| files::put(path, bytes)),
+            FileDurability::Cache => {
+                files::create_cache_dir(dir).and_then(|()| files::put_cache(path, bytes))
+            }
         }
     }
 

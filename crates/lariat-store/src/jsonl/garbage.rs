@@ -12,22 +12,22 @@ use std::time::Duration;
 use lariat_core::archive::Freed;
 use lariat_core::store::StoreError;
 
-use super::name::{self, Name};
-use super::scan::{Found, Pieces};
+use super::inner::{ClaimRecord, JsonlStoreInner, locked};
+use super::paths::{self, SessionPaths};
+use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
-use super::shelf::{Claimed, Shelf, locked};
-use super::{checked, unavailable};
+use super::{checksummed, unavailable};
 use crate::content::{hash_of, mentions};
 use crate::files;
 
 /// Age at which an unfinished file is certainly abandoned by its writer.
-const UNFINISHED: Duration = Duration::from_secs(3_600);
+const MAX_UNFINISHED_AGE: Duration = Duration::from_secs(3_600);
 /// Number of bytes to search at once.
 const CHUNK: usize = 1024 * 1024;
 /// Number of bytes to search twice, because an address may begin in one chunk and end in the next.
 const OVERLAP: usize = 128;
 
-impl Shelf {
+impl JsonlStoreInner {
     /// Removes unreferenced sessions and blobs older than `grace`.
     pub(super) fn collect_garbage(&self, grace: Duration) -> Result<Freed, StoreError> {
         let failed = |error: io::Error| unavailable(&self.root, &error);
@@ -43,14 +43,14 @@ impl Shelf {
                 freed.blobs += 1;
             }
         }
-        freed.bytes += self.collect_unfinished(grace.max(UNFINISHED)).map_err(failed)?;
+        freed.bytes += self.collect_unfinished(grace.max(MAX_UNFINISHED_AGE)).map_err(failed)?;
         Ok(freed)
     }
 
     /// Removes temporary files left by a crash.
     fn collect_unfinished(&self, age: Duration) -> io::Result<u64> {
-        let mut dirs = files::list(&name::blobs(&self.root))?;
-        dirs.extend([name::sessions(&self.root), name::sides(&self.root)]);
+        let mut dirs = files::list(&paths::blobs_dir(&self.root))?;
+        dirs.extend([paths::sessions_dir(&self.root), paths::index_dir(&self.root)]);
         let mut bytes = 0;
         for path in dirs.iter().map(|dir| files::list(dir)).collect::<io::Result<Vec<_>>>()?.concat() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -64,8 +64,8 @@ impl Shelf {
     /// Removes deleted sessions that no fork needs.
     fn collect_sessions(&self, freed: &mut Freed) -> io::Result<()> {
         let (mut parents, mut deleted, mut needed) = (HashMap::new(), Vec::new(), Vec::new());
-        for path in files::list(&name::sessions(&self.root))? {
-            let Some(name) = Name::of_journal(&self.root, &path) else { continue };
+        for path in files::list(&paths::sessions_dir(&self.root))? {
+            let Some(name) = SessionPaths::of_journal(&self.root, &path) else { continue };
             let is_deleted = files::state(&name.tombstone())?.is_some();
             match parent_of(&self.root, &name)? {
                 Parent::Unknown if !is_deleted => return Ok(()),
@@ -92,12 +92,12 @@ impl Shelf {
     }
 
     /// Removes the files of a session except its tombstone.
-    fn remove_session(&self, name: &Name) -> io::Result<u64> {
+    fn remove_session(&self, name: &SessionPaths) -> io::Result<u64> {
         let mut bytes = 0;
         for path in files::list(&name.snapshots())? {
             bytes += remove(&path)?;
         }
-        for path in files::list(&name::sessions(&self.root))? {
+        for path in files::list(&paths::sessions_dir(&self.root))? {
             let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
             let aside = file.strip_prefix(name.stem()).unwrap_or_default();
             if aside.starts_with(".torn-") || aside.starts_with(".damaged-") {
@@ -108,16 +108,16 @@ impl Shelf {
         for path in [name.index(), name.epoch(), name.journal()] {
             bytes += remove(&path)?;
         }
-        locked(&self.sessions).retain(|_, session| session.name != *name || locked(&session.known).own);
+        locked(&self.sessions).retain(|_, session| session.paths != *name || locked(&session.cached).own);
         Ok(bytes)
     }
 
     /// Returns every blob that a session file references.
     fn mentioned(&self) -> io::Result<HashSet<[u8; 32]>> {
         let mut found = HashSet::new();
-        for path in files::list(&name::sessions(&self.root))? {
+        for path in files::list(&paths::sessions_dir(&self.root))? {
             match files::open(&path) {
-                Ok(file) => look_through(file, &mut found)?,
+                Ok(file) => collect_mentions(file, &mut found)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -126,7 +126,7 @@ impl Shelf {
     }
 }
 
-fn look_through(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Result<()> {
+fn collect_mentions(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Result<()> {
     let mut window = Vec::new();
     loop {
         let kept = window.len().min(OVERLAP);
@@ -148,15 +148,16 @@ enum Parent {
     Unknown,
 }
 
-fn parent_of(root: &Path, name: &Name) -> io::Result<Parent> {
+fn parent_of(root: &Path, name: &SessionPaths) -> io::Result<Parent> {
     let file = files::open(&name.journal())?;
     let length = file.metadata()?.len();
-    let header = match Pieces::new(Section::new(&file, 0, length), 0).next()?.map(|piece| piece.found) {
-        Some(Found::Header(header, _)) => Some(header),
-        _ => checked::read::<Claimed>(&name.epoch())?.map(|claimed| claimed.header),
+    let header = match JournalScanner::new(Section::new(&file, 0, length), 0).next()?.map(|piece| piece.kind)
+    {
+        Some(PieceKind::Header(header, _)) => Some(header),
+        _ => checksummed::read::<ClaimRecord>(&name.epoch())?.map(|claimed| claimed.header),
     };
     Ok(match header.map(|header| header.fork) {
-        Some(Some(fork)) => Parent::Named(Name::of(root, &fork.session).stem().to_owned()),
+        Some(Some(fork)) => Parent::Named(SessionPaths::of(root, &fork.session).stem().to_owned()),
         Some(None) => Parent::None,
         None => Parent::Unknown,
     })

@@ -59,7 +59,7 @@ pub(super) struct Seal {
 
 /// A verified record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct RecordLine {
     /// Position in the journal.
     pub(super) seq: u64,
     /// The chain up to and including this record.
@@ -70,7 +70,7 @@ pub(super) struct Line {
 
 /// Writes a record as a line.
 pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
-    let body = hidden(&record.body);
+    let body = escape_openings(&record.body);
     let check = match batch {
         Batch::Begins => record.check,
         Batch::Continues => !record.check,
@@ -103,11 +103,11 @@ impl Seal {
     }
 
     /// Verifies the record with this seal and puts the event's JSON into `body`. Returns `None` if the record is damaged.
-    pub(super) fn open(&self, written: &[u8], body: &mut Vec<u8>) -> Option<Line> {
+    pub(super) fn open(&self, written: &[u8], body: &mut Vec<u8>) -> Option<RecordLine> {
         body.clear();
         body.push(b'{');
         body.extend_from_slice(written);
-        if let Cow::Owned(shown) = shown(body) {
+        if let Cow::Owned(shown) = unescape_openings(body) {
             *body = shown;
         }
         let seq = seq_of(body)?;
@@ -117,14 +117,14 @@ impl Seal {
             written if written == !check => Batch::Continues,
             _ => return None,
         };
-        Some(Line { seq, chain: self.chain, batch })
+        Some(RecordLine { seq, chain: self.chain, batch })
     }
 }
 
 /// Returns the position in an event's JSON.
 fn seq_of(body: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Place {
+    struct SeqField {
         seq: u64,
     }
     // The usual form of events without moved text. The parser handles all others.
@@ -132,13 +132,13 @@ fn seq_of(body: &[u8]) -> Option<u64> {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         std::str::from_utf8(rest.get(..digits)?).ok()?.parse().ok()
     });
-    plain.or_else(|| serde_json::from_slice::<Place>(body).ok().map(|place| place.seq))
+    plain.or_else(|| serde_json::from_slice::<SeqField>(body).ok().map(|place| place.seq))
 }
 
 /// Escapes every beginning of a seal in an event. In a complete seal it also escapes the last digit: if a disk mixes up
 /// blocks, a leftover beginning must not find the rest of a seal in user data.
-fn hidden(body: &[u8]) -> Cow<'_, [u8]> {
-    rewritten(body, OPENING, |hidden, rest| {
+fn escape_openings(body: &[u8]) -> Cow<'_, [u8]> {
+    replace_all(body, OPENING, |hidden, rest| {
         hidden.extend_from_slice(HIDDEN);
         let Some((last, digits)) = rest.get(..DIGITS).and_then(<[u8]>::split_last) else { return 0 };
         if !ends_a_seal(digits, *last, rest.get(DIGITS..)) {
@@ -151,9 +151,9 @@ fn hidden(body: &[u8]) -> Cow<'_, [u8]> {
     })
 }
 
-/// Reverses [`hidden`].
-fn shown(body: &[u8]) -> Cow<'_, [u8]> {
-    rewritten(body, HIDDEN, |shown, rest| {
+/// Reverses [`escape_openings`].
+fn unescape_openings(body: &[u8]) -> Cow<'_, [u8]> {
+    replace_all(body, HIDDEN, |shown, rest| {
         shown.extend_from_slice(OPENING);
         let escaped = rest.split_at_checked(DIGITS - 1).and_then(|(digits, rest)| {
             let (escape, rest) = rest.split_at_checked(ESCAPE)?;
@@ -174,7 +174,7 @@ fn ends_a_seal(digits: &[u8], last: u8, rest: Option<&[u8]>) -> bool {
 
 /// Replaces every occurrence of `from`. `replace` writes the replacement and returns how many of the following bytes it
 /// includes.
-fn rewritten<'a>(
+fn replace_all<'a>(
     bytes: &'a [u8],
     from: &[u8],
     mut replace: impl FnMut(&mut Vec<u8>, &[u8]) -> usize,

@@ -10,7 +10,7 @@ fn written(body: &str, batch: Batch) -> Vec<u8> {
     line
 }
 
-fn opened(line: &[u8]) -> Option<(Line, Vec<u8>)> {
+fn opened(line: &[u8]) -> Option<(RecordLine, Vec<u8>)> {
     let seal = seal_of(line)?;
     let mut body = Vec::new();
     let found = seal.open(line.get(SEAL..seal.line_length())?, &mut body)?;
@@ -27,7 +27,7 @@ fn line_is_json_with_a_seal_before_the_event() {
     assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
     assert_eq!(
         opened(&line).unwrap().0,
-        Line { seq: 7, chain: sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain, batch: Batch::Begins }
+        RecordLine { seq: 7, chain: sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain, batch: Batch::Begins }
     );
 }
 

@@ -15,19 +15,19 @@ use lariat_core::store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::name::{self, JOURNAL, Name};
-use super::scan::{Found, Pieces};
+use super::inner::{JsonlStoreInner, PAGE, is_deleted, locked};
+use super::paths::{self, JOURNAL, SessionPaths};
+use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
-use super::shelf::{PAGE, Shelf, is_deleted, locked};
-use super::tip::Tip;
-use super::{checked, unavailable};
+use super::tip::JournalTip;
+use super::{checksummed, unavailable};
 use crate::files;
 
 /// The catalog is written again when at least one in this many entries is new.
 const STALE_SHARE: usize = 16;
 
 /// How long later pages may use a check of the files.
-const PAGES_WITHIN: Duration = Duration::from_secs(10);
+const MAX_CHECK_AGE: Duration = Duration::from_secs(10);
 
 /// Cached summaries of the listed sessions.
 #[derive(Debug, Default)]
@@ -35,16 +35,16 @@ pub(super) struct Catalog {
     /// By the name of the journal.
     entries: Option<HashMap<String, Entry>>,
     /// When the files were last checked.
-    looked: Option<Instant>,
+    checked_at: Option<Instant>,
     /// Number of entries that the catalog file lacks.
     unsaved: usize,
 }
 
 /// How current summaries must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum Freshness {
     /// As current as the files.
-    Now,
+    Current,
     /// As of a recent check.
     Recent,
 }
@@ -57,12 +57,12 @@ struct Entry {
     summary: Option<Arc<SessionSummary>>,
 }
 
-impl Shelf {
+impl JsonlStoreInner {
     /// Returns the sessions that match a query, newest first.
     pub(super) fn list(&self, query: &ListQuery) -> Result<Vec<SessionSummary>, StoreError> {
-        let look = if query.after.is_some() { Look::Recent } else { Look::Now };
+        let freshness = if query.after.is_some() { Freshness::Recent } else { Freshness::Current };
         let mut fitting: Vec<Arc<SessionSummary>> = self
-            .summaries(look)?
+            .summaries(freshness)?
             .into_iter()
             .filter(|summary| summary.events > 0 && query.fits(summary))
             .collect();
@@ -77,25 +77,27 @@ impl Shelf {
                 break;
             }
             // The session may have been deleted since the check.
-            if look == Look::Recent && is_deleted(&Name::of(&self.root, &summary.session_id))? {
+            if freshness == Freshness::Recent
+                && is_deleted(&SessionPaths::of(&self.root, &summary.session_id))?
+            {
                 continue;
             }
-            if words.is_empty() || self.says(&summary.session_id, words.clone())? {
+            if words.is_empty() || self.contains_words(&summary.session_id, words.clone())? {
                 listed.push(SessionSummary::clone(&summary));
             }
         }
         Ok(listed)
     }
 
-    fn summaries(&self, look: Look) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
-        let dir = name::sessions(&self.root);
+    fn summaries(&self, freshness: Freshness) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
+        let dir = paths::sessions_dir(&self.root);
         let failed = |error: std::io::Error| unavailable(&dir, &error);
         let mut catalog = locked(&self.catalog);
-        if look == Look::Recent
+        if freshness == Freshness::Recent
             && let Some(entries) = &catalog.entries
-            && catalog.looked.is_some_and(|looked| looked.elapsed() < PAGES_WITHIN)
+            && catalog.checked_at.is_some_and(|checked_at| checked_at.elapsed() < MAX_CHECK_AGE)
         {
-            return Ok(self.known(entries));
+            return Ok(self.summaries_of(entries));
         }
         let mut before = match catalog.entries.take() {
             Some(entries) => entries,
@@ -139,12 +141,12 @@ impl Shelf {
         }
         summaries.extend(entries.values().filter_map(|entry| entry.summary.clone()));
         catalog.entries = Some(entries);
-        catalog.looked = Some(Instant::now());
+        catalog.checked_at = Some(Instant::now());
         Ok(summaries)
     }
 
     /// Returns the summaries of these entries, with current ones for the sessions that this store writes to.
-    fn known(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
+    fn summaries_of(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
         let own = self.own_tips();
         let others = entries.values().filter(|entry| !own.contains_key(&entry.name));
         let mut summaries: Vec<_> = others.filter_map(|entry| entry.summary.clone()).collect();
@@ -153,12 +155,12 @@ impl Shelf {
     }
 
     /// Returns the tips of the sessions that this store writes to, by name.
-    fn own_tips(&self) -> HashMap<String, Arc<Tip>> {
+    fn own_tips(&self) -> HashMap<String, Arc<JournalTip>> {
         let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
         let own = sessions.iter().filter_map(|session| {
-            let known = locked(&session.known);
+            let known = locked(&session.cached);
             let tip = known.tip.clone().filter(|_| known.own)?;
-            Some((session.name.stem().to_owned(), tip))
+            Some((session.paths.stem().to_owned(), tip))
         });
         own.collect()
     }
@@ -166,7 +168,7 @@ impl Shelf {
     /// Reads the summary of a journal that is not cached.
     fn summary_of(&self, path: &std::path::Path) -> Result<Option<SessionSummary>, StoreError> {
         let failed = |error: std::io::Error| unavailable(path, &error);
-        let Some(name) = Name::of_journal(&self.root, path) else { return Ok(None) };
+        let Some(name) = SessionPaths::of_journal(&self.root, path) else { return Ok(None) };
         let Some(state) = files::state(path).map_err(failed)? else { return Ok(None) };
         let file = files::open(path).map_err(failed)?;
         let Some(id) = self.id_of(&name, &file, state.length).map_err(failed)? else { return Ok(None) };
@@ -174,28 +176,33 @@ impl Shelf {
     }
 
     /// Returns the session id of a journal, from its header or its `.epoch` file.
-    fn id_of(&self, name: &Name, file: &std::fs::File, length: u64) -> std::io::Result<Option<SessionId>> {
-        let first = Pieces::new(Section::new(file, 0, length), 0).next()?;
-        if let Some(Found::Header(header, _)) = first.map(|piece| piece.found) {
+    fn id_of(
+        &self,
+        name: &SessionPaths,
+        file: &std::fs::File,
+        length: u64,
+    ) -> std::io::Result<Option<SessionId>> {
+        let first = JournalScanner::new(Section::new(file, 0, length), 0).next()?;
+        if let Some(PieceKind::Header(header, _)) = first.map(|piece| piece.kind) {
             return Ok(Some(header.session));
         }
-        let claimed: Option<super::shelf::Claimed> = checked::read(&name.epoch())?;
+        let claimed: Option<super::inner::ClaimRecord> = checksummed::read(&name.epoch())?;
         Ok(claimed.map(|claimed| claimed.header.session))
     }
 
     fn saved(&self) -> Option<HashMap<String, Entry>> {
-        let entries: Vec<Entry> = checked::read(&name::catalog(&self.root)).ok()??;
+        let entries: Vec<Entry> = checksummed::read(&paths::catalog_file(&self.root)).ok()??;
         Some(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect())
     }
 
     fn save(&self, entries: &HashMap<String, Entry>) {
         let entries: Vec<&Entry> = entries.values().collect();
         // The catalog is a cache: if writing fails, the next listing is slower.
-        let _ = files::put_cache(&name::catalog(&self.root), &checked::bytes(&entries));
+        let _ = files::put_cache(&paths::catalog_file(&self.root), &checksummed::bytes(&entries));
     }
 
     /// Returns whether the text of a session contains all words. Skips damaged events.
-    fn says(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
+    fn contains_words(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
         let Some(tip) = self.tip(id)? else { return Ok(false) };
         let mut from = 0;
         while from < tip.head && !words.is_empty() {

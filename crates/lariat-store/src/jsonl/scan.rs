@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use lariat_core::archive::DamageKind;
 use memchr::memmem;
 
-use super::line::{HEADER_OPENING, Header, Line, MAX_HEADER, OPENING, SEAL, Seal, seal_of};
+use super::line::{HEADER_OPENING, Header, MAX_HEADER, OPENING, RecordLine, SEAL, Seal, seal_of};
 
 /// Number of bytes to read at once.
 const CHUNK: usize = 256 * 1024;
@@ -23,7 +23,7 @@ pub(super) struct Piece {
     /// Length in bytes.
     pub(super) length: u64,
     /// What the bytes are.
-    pub(super) found: Found,
+    pub(super) kind: PieceKind,
 }
 
 impl Piece {
@@ -35,11 +35,11 @@ impl Piece {
 
 /// What a part of a journal is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum PieceKind {
     /// A header, with or without its newline.
     Header(Header, Newline),
-    /// A record, with or without its newline. [`Pieces::body`] returns its event until the next call of [`Pieces::next`].
-    Record(Line, Newline),
+    /// A record, with or without its newline. [`JournalScanner::body`] returns its event until the next call of [`JournalScanner::next`].
+    Record(RecordLine, Newline),
     /// Anything else.
     Gap(Gap),
 }
@@ -77,7 +77,7 @@ impl Gap {
 
 /// Splits a journal into pieces.
 #[derive(Debug)]
-pub(super) struct Pieces<R> {
+pub(super) struct JournalScanner<R> {
     source: R,
     /// Bytes that were read but not yet classified, from `start` on.
     window: Vec<u8>,
@@ -89,7 +89,7 @@ pub(super) struct Pieces<R> {
     beginnings: Beginnings,
 }
 
-impl<R: Read> Pieces<R> {
+impl<R: Read> JournalScanner<R> {
     /// Scans a source that begins at this offset of the file.
     pub(super) fn new(source: R, offset: u64) -> Self {
         Self {
@@ -119,19 +119,19 @@ impl<R: Read> Pieces<R> {
             if view.is_empty() && self.ended {
                 return Ok(None);
             }
-            match look(view, self.ended, &self.beginnings, &mut self.body) {
-                Look::More(wanted) => self.fill(wanted)?,
-                Look::Whole(found, length) => {
+            match classify(view, self.ended, &self.beginnings, &mut self.body) {
+                ScanStep::NeedMore(wanted) => self.fill(wanted)?,
+                ScanStep::Item(found, length) => {
                     self.advance(length);
                     break found;
                 }
-                Look::Not(gap) => {
+                ScanStep::Gap(gap) => {
                     self.skip()?;
-                    break Found::Gap(gap);
+                    break PieceKind::Gap(gap);
                 }
             }
         };
-        Ok(Some(Piece { offset, length: self.offset - offset, found }))
+        Ok(Some(Piece { offset, length: self.offset - offset, kind: found }))
     }
 
     /// Skips to the next beginning of a record or header, or to the end.
@@ -171,59 +171,67 @@ impl<R: Read> Pieces<R> {
 }
 
 /// What the scanner found at the start of the window.
-enum Look {
+enum ScanStep {
     /// A record or header of this length.
-    Whole(Found, usize),
+    Item(PieceKind, usize),
     /// Neither.
-    Not(Gap),
+    Gap(Gap),
     /// Unknown without at least this many bytes.
-    More(usize),
+    NeedMore(usize),
 }
 
-fn look(view: &[u8], ended: bool, beginnings: &Beginnings, body: &mut Vec<u8>) -> Look {
+fn classify(view: &[u8], ended: bool, beginnings: &Beginnings, body: &mut Vec<u8>) -> ScanStep {
     if view.len() < SEAL && !ended {
-        return Look::More(SEAL);
+        return ScanStep::NeedMore(SEAL);
     }
     if view.starts_with(HEADER_OPENING) {
-        return look_at_header(view, ended);
+        return classify_header(view, ended);
     }
     match seal_of(view) {
-        Some(seal) => look_at_record(seal, view, ended, beginnings, body),
-        None if view.len() < SEAL && view.starts_with(view_of(OPENING, view.len())) => Look::Not(Gap::Cut),
-        None => Look::Not(Gap::Garbage),
+        Some(seal) => classify_record(seal, view, ended, beginnings, body),
+        None if view.len() < SEAL && view.starts_with(view_of(OPENING, view.len())) => {
+            ScanStep::Gap(Gap::Cut)
+        }
+        None => ScanStep::Gap(Gap::Garbage),
     }
 }
 
-fn look_at_record(seal: Seal, view: &[u8], ended: bool, beginnings: &Beginnings, body: &mut Vec<u8>) -> Look {
+fn classify_record(
+    seal: Seal,
+    view: &[u8],
+    ended: bool,
+    beginnings: &Beginnings,
+    body: &mut Vec<u8>,
+) -> ScanStep {
     let length = seal.line_length();
     let inside = view_of(view, length).get(1..).unwrap_or_default();
     if beginnings.records.find(inside).is_some() {
         // No event contains the beginning of a record, so this record ends before its stated length.
-        return Look::Not(Gap::Broken);
+        return ScanStep::Gap(Gap::Broken);
     }
     if view.len() <= length && !ended {
-        return Look::More(length + 1);
+        return ScanStep::NeedMore(length + 1);
     }
-    let Some(written) = view.get(SEAL..length) else { return Look::Not(Gap::Cut) };
+    let Some(written) = view.get(SEAL..length) else { return ScanStep::Gap(Gap::Cut) };
     match seal.open(written, body) {
         Some(line) => {
             let (newline, whole) = line_end(view, length);
-            Look::Whole(Found::Record(line, newline), whole)
+            ScanStep::Item(PieceKind::Record(line, newline), whole)
         }
-        None => Look::Not(Gap::Broken),
+        None => ScanStep::Gap(Gap::Broken),
     }
 }
 
-fn look_at_header(view: &[u8], ended: bool) -> Look {
+fn classify_header(view: &[u8], ended: bool) -> ScanStep {
     let open = !ended && view.len() < MAX_HEADER && !view.contains(&b'\n');
     match Header::of(view) {
-        Some((_, length)) if view.len() == length && !ended => Look::More(length + 1),
+        Some((_, length)) if view.len() == length && !ended => ScanStep::NeedMore(length + 1),
         Some((header, length)) => {
             let (newline, whole) = line_end(view, length);
-            Look::Whole(Found::Header(header, newline), whole)
+            ScanStep::Item(PieceKind::Header(header, newline), whole)
         }
-        None if open => Look::More(view.len() * 2),
-        None => Look::Not(Gap::Garbage),
+        None if open => ScanStep::NeedMore(view.len() * 2),
+        None => ScanStep::Gap(Gap::Garbage),
     }
 }
 

@@ -4,9 +4,9 @@ use crate::record::{Chain, Sealed};
 use lariat_core::id::SessionId;
 
 /// Returns a few bytes at a time, like a slow disk.
-struct Drops<'a>(&'a [u8], usize);
+struct SlowReader<'a>(&'a [u8], usize);
 
-impl Read for Drops<'_> {
+impl Read for SlowReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.1.min(buffer.len()).min(self.0.len());
         let (now, later) = self.0.split_at(length);
@@ -29,18 +29,18 @@ fn journal(texts: &[&str]) -> Vec<u8> {
 }
 
 fn pieces(source: impl Read) -> Vec<Piece> {
-    let mut pieces = Pieces::new(source, 0);
+    let mut pieces = JournalScanner::new(source, 0);
     std::iter::from_fn(|| pieces.next().unwrap()).collect()
 }
 
 fn shape(bytes: &[u8]) -> String {
-    let letter = |piece: &Piece| match piece.found {
-        Found::Header(..) => 'h',
-        Found::Record(_, Newline::There) => 'r',
-        Found::Record(_, Newline::Missing) => 'f',
-        Found::Gap(Gap::Garbage) => 'g',
-        Found::Gap(Gap::Broken) => 'b',
-        Found::Gap(Gap::Cut) => 'c',
+    let letter = |piece: &Piece| match piece.kind {
+        PieceKind::Header(..) => 'h',
+        PieceKind::Record(_, Newline::There) => 'r',
+        PieceKind::Record(_, Newline::Missing) => 'f',
+        PieceKind::Gap(Gap::Garbage) => 'g',
+        PieceKind::Gap(Gap::Broken) => 'b',
+        PieceKind::Gap(Gap::Cut) => 'c',
     };
     pieces(bytes).iter().map(letter).collect()
 }
@@ -58,7 +58,7 @@ fn pieces_cover_every_byte_for_any_read_size() {
     }
     assert_eq!(end, bytes.len() as u64);
     for drop in [1, 2, 7, 58, 100] {
-        assert_eq!(pieces(Drops(&bytes, drop)), whole, "{drop} bytes at a time");
+        assert_eq!(pieces(SlowReader(&bytes, drop)), whole, "{drop} bytes at a time");
     }
 }
 
@@ -112,8 +112,8 @@ fn forged_length_does_not_read_the_whole_file_into_memory() {
     }
     // Longer than any record may be, so the scanner ignores it.
     let seal = b"{\"#\":\"ffffffff 00000000 00000000000000000000000000000000\",";
-    let mut pieces = Pieces::new(seal.chain(Zeros(0).take(3_000_000)), 0);
+    let mut pieces = JournalScanner::new(seal.chain(Zeros(0).take(3_000_000)), 0);
     let piece = pieces.next().unwrap().unwrap();
-    assert_eq!((piece.length, piece.found), (3_000_058, Found::Gap(Gap::Garbage)));
+    assert_eq!((piece.length, piece.kind), (3_000_058, PieceKind::Gap(Gap::Garbage)));
     assert!(pieces.window.capacity() < 2_000_000, "{}", pieces.window.capacity());
 }

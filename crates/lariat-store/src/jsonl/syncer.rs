@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::shelf::{Session, locked};
-use super::writer::Writer;
+use super::inner::{SessionEntry, locked};
+use super::writer::JournalWriter;
 
 /// A handle to the thread.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ pub(super) struct Syncer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    work: Mutex<Work>,
+    work: Mutex<SyncQueue>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Work {
-    dirty: Vec<Arc<Session>>,
+struct SyncQueue {
+    dirty: Vec<Arc<SessionEntry>>,
     stop: bool,
 }
 
@@ -40,7 +40,7 @@ impl Syncer {
     }
 
     /// Queues a session for a sync within the window.
-    pub(super) fn add(&self, session: &Arc<Session>) {
+    pub(super) fn add(&self, session: &Arc<SessionEntry>) {
         let mut work = locked(&self.shared.work);
         if !work.dirty.iter().any(|listed| Arc::ptr_eq(listed, session)) {
             work.dirty.push(Arc::clone(session));
@@ -49,7 +49,7 @@ impl Syncer {
     }
 
     /// Removes a session that has nothing left to sync.
-    pub(super) fn remove(&self, session: &Arc<Session>) {
+    pub(super) fn remove(&self, session: &Arc<SessionEntry>) {
         locked(&self.shared.work).dirty.retain(|listed| !Arc::ptr_eq(listed, session));
     }
 }
@@ -68,7 +68,7 @@ impl Drop for Syncer {
 impl Shared {
     fn run(&self, window: Duration) {
         loop {
-            let idle = |work: &mut Work| work.dirty.is_empty() && !work.stop;
+            let idle = |work: &mut SyncQueue| work.dirty.is_empty() && !work.stop;
             let work = self.changed.wait_while(locked(&self.work), idle);
             let work = work.unwrap_or_else(std::sync::PoisonError::into_inner);
             // More sessions may join the queue meanwhile. Only closing the store ends the wait early.
@@ -76,7 +76,7 @@ impl Shared {
             let (mut work, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
             let (dirty, stop) = (std::mem::take(&mut work.dirty), work.stop);
             drop(work);
-            let failed: Vec<Arc<Session>> =
+            let failed: Vec<Arc<SessionEntry>> =
                 dirty.into_iter().filter(|session| sync(session).is_err()).collect();
             if stop {
                 return;
@@ -87,10 +87,10 @@ impl Shared {
 }
 
 /// Syncs the pending data of a session. Opens and writes its file again if an earlier sync failed.
-pub(super) fn sync(session: &Session) -> std::io::Result<()> {
+pub(super) fn sync(session: &SessionEntry) -> std::io::Result<()> {
     let (pending, head) = {
         let slot = locked(&session.writer);
-        (slot.as_ref().and_then(Writer::pending), session.head())
+        (slot.as_ref().and_then(JournalWriter::pending), session.head())
     };
     let mut slot;
     if let Some((file, end)) = pending {
@@ -110,7 +110,7 @@ pub(super) fn sync(session: &Session) -> std::io::Result<()> {
         return Ok(());
     }
     slot = locked(&session.writer);
-    let tip = locked(&session.known).tip.clone();
+    let tip = locked(&session.cached).tip.clone();
     match (slot.as_mut(), tip) {
         (Some(writer), Some(tip)) if writer.must_recover() => writer.ensure_open(&tip),
         _ => Ok(()),

@@ -1,6 +1,6 @@
 //! Summarizes a journal up to its end, so that readers need not start at the beginning.
 //!
-//! A [`Tip`] is stored in a sidecar file (the index) and extended with events that were written since. An index is trusted
+//! A [`JournalTip`] is stored in a sidecar file (the index) and extended with events that were written since. An index is trusted
 //! if the record that it names as last is in the journal; only the events after it are read. Without an index, the whole
 //! journal is read.
 //! Invariants: the tip of a sound journal ends after a whole record; a tip does not include incomplete writes; events that
@@ -15,10 +15,10 @@ use lariat_core::store::Epoch;
 use serde::{Deserialize, Serialize};
 
 use super::blobs::Blobs;
-use super::checked;
-use super::line::{Batch, Header, Line, chain_digits};
-use super::name::Name;
-use super::scan::{Found, Newline, Piece, Pieces};
+use super::checksummed;
+use super::line::{Batch, Header, RecordLine, chain_digits};
+use super::paths::SessionPaths;
+use super::scan::{JournalScanner, Newline, Piece, PieceKind};
 use super::section::Section;
 use crate::files;
 use crate::record::{Chain, Sealed};
@@ -28,11 +28,11 @@ const STRIDE: u64 = 256;
 /// Minimum number of unindexed bytes before the index is written again: below, reading them is cheaper.
 const MIN_BEHIND: u64 = 1024 * 1024;
 /// Number of events between two summaries stored in the index: the most that a fork in the middle has to fold.
-const FOLDED: u64 = 1024;
+const SUMMARY_INTERVAL: u64 = 1024;
 
 /// The known state of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tip {
+pub(super) struct JournalTip {
     /// The first line of the journal.
     pub(super) header: Header,
     /// Number of events, including those before the fork.
@@ -48,7 +48,7 @@ pub(super) struct Tip {
     marks: Vec<(u64, u64)>,
     /// The fold of all events.
     pub(super) summary: SessionSummary,
-    /// The fold after each [`FOLDED`] events.
+    /// The fold after each [`SUMMARY_INTERVAL`] events.
     folds: Vec<SessionSummary>,
     /// Number of synced events when the index was written.
     pub(super) synced: u64,
@@ -62,10 +62,10 @@ pub(super) struct Tip {
     pub(super) indexed: u64,
     /// State of the journal file that this tip describes.
     #[serde(skip)]
-    pub(super) state: files::State,
+    pub(super) state: files::FileState,
 }
 
-impl Tip {
+impl JournalTip {
     /// Creates the tip of a journal that has only its header. `shared` is the fold of the events before the fork.
     pub(super) fn new(header: Header, shared: SessionSummary) -> Self {
         let end = header.line().len() as u64;
@@ -81,20 +81,20 @@ impl Tip {
             epoch: Epoch(0),
             damage: None,
             indexed: 0,
-            state: files::State::default(),
+            state: files::FileState::default(),
             header,
         }
     }
 
     /// Reads the index of a journal, if it exists and is valid.
-    pub(super) fn indexed(name: &Name, header: &Header) -> io::Result<Option<Self>> {
-        let indexed = checked::read::<Self>(&name.index())?.filter(|tip| tip.header == *header);
+    pub(super) fn indexed(name: &SessionPaths, header: &Header) -> io::Result<Option<Self>> {
+        let indexed = checksummed::read::<Self>(&name.index())?.filter(|tip| tip.header == *header);
         Ok(indexed.map(|tip| Self { indexed: tip.end, ..tip }))
     }
 
     /// Returns the content of the index file.
     pub(super) fn index(&self) -> Vec<u8> {
-        checked::bytes(self)
+        checksummed::bytes(self)
     }
 
     /// Returns whether the file has the last record of this tip at its offset.
@@ -102,9 +102,9 @@ impl Tip {
         if self.head == self.header.start() {
             return Ok(true);
         }
-        let mut pieces = Pieces::new(Section::new(file, self.last, self.end), self.last);
-        Ok(pieces.next()?.is_some_and(|piece| match piece.found {
-            Found::Record(line, Newline::There) => {
+        let mut pieces = JournalScanner::new(Section::new(file, self.last, self.end), self.last);
+        Ok(pieces.next()?.is_some_and(|piece| match piece.kind {
+            PieceKind::Record(line, Newline::There) => {
                 line.seq + 1 == self.head && line.chain == self.chain && piece.end() == self.end
             }
             _ => false,
@@ -143,7 +143,7 @@ impl Tip {
             // Count it. A reader of the event will report what is wrong with it.
             None => self.summary.events += 1,
         }
-        if self.summary.events.is_multiple_of(FOLDED) {
+        if self.summary.events.is_multiple_of(SUMMARY_INTERVAL) {
             self.folds.push(self.summary.clone());
         }
     }
@@ -156,10 +156,10 @@ impl Tip {
     }
 
     /// Extends this tip, which was sound so far, with the rest of the file.
-    pub(super) fn extend(self, file: &File, state: files::State, blobs: &Blobs) -> io::Result<Self> {
-        let mut pieces = Pieces::new(Section::new(file, self.end, state.length), self.end);
+    pub(super) fn extend(self, file: &File, state: files::FileState, blobs: &Blobs) -> io::Result<Self> {
+        let mut pieces = JournalScanner::new(Section::new(file, self.end, state.length), self.end);
         let promised = self.synced;
-        let mut walk = Walk { tip: self, sound: None, blobs };
+        let mut walk = TipBuilder { tip: self, sound: None, blobs };
         while let Some(piece) = pieces.next()? {
             walk.take(&piece, pieces.body());
         }
@@ -170,64 +170,67 @@ impl Tip {
 }
 
 /// Extends a tip piece by piece.
-struct Walk<'a> {
-    tip: Tip,
+struct TipBuilder<'a> {
+    tip: JournalTip,
     /// The tip before the first damage, the damage, and whether a later record was acknowledged.
-    sound: Option<(Tip, Damage, Later)>,
+    sound: Option<(JournalTip, Damage, BatchPosition)>,
     blobs: &'a Blobs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Later {
+enum BatchPosition {
     /// Everything after the damage belongs to the same batch, which was not acknowledged: a power loss.
     SameBatch,
     /// A later batch follows, so the damaged one had been acknowledged.
     NextBatch,
 }
 
-impl Walk<'_> {
+impl TipBuilder<'_> {
     fn take(&mut self, piece: &Piece, body: &[u8]) {
         if self.sound.is_none()
-            && let Some((kind, what)) = self.wrong(&piece.found, body)
+            && let Some((kind, what)) = self.wrong(&piece.kind, body)
         {
             let damage = Damage::new(Some(self.tip.head), Some(piece.offset), kind, what);
             // A whole record in the wrong place is not an incomplete write.
-            let later = if kind == DamageKind::Chain { Later::NextBatch } else { Later::SameBatch };
+            let later =
+                if kind == DamageKind::Chain { BatchPosition::NextBatch } else { BatchPosition::SameBatch };
             self.sound = Some((self.tip.clone(), damage, later));
-        } else if let (Some((.., later)), Found::Record(line, _)) = (&mut self.sound, &piece.found)
+        } else if let (Some((.., later)), PieceKind::Record(line, _)) = (&mut self.sound, &piece.kind)
             && line.batch == Batch::Begins
         {
-            *later = Later::NextBatch;
+            *later = BatchPosition::NextBatch;
         }
-        match &piece.found {
-            Found::Record(line, _) if line.seq >= self.tip.head => self.accept(piece, line, body),
+        match &piece.kind {
+            PieceKind::Record(line, _) if line.seq >= self.tip.head => self.accept(piece, line, body),
             _ => {}
         }
     }
 
-    fn wrong(&self, found: &Found, body: &[u8]) -> Option<(DamageKind, &'static str)> {
+    fn wrong(&self, found: &PieceKind, body: &[u8]) -> Option<(DamageKind, &'static str)> {
         match found {
-            Found::Gap(gap) => Some(gap.damage()),
-            Found::Header(..) => Some((DamageKind::Chain, "unexpected header")),
-            Found::Record(line, _)
+            PieceKind::Gap(gap) => Some(gap.damage()),
+            PieceKind::Header(..) => Some((DamageKind::Chain, "unexpected header")),
+            PieceKind::Record(line, _)
                 if line.seq != self.tip.head || line.chain != self.tip.chain.then(body) =>
             {
                 Some((DamageKind::Chain, "the chain hash does not continue the previous record"))
             }
-            Found::Record(_, Newline::Missing) => Some((DamageKind::Torn, "missing newline after a record")),
-            Found::Record(_, Newline::There) => None,
+            PieceKind::Record(_, Newline::Missing) => {
+                Some((DamageKind::Torn, "missing newline after a record"))
+            }
+            PieceKind::Record(_, Newline::There) => None,
         }
     }
 
-    fn accept(&mut self, piece: &Piece, line: &Line, body: &[u8]) {
+    fn accept(&mut self, piece: &Piece, line: &RecordLine, body: &[u8]) {
         self.tip.accept(line.seq, line.chain, piece.offset, piece.end());
         self.tip.fold(self.blobs.event(line.seq, body).ok().as_ref());
     }
 
-    fn finish(self, promised: u64) -> Tip {
+    fn finish(self, promised: u64) -> JournalTip {
         let Self { mut tip, sound, .. } = self;
         match sound {
-            Some((sound, _, Later::SameBatch)) if sound.head >= promised => tip = sound,
+            Some((sound, _, BatchPosition::SameBatch)) if sound.head >= promised => tip = sound,
             Some((_, damage, _)) => tip.damage = Some(damage),
             None if tip.head < promised => {
                 let note = format!("events {} to {} are missing", tip.head, promised - 1);

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use lariat_core::store::{Durability, Epoch};
 
-use super::name::{Aside, Name};
+use super::paths::{AsideKind, SessionPaths};
 use super::section::Section;
-use super::tip::Tip;
+use super::tip::JournalTip;
 use crate::files::{self, Lock};
 
 /// Maximum number of batched bytes that may wait for a sync. More are synced at once.
@@ -21,10 +21,10 @@ const MAX_UNSYNCED: usize = 8 * 1024 * 1024;
 
 /// The writer of a session's journal.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct JournalWriter {
     /// Held until the writer is dropped.
     _lock: Lock,
-    name: Name,
+    paths: SessionPaths,
     pub(super) epoch: Epoch,
     level: Durability,
     /// `None` after a failure.
@@ -34,35 +34,40 @@ pub(super) struct Writer {
     /// Acknowledged bytes before `end` that may not be synced. Kept only for levels that promise a sync.
     unsynced: Vec<u8>,
     /// The batch of a failed write, of which any part may be after `end`.
-    doubt: Vec<u8>,
+    failed_batch: Vec<u8>,
     /// Offset of the end of the last written index.
     pub(super) indexed: u64,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Takes over a journal that ends with this tip. Sets data after the tip aside and syncs the file.
-    pub(super) fn open(lock: Lock, name: Name, level: Durability, tip: &Tip) -> io::Result<Self> {
+    pub(super) fn open(
+        lock: Lock,
+        paths: SessionPaths,
+        level: Durability,
+        tip: &JournalTip,
+    ) -> io::Result<Self> {
         let mut writer = Self {
             _lock: lock,
-            name,
+            paths,
             epoch: tip.epoch,
             level,
             file: None,
             end: tip.end,
             unsynced: Vec::new(),
-            doubt: Vec::new(),
+            failed_batch: Vec::new(),
             indexed: tip.indexed,
         };
-        let file = writer.reopened(tip)?;
+        let file = writer.reopen(tip)?;
         file.sync_data()?;
         // The process that created the journal may have died before it synced the directory.
-        writer.name.journal().parent().map_or(Ok(()), files::sync_dir)?;
+        writer.paths.journal().parent().map_or(Ok(()), files::sync_dir)?;
         writer.file = Some(Arc::new(file));
         Ok(writer)
     }
 
     /// Writes a batch after the tip, and syncs it if the level requires that.
-    pub(super) fn write(&mut self, batch: Vec<u8>, tip: &Tip) -> io::Result<()> {
+    pub(super) fn write(&mut self, batch: Vec<u8>, tip: &JournalTip) -> io::Result<()> {
         self.ensure_open(tip)?;
         let Some(file) = self.file.take() else { return Err(io::ErrorKind::NotFound.into()) };
         let written = file.write_all_at(&batch, self.end).and_then(|()| match self.level {
@@ -70,7 +75,7 @@ impl Writer {
             _ => Ok(()),
         });
         if let Err(error) = written {
-            self.doubt = batch;
+            self.failed_batch = batch;
             return Err(error);
         }
         self.end += batch.len() as u64;
@@ -86,29 +91,29 @@ impl Writer {
     }
 
     /// Opens the file again if a failure closed it.
-    pub(super) fn ensure_open(&mut self, tip: &Tip) -> io::Result<()> {
+    pub(super) fn ensure_open(&mut self, tip: &JournalTip) -> io::Result<()> {
         if self.file.is_none() {
-            let file = self.reopened(tip)?;
+            let file = self.reopen(tip)?;
             if self.level != Durability::Fast {
                 file.sync_data()?;
             }
             self.unsynced.clear();
-            self.doubt.clear();
+            self.failed_batch.clear();
             self.file = Some(Arc::new(file));
         }
         Ok(())
     }
 
     /// Opens the file and truncates it to the end of the last acknowledged record.
-    fn reopened(&self, tip: &Tip) -> io::Result<File> {
-        let file = files::open_again(&self.name.journal())?;
+    fn reopen(&self, tip: &JournalTip) -> io::Result<File> {
+        let file = files::open_existing(&self.paths.journal())?;
         let length = file.metadata()?.len();
         let certain = self.end - self.unsynced.len() as u64;
         if length < certain || (self.unsynced.is_empty() && !tip.is_in(&file)?) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "acknowledged events are missing"));
         }
-        if !self.is_own_doubt(&file, length)? {
-            set_aside(&self.name, &file, self.end, length)?;
+        if !self.ends_with_failed_batch(&file, length)? {
+            set_aside(&self.paths, &file, self.end, length)?;
         }
         if length > self.end {
             file.set_len(self.end)?;
@@ -119,16 +124,16 @@ impl Writer {
 
     /// Returns whether the bytes after the end are the start of the failed batch. Its caller knows that the write failed, so
     /// cutting them off loses nothing.
-    fn is_own_doubt(&self, file: &File, length: u64) -> io::Result<bool> {
+    fn ends_with_failed_batch(&self, file: &File, length: u64) -> io::Result<bool> {
         let Some(written) = length.checked_sub(self.end).filter(|written| *written > 0) else {
             return Ok(true);
         };
-        if written > self.doubt.len() as u64 {
+        if written > self.failed_batch.len() as u64 {
             return Ok(false);
         }
         let mut tail = Vec::new();
         Section::new(file, self.end, length).read_to_end(&mut tail)?;
-        Ok(self.doubt.starts_with(&tail))
+        Ok(self.failed_batch.starts_with(&tail))
     }
 
     /// Returns the file and the end of its data, if some of it is not synced.
@@ -142,7 +147,7 @@ impl Writer {
         self.file.is_none() && !self.unsynced.is_empty()
     }
 
-    /// Records that the data of [`Writer::pending`] is synced.
+    /// Records that the data of [`JournalWriter::pending`] is synced.
     pub(super) fn synced(&mut self, file: &Arc<File>, end: u64) {
         if self.has(file) {
             let left = usize::try_from(self.end - end).unwrap_or(usize::MAX);
@@ -150,7 +155,7 @@ impl Writer {
         }
     }
 
-    /// Records that syncing the data of [`Writer::pending`] failed: the file handle is no longer trusted.
+    /// Records that syncing the data of [`JournalWriter::pending`] failed: the file handle is no longer trusted.
     pub(super) fn sync_failed(&mut self, file: &Arc<File>) {
         if self.has(file) {
             self.file = None;
@@ -171,20 +176,20 @@ impl Writer {
     }
 
     /// Records that the file was replaced by one that ends with this tip.
-    pub(super) fn replaced(&mut self, tip: &Tip) {
+    pub(super) fn replaced(&mut self, tip: &JournalTip) {
         self.file = None;
         self.end = tip.end;
         self.unsynced.clear();
-        self.doubt.clear();
+        self.failed_batch.clear();
     }
 }
 
 /// Copies the end of a journal to a file of its own, durably.
-fn set_aside(name: &Name, file: &File, from: u64, to: u64) -> io::Result<()> {
+fn set_aside(name: &SessionPaths, file: &File, from: u64, to: u64) -> io::Result<()> {
     if from >= to {
         return Ok(());
     }
-    let path = free_name(name, Aside::Torn)?;
+    let path = free_name(name, AsideKind::Torn)?;
     let mut kept = files::create(&path)?;
     io::copy(&mut Section::new(file, from, to), &mut kept)?;
     kept.sync_data()?;
@@ -192,7 +197,7 @@ fn set_aside(name: &Name, file: &File, from: u64, to: u64) -> io::Result<()> {
 }
 
 /// Returns the first unused name of its kind.
-pub(super) fn free_name(name: &Name, kind: Aside) -> io::Result<std::path::PathBuf> {
+pub(super) fn free_name(name: &SessionPaths, kind: AsideKind) -> io::Result<std::path::PathBuf> {
     for number in 1.. {
         let path = name.aside(kind, number);
         if files::state(&path)?.is_none() {

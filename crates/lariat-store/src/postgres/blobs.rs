@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use deadpool_postgres::{GenericClient, Transaction};
 use lariat_core::store::{BlobHash, StoreError};
 
-use super::link::{column, execute, query, query_opt};
+use super::connection::{column, execute, query, query_opt};
 use crate::content;
 
 /// Storing an existing blob again updates its time, and restores its bytes if they were damaged.

@@ -13,9 +13,9 @@ use lariat_core::store::StoreError;
 use tokio_postgres::IsolationLevel;
 
 use super::blobs;
-use super::link::{column, failed, number, query, query_opt};
+use super::connection::{column, failed, number, query, query_opt};
 use super::read::{self, Segment};
-use super::standing::{self, Standing};
+use super::session_row::{self, SessionRow};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
@@ -28,11 +28,11 @@ pub(super) const RANGE: &str = "SELECT seq, crc, chain, body FROM lariat.events 
 const BEYOND: &str = "SELECT count(*) FROM lariat.events WHERE session = $1 AND seq >= $2";
 
 /// The state of a single record.
-pub(super) enum Judged {
+pub(super) enum RecordState {
     /// As it was written.
     Sound(Event),
     /// Readable, but a blob that it mentions does not match its hash.
-    Mentions(Event, String),
+    BrokenMention(Event, String),
     /// Unreadable.
     Lost(DamageKind, String),
 }
@@ -42,49 +42,50 @@ pub(super) async fn verify(client: &mut Client, session_id: &SessionId) -> Resul
     let transaction =
         client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     let transaction = transaction.start().await.map_err(failed)?;
-    let (verdict, _) = look_through(&transaction, session_id).await?;
+    let (verdict, _) = check_journal(&transaction, session_id).await?;
     transaction.commit().await.map_err(failed)?;
     Ok(verdict)
 }
 
 /// Returns the damage of a journal, and the oldest of its damaged parts.
-pub(super) async fn look_through(
+pub(super) async fn check_journal(
     client: &impl GenericClient,
     session_id: &SessionId,
 ) -> Result<(Verdict, Option<Segment>), StoreError> {
-    let standing = Standing::load(client, session_id).await?.ok_or_else(|| standing::unknown(session_id))?;
+    let session =
+        SessionRow::load(client, session_id).await?.ok_or_else(|| session_row::unknown(session_id))?;
     let segments = read::segments(client, session_id).await?;
-    let mut look = Look { verdict: Verdict::default(), chain: None };
+    let mut check = JournalCheck { verdict: Verdict::default(), chain: None };
     let mut oldest = None;
     for segment in &segments {
-        let before = look.verdict.damage.len();
-        look.segment(client, segment).await?;
-        if look.verdict.damage.len() > before {
+        let before = check.verdict.damage.len();
+        check.segment(client, segment).await?;
+        if check.verdict.damage.len() > before {
             oldest = oldest.or(Some(*segment));
         }
     }
-    let before = look.verdict.damage.len();
-    if look.chain.is_some_and(|chain| chain != standing.chain) {
-        look.damage(None, DamageKind::Chain, "the chain hash of the last event does not match the session");
+    let before = check.verdict.damage.len();
+    if check.chain.is_some_and(|chain| chain != session.chain) {
+        check.damage(None, DamageKind::Chain, "the chain hash of the last event does not match the session");
     }
-    let beyond = query_opt(client, BEYOND, &[&standing.no, &number(standing.head)]).await?;
+    let beyond = query_opt(client, BEYOND, &[&session.no, &number(session.head)]).await?;
     let beyond: i64 = beyond.map(|row| column(&row, 0)).transpose()?.unwrap_or_default();
     if beyond > 0 {
-        look.damage(Some(standing.head), DamageKind::Garbage, format!("{beyond} records after the end"));
+        check.damage(Some(session.head), DamageKind::Garbage, format!("{beyond} records after the end"));
     }
-    if look.verdict.damage.len() > before {
+    if check.verdict.damage.len() > before {
         oldest = oldest.or(segments.last().copied());
     }
-    Ok((look.verdict, oldest))
+    Ok((check.verdict, oldest))
 }
 
-struct Look {
+struct JournalCheck {
     verdict: Verdict,
     /// The chain that the next record must continue; `None` after damage.
     chain: Option<Chain>,
 }
 
-impl Look {
+impl JournalCheck {
     fn damage(&mut self, seq: Option<u64>, kind: DamageKind, note: impl Into<String>) {
         self.verdict.damage.push(Damage::new(seq, None, kind, note));
     }
@@ -100,7 +101,8 @@ impl Look {
         self.chain = Some(segment.base);
         let mut next = segment.low;
         loop {
-            let range: super::link::Values<'_> = &[&segment.no, &number(next), &number(segment.high), &PAGE];
+            let range: super::connection::Values<'_> =
+                &[&segment.no, &number(next), &number(segment.high), &PAGE];
             let rows = query(client, RANGE, range).await?;
             let records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
             for (record, judged) in records.iter().zip(judge(client, &records).await?) {
@@ -122,11 +124,11 @@ impl Look {
         }
     }
 
-    fn record(&mut self, record: &Sealed, judged: Judged) {
+    fn record(&mut self, record: &Sealed, judged: RecordState) {
         let follows = self.chain.is_none_or(|chain| record.follows(chain));
         self.chain = Some(record.chain);
         match judged {
-            Judged::Lost(kind, note) => {
+            RecordState::Lost(kind, note) => {
                 self.damage(Some(record.seq), kind, note);
                 if kind == DamageKind::Checksum {
                     self.chain = None;
@@ -139,8 +141,8 @@ impl Look {
                     "the chain hash does not continue the previous event",
                 );
             }
-            Judged::Mentions(_, note) => self.damage(Some(record.seq), DamageKind::Blob, note),
-            Judged::Sound(_) => self.verdict.intact += 1,
+            RecordState::BrokenMention(_, note) => self.damage(Some(record.seq), DamageKind::Blob, note),
+            RecordState::Sound(_) => self.verdict.intact += 1,
         }
     }
 }
@@ -149,19 +151,19 @@ impl Look {
 pub(super) async fn judge(
     client: &impl GenericClient,
     records: &[Sealed],
-) -> Result<Vec<Judged>, StoreError> {
+) -> Result<Vec<RecordState>, StoreError> {
     let mentioned = records.iter().flat_map(|record| content::mentions(&record.body));
     let mentioned: Vec<[u8; 32]> = mentioned.filter_map(|hash| content::hash_of(&hash)).collect();
     let changed =
         if mentioned.is_empty() { HashSet::new() } else { blobs::changed(client, &mentioned).await? };
     let judge = |(record, event): (&Sealed, Result<Event, StoreError>)| match event {
         _ if !record.is_whole() => {
-            Judged::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
+            RecordState::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
         }
         Err(error) if content::moved_out(&record.body).is_empty() => {
-            Judged::Lost(DamageKind::Garbage, error.to_string())
+            RecordState::Lost(DamageKind::Garbage, error.to_string())
         }
-        Err(error) => Judged::Lost(DamageKind::Blob, error.to_string()),
+        Err(error) => RecordState::Lost(DamageKind::Blob, error.to_string()),
         Ok(event) => {
             let mentions = content::mentions(&record.body);
             let broken = mentions
@@ -169,9 +171,9 @@ pub(super) async fn judge(
                 .find(|address| content::hash_of(address).is_some_and(|hash| changed.contains(&hash)));
             match broken {
                 Some(address) => {
-                    Judged::Mentions(event, format!("blob {} does not match its hash", address.0))
+                    RecordState::BrokenMention(event, format!("blob {} does not match its hash", address.0))
                 }
-                None => Judged::Sound(event),
+                None => RecordState::Sound(event),
             }
         }
     };

@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 16;
 const PARTITIONS: u32 = 8;
 
 /// How long to wait for a server that does not respond.
-const SILENCE: Duration = Duration::from_secs(30);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Configuration of a database connection.
 ///
@@ -44,12 +44,12 @@ impl PostgresConfig {
     pub fn new(mut server: tokio_postgres::Config) -> Self {
         // By default, a connection to a machine that vanished would hang for hours.
         if server.get_connect_timeout().is_none() {
-            server.connect_timeout(SILENCE);
+            server.connect_timeout(SERVER_TIMEOUT);
         }
         if server.get_tcp_user_timeout().is_none() {
-            server.tcp_user_timeout(SILENCE);
+            server.tcp_user_timeout(SERVER_TIMEOUT);
         }
-        server.keepalives_idle(server.get_keepalives_idle().min(SILENCE));
+        server.keepalives_idle(server.get_keepalives_idle().min(SERVER_TIMEOUT));
         if server.get_application_name().is_none() {
             server.application_name("lariat");
         }
@@ -84,8 +84,8 @@ impl FromStr for PostgresConfig {
     /// Parses a URL or `key=value` pairs as `libpq` does, including `sslmode` and `sslrootcert`. Always verifies the server
     /// certificate. Without `sslmode`, a database on another machine requires TLS.
     fn from_str(text: &str) -> Result<Self, StoreError> {
-        let tls::Spoken { rest, mode, root } = tls::spoken(text)?;
-        let mut server: tokio_postgres::Config = rest.parse().map_err(super::link::failed)?;
+        let tls::TlsOptions { rest, mode, root } = tls::parse_tls_options(text)?;
+        let mut server: tokio_postgres::Config = rest.parse().map_err(super::connection::failed)?;
         let mode = mode.unwrap_or_else(|| tls::default_mode(&server));
         server.ssl_mode(mode);
         let mut config = Self::new(server);

@@ -9,7 +9,7 @@ use deadpool_postgres::{Client, Transaction};
 use lariat_core::archive::Freed;
 use lariat_core::store::StoreError;
 
-use super::link::{column, execute, failed, query};
+use super::connection::{column, execute, failed, query};
 
 /// Maximum number of sessions to purge in one transaction.
 const BATCH: i64 = 64;

@@ -5,9 +5,9 @@ use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::store::StoreError;
 use tokio_postgres::types::ToSql;
 
-use super::link::{Value, column, number, query};
+use super::connection::{Value, column, number, query};
 use super::search;
-use super::standing::{self, key};
+use super::session_row::{self, key};
 
 /// A statement that grows by conditions and their values.
 struct Listing {
@@ -41,7 +41,7 @@ pub(super) async fn list(
         listing.condition("minute <= ?", at / MINUTE);
         listing.condition("last_active <= ?", at);
         let same = format!("(last_active < ${} OR id < ?)", listing.values.len());
-        listing.condition(&same, standing::id(&after.session_id).to_vec());
+        listing.condition(&same, session_row::id(&after.session_id).to_vec());
     }
     if let Some(since) = asked.active_since {
         let at = number(since.as_millis());
@@ -69,5 +69,5 @@ pub(super) async fn list(
     }
     let values: Vec<Value<'_>> = listing.values.iter().map(|value| &**value as Value<'_>).collect();
     let rows = query(client, &listing.sql, &values).await?;
-    rows.iter().map(|row| standing::summary(column(row, 0)?)).collect()
+    rows.iter().map(|row| session_row::summary(column(row, 0)?)).collect()
 }

@@ -7,7 +7,7 @@
 //!
 //! | module | contains |
 //! | --- | --- |
-//! | `link` | the connection pool, and how server errors are reported |
+//! | `connection` | the connection pool, and how server errors are reported |
 //! | `schema` | tables and migrations |
 //! | `writer`, `batch` | claims and appends |
 //! | `read`, `blobs`, `snapshots` | reading events, blobs and snapshots |
@@ -15,26 +15,26 @@
 //! | `fork`, `garbage` | forks, deletion and garbage collection |
 //! | `check`, `repair` | finding and repairing damage |
 //! | `projections` | checkpoints, learnings and goals as tables |
-//! | `wake` | notifications when a journal grows |
+//! | `notifier` | notifications when a journal grows |
 
 mod batch;
 mod blobs;
 mod check;
 mod config;
+mod connection;
 mod fork;
 mod garbage;
-mod link;
 mod list;
+mod notifier;
 mod projections;
 mod read;
 mod repair;
 mod schema;
 mod search;
+mod session_row;
 mod snapshots;
-mod standing;
 mod store;
 mod tls;
-mod wake;
 mod writer;
 
 pub use config::PostgresConfig;

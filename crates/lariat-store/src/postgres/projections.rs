@@ -8,7 +8,7 @@ use lariat_core::event::{AgentEvent, EventRecord, Goal, GoalStatus, Learning};
 use lariat_core::store::StoreError;
 use lariat_core::time::Timestamp;
 
-use super::link::{column, execute, failed, number, query};
+use super::connection::{column, execute, failed, number, query};
 use super::read;
 
 /// Number of sessions to look up at once.
@@ -46,13 +46,13 @@ const FIND: &str = "SELECT seq, crc, chain, body FROM lariat.events WHERE sessio
 
 /// The rows of a batch of events.
 #[derive(Default)]
-pub(super) struct Projected {
+pub(super) struct ProjectionRows {
     checkpoints: Vec<(i64, i64, String, Option<String>)>,
     learnings: Vec<(i64, i64, Learning, bool)>,
     goals: Vec<(i64, i64, Goal)>,
 }
 
-impl Projected {
+impl ProjectionRows {
     /// Adds the rows of an event.
     pub(super) fn take(&mut self, record: &EventRecord) {
         let (seq, at) = (number(record.seq), moment(record.timestamp));
@@ -132,7 +132,7 @@ pub(super) async fn rebuild_session(transaction: &Transaction<'_>, session: i64)
         let Some(last) = records.last() else { return Ok(()) };
         next = number(last.seq + 1);
         records.retain(crate::record::Sealed::is_whole);
-        let mut projected = Projected::default();
+        let mut projected = ProjectionRows::default();
         for event in read::unpacked(transaction, &records).await?.into_iter().flatten() {
             projected.take(&event);
         }

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
-use super::link::{column, number, position, query};
-use super::{blobs, standing};
+use super::connection::{column, number, position, query};
+use super::{blobs, session_row};
 use crate::content;
 use crate::record::{self, Chain, Sealed};
 
@@ -54,13 +54,13 @@ pub(super) async fn segments(
     client: &impl GenericClient,
     session_id: &SessionId,
 ) -> Result<Vec<Segment>, StoreError> {
-    let rows = query(client, SEGMENTS, &[&standing::id(session_id)]).await?;
+    let rows = query(client, SEGMENTS, &[&session_row::id(session_id)]).await?;
     let segment = |row: &Row| {
         Ok(Segment {
             no: column(row, 0)?,
             low: position(column(row, 1)?),
             high: position(column(row, 2)?),
-            base: standing::chain(column(row, 3)?)?,
+            base: session_row::chain(column(row, 3)?)?,
         })
     };
     rows.iter().map(segment).collect()
@@ -94,7 +94,7 @@ pub(super) async fn records(
     from: u64,
     to: u64,
 ) -> Result<(u64, Vec<Sealed>), StoreError> {
-    let rows = query(client, READ, &[&standing::id(session_id), &number(from), &number(to)]).await?;
+    let rows = query(client, READ, &[&session_row::id(session_id), &number(from), &number(to)]).await?;
     let Some(first) = rows.first() else { return Ok((0, Vec::new())) };
     let head = position(column(first, 0)?);
     let begun = column::<Option<i64>>(first, 1)?.is_some();

@@ -13,9 +13,9 @@ use lariat_core::time::Timestamp;
 use tokio_postgres::Row;
 
 use super::batch::columns;
-use super::check::{self, Judged, PAGE, RANGE};
-use super::link::{Values, column, execute, failed, number, position, query, query_opt};
-use super::{fork, projections, read, standing};
+use super::check::{self, PAGE, RANGE, RecordState};
+use super::connection::{Values, column, execute, failed, number, position, query, query_opt};
+use super::{fork, projections, read, session_row};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
@@ -52,12 +52,12 @@ const FORKS: &str = "SELECT f.no, e.chain FROM lariat.sessions f \
 /// Repairs a journal. Returns the damage found before the repair.
 pub(super) async fn repair(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
-    let (verdict, oldest) = check::look_through(&transaction, session_id).await?;
+    let (verdict, oldest) = check::check_journal(&transaction, session_id).await?;
     let mut todo: Vec<(i64, Chain)> = oldest.iter().map(|segment| (segment.no, segment.base)).collect();
     while let Some((no, base)) = todo.pop() {
-        Rewriting::begin(&transaction, no, base).await?.perform().await?;
+        SessionRewrite::begin(&transaction, no, base).await?.perform().await?;
         for row in query(&transaction, FORKS, &[&no]).await? {
-            todo.push((column(&row, 0)?, standing::chain(column(&row, 1)?)?));
+            todo.push((column(&row, 0)?, session_row::chain(column(&row, 1)?)?));
         }
     }
     transaction.commit().await.map_err(failed)?;
@@ -65,7 +65,7 @@ pub(super) async fn repair(client: &mut Client, session_id: &SessionId) -> Resul
 }
 
 /// A session whose own events are chained again.
-struct Rewriting<'a> {
+struct SessionRewrite<'a> {
     transaction: &'a Transaction<'a>,
     no: i64,
     row: Row,
@@ -76,7 +76,7 @@ struct Rewriting<'a> {
     changed: Vec<Sealed>,
 }
 
-impl<'a> Rewriting<'a> {
+impl<'a> SessionRewrite<'a> {
     async fn begin(transaction: &'a Transaction<'a>, no: i64, base: Chain) -> Result<Self, StoreError> {
         let row = query_opt(transaction, LOCK, &[&no]).await?;
         let row = row.ok_or_else(|| StoreError::Damaged(format!("session number {no} is missing")))?;
@@ -115,7 +115,7 @@ impl<'a> Rewriting<'a> {
         for (record, judged) in records.into_iter().zip(judged) {
             self.missing(record.seq)?;
             match judged {
-                Judged::Sound(event) | Judged::Mentions(event, _) => {
+                RecordState::Sound(event) | RecordState::BrokenMention(event, _) => {
                     self.now = event.timestamp;
                     self.next += 1;
                     let again = Sealed::new(record.seq, self.chain, record.body.clone());
@@ -124,7 +124,7 @@ impl<'a> Rewriting<'a> {
                         self.changed.push(again);
                     }
                 }
-                Judged::Lost(kind, note) => {
+                RecordState::Lost(kind, note) => {
                     aside.push(number(record.seq));
                     // Do not name the blob: a note with a blob address would be a reference to the blob.
                     let blob = (kind == DamageKind::Blob)
@@ -180,10 +180,10 @@ impl<'a> Rewriting<'a> {
             return Ok(());
         }
         let session_id = SessionId::from(String::from_utf8_lossy(column(&self.row, 0)?).into_owned());
-        let before = standing::summary(column(&self.row, 4)?)?;
+        let before = session_row::summary(column(&self.row, 4)?)?;
         let mut summary = fork::fold(self.transaction, &session_id, head).await?;
         summary.parent = before.parent.or(summary.parent);
-        let json = standing::summary_json(&summary)?;
+        let json = session_row::summary_json(&summary)?;
         let last_active = number(summary.last_active_at.as_millis());
         execute(self.transaction, SUMMARY, &[&self.no, &json, &last_active]).await.map(drop)
     }

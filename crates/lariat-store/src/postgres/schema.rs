@@ -6,7 +6,7 @@
 use deadpool_postgres::Client;
 use lariat_core::store::StoreError;
 
-use super::link::failed;
+use super::connection::failed;
 
 /// Every version of the schema so far, oldest first. A released entry never changes.
 const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];

@@ -11,7 +11,7 @@ use lariat_core::archive::{ListQuery, searchable};
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
-use super::link::{column, execute, failed, number, position, query};
+use super::connection::{column, execute, failed, number, position, query};
 use super::read;
 
 /// Number of events to read at once.

@@ -13,12 +13,12 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{NoTls, Socket};
 
 use super::config::PostgresConfig;
-use super::link::{Link, column, position, query_opt};
-use super::standing::Standing;
-use super::wake::Wake;
+use super::connection::{ConnectionPool, column, position, query_opt};
+use super::notifier::Notifier;
+use super::session_row::SessionRow;
 use super::writer::Writers;
 use super::{
-    blobs, check, fork, garbage, list, projections, read, repair, schema, search, snapshots, standing, tls,
+    blobs, check, fork, garbage, list, projections, read, repair, schema, search, session_row, snapshots, tls,
 };
 use crate::StoreOptions;
 
@@ -43,17 +43,17 @@ pub struct PostgresStore {
 
 /// State that an append needs even after its caller is gone.
 pub(super) struct Shared {
-    pub(super) link: Arc<Link>,
-    pub(super) wake: Arc<Wake>,
+    pub(super) pool: Arc<ConnectionPool>,
+    pub(super) notifier: Arc<Notifier>,
     pub(super) writers: Writers,
     /// The durability level of appends.
-    pub(super) met: Durability,
+    pub(super) durability: Durability,
 }
 
 impl Shared {
     /// Returns the value of `synchronous_commit` for appends.
     pub(super) fn level(&self) -> &'static str {
-        if self.met == Durability::Durable { "on" } else { "off" }
+        if self.durability == Durability::Durable { "on" } else { "off" }
     }
 }
 
@@ -91,19 +91,19 @@ impl PostgresStore {
         T::TlsConnect: Send + Sync,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
-        let link = Arc::new(Link::new(&config, tls)?);
-        let mut client = link.client().await?;
+        let pool = Arc::new(ConnectionPool::new(&config, tls)?);
+        let mut client = pool.client().await?;
         schema::migrate(&mut client, config.partitions).await?;
         let syncs = query_opt(&client, SYNCS, &[]).await?;
         let syncs = syncs.map(|row| column::<bool>(&row, 0)).transpose()?.unwrap_or_default();
-        let met = match options.durability {
+        let durability = match options.durability {
             _ if !syncs => Durability::Fast,
             Durability::Durable => Durability::Durable,
             Durability::Batched | Durability::Fast | Durability::Memory => Durability::Batched,
         };
-        let wake = Arc::new(Wake::default());
-        tokio::spawn(Arc::clone(&wake).send(Arc::clone(&link)));
-        Ok(Self { shared: Arc::new(Shared { link, wake, writers: Writers::default(), met }) })
+        let notifier = Arc::new(Notifier::default());
+        tokio::spawn(Arc::clone(&notifier).send(Arc::clone(&pool)));
+        Ok(Self { shared: Arc::new(Shared { pool, notifier, writers: Writers::default(), durability }) })
     }
 
     /// Rebuilds the tables of checkpoints, learnings and goals from the journals.
@@ -111,7 +111,7 @@ impl PostgresStore {
     /// # Errors
     /// When the server fails. Skips damaged events.
     pub async fn rebuild_projections(&self) -> Result<(), StoreError> {
-        projections::rebuild(&mut self.shared.link.client().await?).await
+        projections::rebuild(&mut self.shared.pool.client().await?).await
     }
 
     /// Indexes the words of all events since the last search. Searching does this by itself.
@@ -119,13 +119,13 @@ impl PostgresStore {
     /// # Errors
     /// When the server fails.
     pub async fn index(&self) -> Result<(), StoreError> {
-        search::catch_up(&mut self.shared.link.client().await?).await
+        search::catch_up(&mut self.shared.pool.client().await?).await
     }
 
     async fn length(&self, session_id: &SessionId) -> Result<Option<u64>, StoreError> {
-        self.shared.writers.settled(session_id).await;
-        let client = self.shared.link.client().await?;
-        match query_opt(&client, HEAD, &[&standing::id(session_id)]).await? {
+        self.shared.writers.wait_for_append(session_id).await;
+        let client = self.shared.pool.client().await?;
+        match query_opt(&client, HEAD, &[&session_row::id(session_id)]).await? {
             Some(row) if column(&row, 1)? => Ok(None),
             Some(row) => Ok(Some(position(column(&row, 0)?))),
             None => Ok(Some(0)),
@@ -147,13 +147,13 @@ fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        self.shared.wake.close();
+        self.shared.notifier.close();
     }
 }
 
 impl std::fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresStore").field("met", &self.shared.met).finish_non_exhaustive()
+        f.debug_struct("PostgresStore").field("met", &self.shared.durability).finish_non_exhaustive()
     }
 }
 
@@ -181,7 +181,7 @@ impl SessionStore for PostgresStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         Box::pin(async move {
-            let client = self.shared.link.client().await?;
+            let client = self.shared.pool.client().await?;
             read::events(&client, session_id, from_seq, from_seq.saturating_add(limit as u64)).await
         })
     }
@@ -192,12 +192,12 @@ impl SessionStore for PostgresStore {
 
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
         Box::pin(
-            async move { blobs::put(&self.shared.link.client().await?, bytes, self.shared.level()).await },
+            async move { blobs::put(&self.shared.pool.client().await?, bytes, self.shared.level()).await },
         )
     }
 
     fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>> {
-        Box::pin(async move { blobs::get(&self.shared.link.client().await?, hash).await })
+        Box::pin(async move { blobs::get(&self.shared.pool.client().await?, hash).await })
     }
 
     fn put_snapshot<'a>(
@@ -206,7 +206,7 @@ impl SessionStore for PostgresStore {
         snapshot: Snapshot,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(
-            async move { snapshots::put(&mut self.shared.link.client().await?, session_id, &snapshot).await },
+            async move { snapshots::put(&mut self.shared.pool.client().await?, session_id, &snapshot).await },
         )
     }
 
@@ -215,7 +215,7 @@ impl SessionStore for PostgresStore {
         session_id: &'a SessionId,
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
-        Box::pin(async move { snapshots::newest(&self.shared.link.client().await?, session_id, seq).await })
+        Box::pin(async move { snapshots::newest(&self.shared.pool.client().await?, session_id, seq).await })
     }
 }
 
@@ -228,7 +228,7 @@ impl SessionArchive for PostgresStore {
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         Box::pin(async move {
             let to = self.length(session_id).await?.unwrap_or_default().min(before_seq);
-            let client = self.shared.link.client().await?;
+            let client = self.shared.pool.client().await?;
             let mut events = read::events(&client, session_id, to.saturating_sub(limit as u64), to).await?;
             events.reverse();
             Ok(events)
@@ -237,9 +237,9 @@ impl SessionArchive for PostgresStore {
 
     fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            let mut waiter = self.shared.wake.waiter(&self.shared.link, session_id);
+            let mut waiter = self.shared.notifier.waiter(&self.shared.pool, session_id);
             loop {
-                let head = self.length(session_id).await?.ok_or_else(|| standing::unknown(session_id))?;
+                let head = self.length(session_id).await?.ok_or_else(|| session_row::unknown(session_id))?;
                 if head > beyond {
                     return Ok(head);
                 }
@@ -253,14 +253,14 @@ impl SessionArchive for PostgresStore {
 
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
         Box::pin(async move {
-            let found = Standing::load(&self.shared.link.client().await?, session_id).await?;
-            found.map(|found| found.summary).ok_or_else(|| standing::unknown(session_id))
+            let found = SessionRow::load(&self.shared.pool.client().await?, session_id).await?;
+            found.map(|found| found.summary).ok_or_else(|| session_row::unknown(session_id))
         })
     }
 
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
         Box::pin(async move {
-            let mut client = self.shared.link.client().await?;
+            let mut client = self.shared.pool.client().await?;
             if !query.words().is_empty() {
                 search::catch_up(&mut client).await?;
             }
@@ -275,29 +275,29 @@ impl SessionArchive for PostgresStore {
         to: &'a SessionId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            fork::fork(&mut self.shared.link.client().await?, from, at_seq, to).await?;
-            self.shared.wake.grew(to, at_seq);
+            fork::fork(&mut self.shared.pool.client().await?, from, at_seq, to).await?;
+            self.shared.notifier.grew(to, at_seq);
             Ok(())
         })
     }
 
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            fork::delete(&self.shared.link.client().await?, session_id).await?;
-            self.shared.wake.grew(session_id, 0);
+            fork::delete(&self.shared.pool.client().await?, session_id).await?;
+            self.shared.notifier.grew(session_id, 0);
             Ok(())
         })
     }
 
     fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
-        Box::pin(async move { check::verify(&mut self.shared.link.client().await?, session_id).await })
+        Box::pin(async move { check::verify(&mut self.shared.pool.client().await?, session_id).await })
     }
 
     fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
-        Box::pin(async move { repair::repair(&mut self.shared.link.client().await?, session_id).await })
+        Box::pin(async move { repair::repair(&mut self.shared.pool.client().await?, session_id).await })
     }
 
     fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
-        Box::pin(async move { garbage::collect(&mut self.shared.link.client().await?, grace).await })
+        Box::pin(async move { garbage::collect(&mut self.shared.pool.client().await?, grace).await })
     }
 }

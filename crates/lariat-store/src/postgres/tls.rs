@@ -17,39 +17,39 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// The TLS options of a connection string, and the rest of the string.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Spoken {
+pub(super) struct TlsOptions {
     pub(super) rest: String,
     pub(super) mode: Option<SslMode>,
     pub(super) root: Option<PathBuf>,
 }
 
 /// Extracts the TLS options from a URL or `key=value` pairs.
-pub(super) fn spoken(text: &str) -> Result<Spoken, StoreError> {
+pub(super) fn parse_tls_options(text: &str) -> Result<TlsOptions, StoreError> {
     let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
     let (head, words, separator) = match text.split_once('?') {
         Some((head, query)) if is_url => (head, query.split('&').collect::<Vec<_>>(), "&"),
         None if is_url => (text, Vec::new(), "&"),
         _ => ("", text.split_whitespace().collect(), " "),
     };
-    let mut spoken = Spoken::default();
+    let mut options = TlsOptions::default();
     let mut rest = Vec::new();
     for word in words {
         match word.split_once('=') {
-            Some(("sslmode", mode)) => spoken.mode = Some(ssl_mode(mode)?),
+            Some(("sslmode", mode)) => options.mode = Some(ssl_mode(mode)?),
             Some(("sslrootcert", path)) if path != "system" => {
-                spoken.root = Some(PathBuf::from(path.replace("%2F", "/").trim_matches('\'')));
+                options.root = Some(PathBuf::from(path.replace("%2F", "/").trim_matches('\'')));
             }
             Some(("sslrootcert", _)) => {}
             _ => rest.push(word),
         }
     }
     let rest = rest.join(separator);
-    spoken.rest = match (is_url, rest.is_empty()) {
+    options.rest = match (is_url, rest.is_empty()) {
         (true, true) => head.to_owned(),
         (true, false) => format!("{head}?{rest}"),
         (false, _) => rest,
     };
-    Ok(spoken)
+    Ok(options)
 }
 
 fn ssl_mode(word: &str) -> Result<SslMode, StoreError> {
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (String, Option<SslMode>, Option<PathBuf>) {
-        let spoken = spoken(text).unwrap();
-        (spoken.rest, spoken.mode, spoken.root)
+        let options = parse_tls_options(text).unwrap();
+        (options.rest, options.mode, options.root)
     }
 
     #[test]
@@ -125,7 +125,9 @@ mod tests {
             ("host=db user=a".into(), Some(SslMode::Require), root)
         );
         assert_eq!(read("postgres://a@db/x"), ("postgres://a@db/x".into(), None, None));
-        assert!(spoken("host=db sslmode=perhaps").unwrap_err().to_string().contains("sslmode=perhaps"));
+        assert!(
+            parse_tls_options("host=db sslmode=perhaps").unwrap_err().to_string().contains("sslmode=perhaps")
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use lariat_core::time::Timestamp;
 use serde::Deserialize;
 
 use crate::files;
-use crate::jsonl::name::escaped;
+use crate::jsonl::paths::escaped;
 
 /// File extension of session files.
 const ENDING: &str = ".json";
@@ -61,7 +61,7 @@ pub fn save_session(session: &Session, dir: impl AsRef<Path>) -> Result<(), Sess
     files::create_dir_durably(dir)?;
     let path = path_of(&session.session_id, dir);
     // An invalid file does not prevent saving a session over it.
-    if let Ok(Some(saved)) = read::<Loops>(&path)
+    if let Ok(Some(saved)) = read::<SavedLoops>(&path)
         && let Some(lost) = saved.loops.into_iter().find(|saved| session.get_loop(&saved.loop_id).is_none())
     {
         let session_id = session.session_id.clone();
@@ -85,7 +85,7 @@ pub fn load_session(session_id: &SessionId, dir: impl AsRef<Path>) -> Result<Ses
 /// # Errors
 /// When the directory cannot be read.
 pub fn list_session_ids(dir: impl AsRef<Path>) -> Result<Vec<SessionId>, SessionFileError> {
-    let mut heads: Vec<Head> = read_all(dir.as_ref())?;
+    let mut heads: Vec<SessionHead> = read_all(dir.as_ref())?;
     heads.sort_unstable_by(|a, b| (b.last_active_at, &b.session_id).cmp(&(a.last_active_at, &a.session_id)));
     Ok(heads.into_iter().map(|head| head.session_id).collect())
 }
@@ -121,19 +121,19 @@ pub fn delete_session(session_id: &SessionId, dir: impl AsRef<Path>) -> Result<(
 
 /// The fields of a session that listing needs.
 #[derive(Deserialize)]
-struct Head {
+struct SessionHead {
     session_id: SessionId,
     last_active_at: Timestamp,
 }
 
 /// The fields of a saved session that [`save_session`] compares.
 #[derive(Deserialize)]
-struct Loops {
-    loops: Vec<LoopName>,
+struct SavedLoops {
+    loops: Vec<SavedLoop>,
 }
 
 #[derive(Deserialize)]
-struct LoopName {
+struct SavedLoop {
     loop_id: LoopId,
 }
 

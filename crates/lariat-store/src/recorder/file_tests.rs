@@ -1,6 +1,6 @@
 #![expect(clippy::disallowed_methods, reason = "a test inspects files")]
 
-use super::super::forming::tests::Events;
+use super::super::session_recorder::tests::Events;
 use super::super::{SessionRecorder, SessionRecorderConfig};
 use super::*;
 

@@ -6,9 +6,9 @@
 //! For a store of whole journals, use [`lariat_core::archive::SessionArchive`] and the stores of this crate instead.
 
 mod file;
-mod forming;
+mod session_recorder;
 
 pub use file::{
     SessionFileError, delete_session, list_session_ids, load_session, load_sessions_for_agent, save_session,
 };
-pub use forming::{SessionFormationPolicy, SessionRecorder, SessionRecorderConfig};
+pub use session_recorder::{SessionFormationPolicy, SessionRecorder, SessionRecorderConfig};

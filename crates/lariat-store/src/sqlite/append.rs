@@ -8,12 +8,12 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 use rusqlite::{Connection, params};
 
-use super::desk::Desk;
 use super::fault::Fault;
 use super::projection;
 use super::rows::int;
-use super::settle::{self, EVERY, Then};
-use crate::content::{self, Packed};
+use super::settle::{self, SETTLE_INTERVAL, SettleMode};
+use super::transaction::WriteTransaction;
+use crate::content::{self, PackedEvent};
 use crate::record::Sealed;
 
 /// SQLite's default limit for one value (10^9 bytes), less room for the rest of a row.
@@ -25,7 +25,7 @@ pub(super) struct Batch {
     session_id: SessionId,
     epoch: Epoch,
     expected_seq: u64,
-    events: Vec<(Event, Packed, Vec<[u8; 32]>)>,
+    events: Vec<(Event, PackedEvent, Vec<[u8; 32]>)>,
     /// Bytes that the batch adds to a transaction.
     pub(super) bytes: usize,
 }
@@ -55,18 +55,18 @@ impl Batch {
     }
 
     /// Appends the batch. Returns the number of events in the journal afterwards.
-    pub(super) fn append(&self, desk: &mut Desk<'_>) -> Result<u64, Fault> {
-        self.check(desk)?;
+    pub(super) fn append(&self, transaction: &mut WriteTransaction<'_>) -> Result<u64, Fault> {
+        self.check(transaction)?;
         if self.events.is_empty() {
             return Ok(self.expected_seq);
         }
-        let connection = desk.connection;
+        let connection = transaction.connection;
         for (event, packed, mentions) in &self.events {
             for (address, bytes) in &packed.blobs {
                 put_blob(connection, address, bytes)?;
             }
-            let place = desk.next_place()?;
-            let session = desk.session(&self.session_id)?;
+            let place = transaction.next_place()?;
+            let session = transaction.session(&self.session_id)?;
             if session.place.is_none_or(|last| last + 1 != place) {
                 let mut run =
                     connection.prepare_cached("INSERT INTO runs (no, seq, place) VALUES (?, ?, ?)")?;
@@ -78,23 +78,23 @@ impl Batch {
             projection::project(connection, session.no, event)?;
             if session.summary.events == session.head {
                 session.summary.apply(event);
-                settle::keep_fold(connection, session)?;
+                settle::store_fold(connection, session)?;
             }
             (session.head, session.chain, session.place) = (event.seq + 1, record.chain, Some(place));
         }
-        let session = desk.session(&self.session_id)?;
-        if !session.unsettled || session.head >= session.settled + EVERY {
+        let session = transaction.session(&self.session_id)?;
+        if !session.unsettled || session.head >= session.settled + SETTLE_INTERVAL {
             session.unsettled = true;
-            settle::settle(connection, session, Then::GoOn)?;
+            settle::settle(connection, session, SettleMode::KeepOpen)?;
         }
         let (no, head) = (session.no, session.head);
-        desk.appended.push(no);
-        desk.grown.push((self.session_id.clone(), Some(head)));
+        transaction.appended.push(no);
+        transaction.changes.push((self.session_id.clone(), Some(head)));
         Ok(head)
     }
 
-    fn check(&self, desk: &mut Desk<'_>) -> Result<(), Fault> {
-        let session = desk.session(&self.session_id)?;
+    fn check(&self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+        let session = transaction.session(&self.session_id)?;
         if self.epoch.0 != session.epoch {
             return Err(StoreError::Fenced { current: Epoch(session.epoch) }.into());
         }

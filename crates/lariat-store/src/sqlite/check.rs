@@ -11,7 +11,7 @@ use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::Connection;
 
 use super::fault::{Fault, is_damage, no_session};
-use super::rows::{self, Found, SessionRow, Tail};
+use super::rows::{self, JournalEnd, RecordSlot, SessionRow};
 use crate::content;
 use crate::record::Chain;
 
@@ -29,7 +29,7 @@ pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<
 /// Checks every record of a journal and the blobs it references.
 pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
-    let head = Tail::of(connection, &session)?.head;
+    let head = JournalEnd::of(connection, &session)?.head;
     let segments = rows::segments(connection, &session, head)?;
     let mut verdict = Verdict::default();
     let mut previous = match segments.first() {
@@ -71,7 +71,7 @@ fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
 /// Returns what is wrong with a record. Without a previous chain, only checks that the record is whole.
 fn inspect(
     connection: &Connection,
-    found: Found,
+    found: RecordSlot,
     previous: Option<Chain>,
     blobs: &mut HashMap<BlobHash, bool>,
 ) -> Result<Option<(DamageKind, String)>, Fault> {

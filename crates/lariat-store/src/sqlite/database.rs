@@ -36,7 +36,7 @@ const WAL_LIMIT_BYTES: i64 = 64 << 20;
 
 /// Location of a database.
 #[derive(Clone, Debug)]
-pub(super) enum Home {
+pub(super) enum DatabaseLocation {
     /// In the memory of one connection.
     Memory,
     /// In a file.
@@ -45,16 +45,16 @@ pub(super) enum Home {
 
 /// What to do if the database does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum IfMissing {
     /// Create it.
     Create,
     /// Fail: the database existed before, and an empty one in its place would hide the loss.
     Fail,
 }
 
-impl Home {
+impl DatabaseLocation {
     /// Returns a path next to the database: its name with a suffix, as SQLite names its files.
-    pub(super) fn beside(&self, suffix: &str) -> Option<PathBuf> {
+    pub(super) fn sibling(&self, suffix: &str) -> Option<PathBuf> {
         match self {
             Self::Memory => None,
             Self::File(path) => {
@@ -66,7 +66,7 @@ impl Home {
     }
 
     /// Opens the writing connection.
-    pub(super) fn open(&self, durability: Durability, missing: Missing) -> Result<Connection, Fault> {
+    pub(super) fn open(&self, durability: Durability, missing: IfMissing) -> Result<Connection, Fault> {
         if rusqlite::version_number() < OLDEST_SQLITE {
             let version = rusqlite::version();
             return Err(unavailable(format!(
@@ -76,7 +76,7 @@ impl Home {
         let mut connection = match self {
             Self::Memory => Connection::open_in_memory()?,
             Self::File(path) => {
-                if missing == Missing::Create {
+                if missing == IfMissing::Create {
                     let dir = path.parent().unwrap_or(Path::new("."));
                     files::create_dir_durably(dir)
                         .map_err(|error| unavailable(format!("{dir:?}: {error}")))?;
@@ -93,7 +93,7 @@ impl Home {
             connection.pragma_update(None, "fullfsync", true)?;
             connection.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
             schema::migrate(&mut connection)?;
-            if missing == Missing::Create {
+            if missing == IfMissing::Create {
                 let dir = path.parent().unwrap_or(Path::new("."));
                 files::sync_dir(dir).map_err(|error| unavailable(format!("{dir:?}: {error}")))?;
             }
@@ -108,8 +108,9 @@ fn unavailable(what: String) -> Fault {
     Fault::Refused(StoreError::Unavailable(what))
 }
 
-fn connect(path: &Path, missing: Missing) -> Result<Connection, Fault> {
-    let create = if missing == Missing::Create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
+fn connect(path: &Path, missing: IfMissing) -> Result<Connection, Fault> {
+    let create =
+        if missing == IfMissing::Create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
     Ok(Connection::open_with_flags(path, flags)?)
 }
@@ -151,14 +152,14 @@ pub(super) fn abandon(connection: Connection) {
 
 /// A pool of reading connections, opened on demand.
 #[derive(Debug)]
-pub(super) struct Readers {
+pub(super) struct ReaderPool {
     path: PathBuf,
     idle: Mutex<Vec<(u64, Connection)>>,
     permits: Arc<Semaphore>,
     generation: AtomicU64,
 }
 
-impl Readers {
+impl ReaderPool {
     /// Creates a pool for a file.
     pub(super) fn new(path: PathBuf) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(READERS));
@@ -219,7 +220,7 @@ impl Readers {
 
     /// Opens a reading connection outside the pool.
     pub(super) fn open(&self) -> Result<Connection, Fault> {
-        let connection = connect(&self.path, Missing::Fail)?;
+        let connection = connect(&self.path, IfMissing::Fail)?;
         configure(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

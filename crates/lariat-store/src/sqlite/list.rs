@@ -17,10 +17,10 @@ use super::rows::{self, SessionRow, int, uint};
 use super::settle;
 
 /// Maximum number of events of a session that are indexed at once.
-const STRETCH: u64 = 1_000;
+const MAX_EVENTS: u64 = 1_000;
 
 /// Approximate maximum number of bytes of words in one transaction.
-const BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Returns the sessions that match a query, newest first.
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
@@ -61,7 +61,10 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
 
 /// Lists sessions without the writer: folds unsettled sessions and filters all sessions in memory. For databases that
 /// cannot be written.
-pub(super) fn list_as_is(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
+pub(super) fn list_without_writer(
+    connection: &Connection,
+    query: &ListQuery,
+) -> Result<Vec<SessionSummary>, Fault> {
     let mut found = list(connection, &ListQuery::default())?;
     let folded = settle::fold_unsettled(connection, &[])?;
     found.retain(|summary| folded.iter().all(|folded| folded.summary.session_id != summary.session_id));
@@ -80,7 +83,7 @@ fn text(session_id: &SessionId) -> Value {
 
 /// The words of a range of events that are not in the index yet.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct IndexRange {
     no: i64,
     from: u64,
     to: u64,
@@ -88,14 +91,14 @@ pub(super) struct Stretch {
 }
 
 /// Returns some of the events that are not indexed yet, or nothing if all are.
-pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> {
+pub(super) fn unindexed(connection: &Connection) -> Result<Vec<IndexRange>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT no, indexed, head FROM sessions WHERE kept IS NULL AND indexed < head")?;
     let mut rows = statement.query([])?;
-    let (mut stretches, mut bytes) = (Vec::new(), 0);
+    let (mut ranges, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let (no, from, head) = (row.get(0)?, uint(row.get(1)?), uint(row.get(2)?));
-        let to = head.min(from + STRETCH);
+        let to = head.min(from + MAX_EVENTS);
         let session = SessionRow::at(connection, no)?;
         let mut words = BTreeSet::new();
         rows::walk(connection, &rows::segments(connection, &session, head)?, &(from..to), |found| {
@@ -110,12 +113,12 @@ pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> 
         let words: Vec<String> = words.into_iter().collect();
         let words = words.join(" ");
         bytes += words.len();
-        stretches.push(Stretch { no, from, to, words });
-        if bytes > BYTES {
+        ranges.push(IndexRange { no, from, to, words });
+        if bytes > MAX_BYTES {
             break;
         }
     }
-    Ok(stretches)
+    Ok(ranges)
 }
 
 fn words_of(text: String) -> Vec<String> {
@@ -125,8 +128,8 @@ fn words_of(text: String) -> Vec<String> {
 }
 
 /// Adds words to the index, unless another writer did.
-pub(super) fn index(connection: &Connection, stretches: &[Stretch]) -> Result<(), Fault> {
-    for Stretch { no, from, to, words } in stretches {
+pub(super) fn index(connection: &Connection, ranges: &[IndexRange]) -> Result<(), Fault> {
+    for IndexRange { no, from, to, words } in ranges {
         let mut advance =
             connection.prepare_cached("UPDATE sessions SET indexed = ? WHERE no = ? AND indexed = ?")?;
         if advance.execute([int(*to), *no, int(*from)])? == 1 && !words.is_empty() {

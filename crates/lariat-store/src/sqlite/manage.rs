@@ -11,29 +11,34 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Snapshot, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::desk::{Desk, NewSession};
 use super::fault::{Fault, no_session};
 use super::list;
 use super::projection;
 use super::rows::{self, SessionRow, int, uint};
 use super::settle;
+use super::transaction::{NewSession, WriteTransaction};
 use crate::record::Chain;
 
 /// Number of snapshots kept per session.
 const SNAPSHOTS: i64 = 4;
 
 /// Creates a session that shares the first `at_seq` events of another.
-pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &SessionId) -> Result<(), Fault> {
-    let connection = desk.connection;
+pub(super) fn fork(
+    transaction: &mut WriteTransaction<'_>,
+    from: &SessionId,
+    at_seq: u64,
+    to: &SessionId,
+) -> Result<(), Fault> {
+    let connection = transaction.connection;
     let parent = SessionRow::existing(connection, from)?.ok_or_else(|| no_session(from))?;
-    let session = desk.session(from)?;
+    let session = transaction.session(from)?;
     let (head, summary) = (session.head, session.summary.clone());
     if at_seq > head {
         return Err(StoreError::Conflict { expected: at_seq, actual: head }.into());
     }
     match SessionRow::of(connection, to)? {
         Some(there) if there.kept.is_some() => return Err(no_session(to)),
-        Some(_) => return Err(StoreError::Conflict { expected: 0, actual: desk.head(to)? }.into()),
+        Some(_) => return Err(StoreError::Conflict { expected: 0, actual: transaction.head(to)? }.into()),
         None => {}
     }
     let (fork_of, base) = match at_seq.checked_sub(1) {
@@ -42,13 +47,12 @@ pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &Sess
     };
     let mut summary = match summary.events <= at_seq {
         true => summary,
-        false => {
-            settle::kept_fold(connection, &parent, at_seq)?.unwrap_or_else(|| SessionSummary::new(to.clone()))
-        }
+        false => settle::stored_fold(connection, &parent, at_seq)?
+            .unwrap_or_else(|| SessionSummary::new(to.clone())),
     };
     summary.session_id = to.clone();
     summary.parent = Some(from.clone());
-    desk.create(&NewSession {
+    transaction.create(&NewSession {
         session_id: to,
         epoch: 0,
         fork_of,
@@ -56,7 +60,7 @@ pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &Sess
         base,
         summary: &summary,
     })?;
-    desk.grown.push((to.clone(), Some(at_seq)));
+    transaction.changes.push((to.clone(), Some(at_seq)));
     Ok(())
 }
 
@@ -80,18 +84,18 @@ fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, 
 }
 
 /// Deletes a session. The events that forks share stay until no fork needs them.
-pub(super) fn delete(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<(), Fault> {
-    let connection = desk.connection;
-    let session = desk.session(session_id)?;
+pub(super) fn delete(transaction: &mut WriteTransaction<'_>, session_id: &SessionId) -> Result<(), Fault> {
+    let connection = transaction.connection;
+    let session = transaction.session(session_id)?;
     let (no, head, chain) = (session.no, session.head, session.chain);
-    desk.forget(session_id);
+    transaction.forget(session_id);
     let kept = needed(connection, no)?;
     connection
         .prepare_cached("UPDATE sessions SET kept = ?2, head = ?3, chain = ?4, unsettled = 0 WHERE no = ?1")?
         .execute(params![no, int(kept), int(head), chain.as_bytes()])?;
     release(connection, SessionRow::at(connection, no)?.fork_of)?;
-    desk.unlock(no);
-    desk.grown.push((session_id.clone(), None));
+    transaction.unlock(no);
+    transaction.changes.push((session_id.clone(), None));
     Ok(())
 }
 
@@ -118,8 +122,11 @@ fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
 }
 
 /// Removes events and blobs that no session references.
-pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Freed, Fault> {
-    let connection = desk.connection;
+pub(super) fn collect_garbage(
+    transaction: &mut WriteTransaction<'_>,
+    grace: Duration,
+) -> Result<Freed, Fault> {
+    let connection = transaction.connection;
     let mut freed = Freed::default();
     let mut statement = connection
         .prepare_cached("SELECT no FROM sessions WHERE kept IS NOT NULL AND head > kept ORDER BY no")?;
@@ -174,12 +181,12 @@ pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) ->
 
 /// Stores a snapshot and removes all but the newest few.
 pub(super) fn put_snapshot(
-    desk: &mut Desk<'_>,
+    transaction: &mut WriteTransaction<'_>,
     session_id: &SessionId,
     snapshot: &Snapshot,
 ) -> Result<(), Fault> {
-    let no = desk.session(session_id)?.no;
-    let connection = desk.connection;
+    let no = transaction.session(session_id)?.no;
+    let connection = transaction.connection;
     connection
         .prepare_cached("INSERT OR REPLACE INTO snapshots (no, seq, state) VALUES (?, ?, ?)")?
         .execute(params![no, int(snapshot.seq), snapshot.state])?;

@@ -9,7 +9,7 @@
 //! | `schema` | the tables and their migrations |
 //! | `database` | connections and the pool of reading connections |
 //! | `writer`, `thread`, `sync` | the queue and the writer thread: group commit, failure, delayed sync |
-//! | `desk` | the writer's cache of sessions and its current transaction |
+//! | `transaction` | the writer's cache of sessions and its current transaction |
 //! | `append`, `settle` | appending records; updating summaries |
 //! | `rows` | reading rows and locating the events of a journal |
 //! | `list`, `manage`, `check`, `repair`, `projection` | listing and search; forks, deletion and garbage; verification; repair; checkpoints, learnings and goals |
@@ -21,7 +21,6 @@
 mod append;
 mod check;
 mod database;
-mod desk;
 mod fault;
 mod list;
 mod manage;
@@ -33,8 +32,9 @@ mod settle;
 mod store;
 mod sync;
 mod thread;
+mod transaction;
 mod watch;
 mod writer;
 
-pub use projection::{Checkpoint, GoalSet, Learned};
+pub use projection::{Checkpoint, SessionGoal, SessionLearning};
 pub use store::SqliteStore;

@@ -12,7 +12,7 @@ use memchr::memmem;
 use rusqlite::{Connection, params};
 
 use super::fault::{Fault, no_session};
-use super::rows::{self, Found, SessionRow, Tail, int, uint};
+use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
 use crate::record::{Chain, Sealed};
 
 /// A named point of a session.
@@ -32,7 +32,7 @@ pub struct Checkpoint {
 /// A learning and the session it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Learned {
+pub struct SessionLearning {
     /// The session that recorded it last.
     pub session_id: SessionId,
     /// When the session recorded it.
@@ -44,7 +44,7 @@ pub struct Learned {
 /// A goal and the session that set or changed it last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct GoalSet {
+pub struct SessionGoal {
     /// The session.
     pub session_id: SessionId,
     /// When the session set or changed the goal.
@@ -64,9 +64,11 @@ pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) ->
                 .execute(params![no, seq, at, label, message_id])?;
         }
         AgentEvent::Learned(learning) => {
-            learn(connection, (no, seq, at), &learning.learning_id, Some(json(learning)?))?;
+            insert_learning(connection, (no, seq, at), &learning.learning_id, Some(json(learning)?))?;
         }
-        AgentEvent::Unlearned { learning_id } => learn(connection, (no, seq, at), learning_id, None)?,
+        AgentEvent::Unlearned { learning_id } => {
+            insert_learning(connection, (no, seq, at), learning_id, None)?
+        }
         AgentEvent::GoalChanged(goal) => {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO goals VALUES (?, ?, ?, ?, ?)")?
@@ -77,7 +79,7 @@ pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) ->
     Ok(())
 }
 
-fn learn(
+fn insert_learning(
     connection: &Connection,
     (no, seq, at): (i64, i64, i64),
     id: &str,
@@ -126,7 +128,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
         let (no, seq): (i64, u64) = (row.get(0)?, uint(row.get(1)?));
         let (Ok(chain), Ok(check)) = (row.get(2), row.get(3)) else { continue };
         let record = Sealed { seq, chain: Chain::from_bytes(chain), check, body: body.to_vec() };
-        if let Ok(event) = rows::event(connection, Found { seq, place: None, record: Some(record) }) {
+        if let Ok(event) = rows::event(connection, RecordSlot { seq, place: None, record: Some(record) }) {
             project(connection, no, &event)?;
         }
     }
@@ -136,7 +138,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
 /// Returns the checkpoints of a session, including those of the events it shares with its ancestors, oldest first.
 pub(super) fn checkpoints(connection: &Connection, session_id: &SessionId) -> Result<Vec<Checkpoint>, Fault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
-    let head = Tail::of(connection, &session)?.head;
+    let head = JournalEnd::of(connection, &session)?.head;
     let mut found = Vec::new();
     for segment in rows::segments(connection, &session, head)? {
         let mut statement = connection.prepare_cached(
@@ -164,7 +166,7 @@ pub(super) fn learnings(
     connection: &Connection,
     tag: Option<&str>,
     limit: usize,
-) -> Result<Vec<Learned>, Fault> {
+) -> Result<Vec<SessionLearning>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, l.at, l.learning FROM learnings l JOIN sessions s ON s.no = l.no
          WHERE l.learning IS NOT NULL AND (s.kept IS NULL OR l.seq < s.kept) AND NOT EXISTS (
@@ -177,7 +179,7 @@ pub(super) fn learnings(
     let mut rows = statement.query(params![tag, limit_of(limit)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(Learned {
+        found.push(SessionLearning {
             session_id: SessionId::from(row.get::<_, String>(0)?),
             at: Timestamp::from_millis(uint(row.get(1)?)),
             learning: parsed(&row.get::<_, String>(2)?)?,
@@ -187,7 +189,7 @@ pub(super) fn learnings(
 }
 
 /// Returns the current state of all goals, most recent change first.
-pub(super) fn goals(connection: &Connection) -> Result<Vec<GoalSet>, Fault> {
+pub(super) fn goals(connection: &Connection) -> Result<Vec<SessionGoal>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, g.at, g.goal FROM goals g JOIN sessions s ON s.no = g.no
          WHERE (s.kept IS NULL OR g.seq < s.kept) AND NOT EXISTS (
@@ -199,7 +201,7 @@ pub(super) fn goals(connection: &Connection) -> Result<Vec<GoalSet>, Fault> {
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(GoalSet {
+        found.push(SessionGoal {
             session_id: SessionId::from(row.get::<_, String>(0)?),
             at: Timestamp::from_millis(uint(row.get(1)?)),
             goal: parsed(&row.get::<_, String>(2)?)?,

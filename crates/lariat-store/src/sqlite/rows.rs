@@ -86,7 +86,7 @@ impl SessionRow {
 
 /// The end of a journal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tail {
+pub(super) struct JournalEnd {
     /// Number of events.
     pub(super) head: u64,
     /// The chain after the last event.
@@ -95,7 +95,7 @@ pub(super) struct Tail {
     pub(super) place: Option<i64>,
 }
 
-impl Tail {
+impl JournalEnd {
     /// Searches from where the session was last settled: few events can follow.
     pub(super) fn of(connection: &Connection, session: &SessionRow) -> Result<Self, Fault> {
         let mut tail = Self { head: session.head, chain: session.chain, place: None };
@@ -128,7 +128,7 @@ impl Tail {
 /// Returns the number of events of a session, or 0 if it does not exist.
 pub(super) fn head(connection: &Connection, session_id: &SessionId) -> Result<u64, Fault> {
     match SessionRow::existing(connection, session_id)? {
-        Some(session) => Ok(Tail::of(connection, &session)?.head),
+        Some(session) => Ok(JournalEnd::of(connection, &session)?.head),
         None => Ok(0),
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn segments(
 
 /// A position of a journal and the record that was found there.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RecordSlot {
     pub(super) seq: u64,
     /// `None` if no run covers the position.
     pub(super) place: Option<i64>,
@@ -176,7 +176,7 @@ pub(super) fn walk(
     connection: &Connection,
     segments: &[Segment],
     seqs: &Range<u64>,
-    mut take: impl FnMut(Found) -> Result<(), Fault>,
+    mut take: impl FnMut(RecordSlot) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     for segment in segments {
         let wanted = segment.seqs.start.max(seqs.start)..segment.seqs.end.min(seqs.end);
@@ -187,7 +187,7 @@ pub(super) fn walk(
         // Positions before the first known run.
         let first = runs.first().map_or(wanted.end, |(seq, _)| *seq);
         for seq in wanted.start..first.min(wanted.end) {
-            take(Found { seq, place: None, record: None })?;
+            take(RecordSlot { seq, place: None, record: None })?;
         }
         let ends = runs.iter().skip(1).map(|(seq, _)| *seq).chain([wanted.end]);
         for ((start, place), end) in runs.iter().zip(ends) {
@@ -225,7 +225,7 @@ fn walk_run(
     no: i64,
     place: i64,
     seqs: Range<u64>,
-    take: &mut impl FnMut(Found) -> Result<(), Fault>,
+    take: &mut impl FnMut(RecordSlot) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ?1 AND place < ?2 ORDER BY place
@@ -234,7 +234,7 @@ fn walk_run(
     let end = place + int(seqs.end - seqs.start);
     // The limit keeps SQLite from reading the following row, which may be on an unreadable page.
     let mut rows = statement.query([place, end])?;
-    let found = |at: i64, record| Found { seq: seqs.start + uint(at - place), place: Some(at), record };
+    let found = |at: i64, record| RecordSlot { seq: seqs.start + uint(at - place), place: Some(at), record };
     let mut next = place;
     loop {
         let (at, record) = match rows.next() {
@@ -302,8 +302,8 @@ fn bytes<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
 }
 
 /// Returns the event of a record, which must exist and be whole.
-pub(super) fn event(connection: &Connection, found: Found) -> Result<EventRecord, Fault> {
-    let Found { seq, record, .. } = found;
+pub(super) fn event(connection: &Connection, found: RecordSlot) -> Result<EventRecord, Fault> {
+    let RecordSlot { seq, record, .. } = found;
     let damaged = |what: &str| Fault::Refused(StoreError::Damaged(format!("event {seq} {what}")));
     let record = record.ok_or_else(|| damaged("is missing"))?;
     if !record.is_whole() {

@@ -1,7 +1,7 @@
 //! Keeps the summaries in `sessions` up to date.
 //!
 //! A row of `sessions` has the fold of its session with everything that a listing needs. Appends update the fold in memory
-//! only. The row is written ("settled") with the first append, every [`EVERY`] events, before a listing and at the end.
+//! only. The row is written ("settled") with the first append, every [`SETTLE_INTERVAL`] events, before a listing and at the end.
 //! Invariant: a row that is not marked `unsettled` includes all events of its session.
 
 use lariat_core::archive::SessionSummary;
@@ -9,27 +9,27 @@ use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::desk::{Desk, Session};
 use super::fault::Fault;
-use super::rows::{self, SessionRow, Tail, int};
-use crate::FOLDED;
+use super::rows::{self, JournalEnd, SessionRow, int};
+use super::transaction::{CachedSession, WriteTransaction};
+use crate::SUMMARY_INTERVAL;
 use crate::record::Chain;
 
 /// Number of events after which a row is written again. After a crash, at most this many events are folded again and
 /// searched for the end of the journal. Adds one page write per 256 events.
-pub(super) const EVERY: u64 = 256;
+pub(super) const SETTLE_INTERVAL: u64 = 256;
 
 /// What happens to a session after it was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum SettleMode {
     /// More events may follow: the row stays marked as unsettled, so that they need not mark it again.
-    GoOn,
+    KeepOpen,
     /// The writer drops the session from its cache and clears the mark.
-    Forget,
+    Close,
 }
 
 /// Serializes a summary for its row.
-pub(super) fn written(summary: &SessionSummary) -> Result<String, Fault> {
+pub(super) fn to_json(summary: &SessionSummary) -> Result<String, Fault> {
     serde_json::to_string(summary).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
 }
 
@@ -79,18 +79,18 @@ pub(super) fn fold(
 }
 
 /// Stores the fold of a session if its number of events is one that forks start from.
-pub(super) fn keep_fold(connection: &Connection, session: &Session) -> Result<(), Fault> {
+pub(super) fn store_fold(connection: &Connection, session: &CachedSession) -> Result<(), Fault> {
     let events = session.summary.events;
-    if events.is_multiple_of(FOLDED) {
+    if events.is_multiple_of(SUMMARY_INTERVAL) {
         connection
             .prepare_cached("INSERT OR REPLACE INTO folds (no, seq, summary) VALUES (?, ?, ?)")?
-            .execute(params![session.no, int(events), written(&session.summary)?])?;
+            .execute(params![session.no, int(events), to_json(&session.summary)?])?;
     }
     Ok(())
 }
 
 /// Returns the newest stored fold of at most `events` events, of a session or of its ancestors.
-pub(super) fn kept_fold(
+pub(super) fn stored_fold(
     connection: &Connection,
     session: &SessionRow,
     events: u64,
@@ -114,9 +114,13 @@ pub(super) fn kept_fold(
 }
 
 /// Writes the cached state of a session to its row. Returns whether the row is complete.
-pub(super) fn settle(connection: &Connection, session: &mut Session, then: Then) -> Result<bool, Fault> {
+pub(super) fn settle(
+    connection: &Connection,
+    session: &mut CachedSession,
+    mode: SettleMode,
+) -> Result<bool, Fault> {
     let complete = session.summary.events == session.head;
-    let marked = then == Then::GoOn && session.unsettled || !complete;
+    let marked = mode == SettleMode::KeepOpen && session.unsettled || !complete;
     let current = session.settled == session.head && session.folded == session.summary.events;
     if !current || session.unsettled != marked {
         write(connection, session.no, session.head, session.chain, &session.summary, marked)?;
@@ -144,7 +148,7 @@ fn write(
         chain.as_bytes(),
         unsettled,
         int(summary.events),
-        written(summary)?,
+        to_json(summary)?,
         int(summary.last_active_at.as_millis()),
         summary.cwd,
         summary.parent.as_ref().map(SessionId::as_str),
@@ -154,30 +158,30 @@ fn write(
 
 /// A summary that a reader folded and the writer has to store.
 #[derive(Clone, Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedSummary {
     pub(super) no: i64,
     pub(super) summary: SessionSummary,
 }
 
 /// Folds the sessions whose rows may be outdated, except those that the writer has just settled.
-pub(super) fn fold_unsettled(connection: &Connection, settled: &[i64]) -> Result<Vec<Folded>, Fault> {
+pub(super) fn fold_unsettled(connection: &Connection, settled: &[i64]) -> Result<Vec<FoldedSummary>, Fault> {
     let mut statement =
         connection.prepare_cached("SELECT no FROM sessions WHERE unsettled AND kept IS NULL")?;
     let numbers: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut folded = Vec::new();
     for no in numbers.into_iter().filter(|no| settled.binary_search(no).is_err()) {
         let session = SessionRow::at(connection, no)?;
-        let head = Tail::of(connection, &session)?.head;
-        folded.push(Folded { no, summary: fold(connection, &session, head)? });
+        let head = JournalEnd::of(connection, &session)?.head;
+        folded.push(FoldedSummary { no, summary: fold(connection, &session, head)? });
     }
     Ok(folded)
 }
 
 /// Writes summaries that a reader folded, unless their sessions have changed since.
-pub(super) fn store(desk: &mut Desk<'_>, folded: &[Folded]) -> Result<(), Fault> {
-    for Folded { no, summary } in folded {
+pub(super) fn store(transaction: &mut WriteTransaction<'_>, folded: &[FoldedSummary]) -> Result<(), Fault> {
+    for FoldedSummary { no, summary } in folded {
         let id = &summary.session_id;
-        let session = match desk.session(id) {
+        let session = match transaction.session(id) {
             Ok(session) => session,
             // Deleted meanwhile.
             Err(Fault::Refused(StoreError::NotFound(_))) => continue,
@@ -185,30 +189,33 @@ pub(super) fn store(desk: &mut Desk<'_>, folded: &[Folded]) -> Result<(), Fault>
         };
         if session.no == *no && session.head == summary.events {
             session.summary.clone_from(summary);
-            let connection = desk.connection;
-            settle(connection, desk.session(id)?, Then::Forget)?;
+            let connection = transaction.connection;
+            settle(connection, transaction.session(id)?, SettleMode::Close)?;
         }
     }
     Ok(())
 }
 
 /// Returns the summary of one session, folded up to its last event.
-pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<SessionSummary>, Fault> {
+pub(super) fn current_summary(
+    connection: &Connection,
+    session_id: &SessionId,
+) -> Result<Option<SessionSummary>, Fault> {
     let Some(session) = SessionRow::existing(connection, session_id)? else { return Ok(None) };
-    let head = Tail::of(connection, &session)?.head;
+    let head = JournalEnd::of(connection, &session)?.head;
     fold(connection, &session, head).map(Some)
 }
 
 /// Resets all summaries so that they are folded again. Keeps the parents of forks.
-pub(super) fn reset(desk: &mut Desk<'_>) -> Result<(), Fault> {
-    let connection = desk.connection;
-    desk.forget_all();
+pub(super) fn reset(transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+    let connection = transaction.connection;
+    transaction.forget_all();
     connection.execute_batch("DELETE FROM folds")?;
     let mut statement = connection.prepare("SELECT no FROM sessions WHERE kept IS NULL")?;
     let numbers: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for no in numbers {
         let session = SessionRow::at(connection, no)?;
-        let Tail { head, chain, .. } = Tail::of(connection, &session)?;
+        let JournalEnd { head, chain, .. } = JournalEnd::of(connection, &session)?;
         let before = summary(connection, no)?;
         write(connection, no, head, chain, &empty(before.session_id, before.parent), head > 0)?;
     }

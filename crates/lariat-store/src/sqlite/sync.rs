@@ -13,11 +13,11 @@ use crate::files;
 
 /// What to sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum SyncScope {
     /// Data whose window has passed.
-    Now,
+    Due,
     /// Everything.
-    Ever,
+    All,
 }
 
 /// Syncs a WAL file after a delay.
@@ -45,8 +45,8 @@ impl WalSync {
     }
 
     /// Syncs if a sync is due.
-    pub(super) fn sync(&mut self, which: Due) -> io::Result<()> {
-        if self.due().is_some_and(|wait| which == Due::Ever || wait.is_zero()) {
+    pub(super) fn sync(&mut self, which: SyncScope) -> io::Result<()> {
+        if self.due().is_some_and(|wait| which == SyncScope::All || wait.is_zero()) {
             self.file.sync_data()?;
             self.due = None;
         }

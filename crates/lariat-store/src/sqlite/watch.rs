@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lariat_core::id::SessionId;
 use tokio::sync::watch;
 
-use super::desk::Grown;
+use super::transaction::JournalChanges;
 
 /// How a journal changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,12 @@ impl Watchers {
     }
 
     /// Reports committed changes.
-    pub(super) fn tell(&self, grown: Grown) {
+    pub(super) fn notify(&self, changes: JournalChanges) {
         let mut watchers = self.locked();
         if watchers.is_empty() {
             return;
         }
-        for (session_id, head) in grown {
+        for (session_id, head) in changes {
             let Some(sender) = watchers.get(&session_id) else { continue };
             if sender.send(head.map_or(Change::Gone, Change::Head)).is_err() {
                 watchers.remove(&session_id);

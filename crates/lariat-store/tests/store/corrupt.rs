@@ -12,7 +12,7 @@ use lariat_core::archive::{DamageKind, Verdict};
 use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::time::Timestamp;
-use lariat_store::jsonl::{Header, Known, examine, mend};
+use lariat_store::jsonl::{ExpectedJournal, Header, examine, rebuild};
 use lariat_store::record::{Chain, Sealed};
 use lariat_testkit::Seeded;
 use memchr::memmem;
@@ -23,7 +23,7 @@ const MUTANTS: u64 = 20_000;
 /// A journal and its content.
 struct Original {
     bytes: Vec<u8>,
-    known: Known,
+    expected: ExpectedJournal,
     /// Finders for each record's line, without its newline.
     records: Vec<memmem::Finder<'static>>,
     /// The body of each event.
@@ -94,7 +94,7 @@ fn original(seed: u64) -> Original {
     let mut bytes = lines.join(&b'\n');
     bytes.push(b'\n');
     let records = lines.iter().skip(1).map(|line| memmem::Finder::new(line).into_owned()).collect();
-    Original { bytes, known: Known::new(header, bodies.len() as u64), records, bodies }
+    Original { bytes, expected: ExpectedJournal::new(header, bodies.len() as u64), records, bodies }
 }
 
 /// Returns a mutant of a journal, and a description of the changes.
@@ -197,7 +197,7 @@ fn by_lines(
 
 /// Checks the result for a mutant. `Err` describes what the store did wrong.
 fn check(original: &Original, mutant: &[u8]) -> Result<(), String> {
-    let verdict = examine(mutant, &original.known).map_err(|error| error.to_string())?;
+    let verdict = examine(mutant, &original.expected).map_err(|error| error.to_string())?;
     if mutant == original.bytes {
         return if verdict.is_sound() { Ok(()) } else { Err(format!("reported as damaged: {verdict:?}")) };
     }
@@ -210,16 +210,17 @@ fn check(original: &Original, mutant: &[u8]) -> Result<(), String> {
         return Err(format!("{count} records are intact, {} were found", verdict.intact));
     }
     reported(&verdict, &intact)?;
-    let mut mended = Vec::new();
-    let found = mend(Cursor::new(mutant), &original.known, &mut mended).map_err(|error| error.to_string())?;
+    let mut rebuilt = Vec::new();
+    let found =
+        rebuild(Cursor::new(mutant), &original.expected, &mut rebuilt).map_err(|error| error.to_string())?;
     if found != verdict {
         return Err(format!("the rebuild found {found:?}, the check {verdict:?}"));
     }
-    let after = examine(mended.as_slice(), &original.known).map_err(|error| error.to_string())?;
+    let after = examine(rebuilt.as_slice(), &original.expected).map_err(|error| error.to_string())?;
     if !after.is_sound() {
         return Err(format!("the rebuilt journal is not sound: {after:?}"));
     }
-    recovered(original, &intact, &mended)
+    recovered(original, &intact, &rebuilt)
 }
 
 /// Checks that the first of several consecutive lost events is reported with its position.
@@ -236,8 +237,8 @@ fn reported(verdict: &Verdict, intact: &[bool]) -> Result<(), String> {
 }
 
 /// Checks that the rebuilt journal has every intact event at its position and a lost event at every other position.
-fn recovered(original: &Original, intact: &[bool], mended: &[u8]) -> Result<(), String> {
-    let lines: Vec<&[u8]> = mended.split(|byte| *byte == b'\n').skip(1).collect();
+fn recovered(original: &Original, intact: &[bool], rebuilt: &[u8]) -> Result<(), String> {
+    let lines: Vec<&[u8]> = rebuilt.split(|byte| *byte == b'\n').skip(1).collect();
     for (seq, (body, is_intact)) in original.bodies.iter().zip(intact).enumerate() {
         let line = lines.get(seq).ok_or_else(|| format!("event {seq} is missing"))?;
         let written = String::from_utf8_lossy(line.get(58..).unwrap_or_default());
@@ -302,7 +303,7 @@ fn any_flipped_bit_is_reported_and_loses_at_most_one_event() {
         if let Err(wrong) = check(&original, &mutant) {
             panic!("bit {bit}: {wrong}");
         }
-        let verdict = examine(mutant.as_slice(), &original.known).unwrap();
+        let verdict = examine(mutant.as_slice(), &original.expected).unwrap();
         assert!(verdict.intact + 1 >= original.bodies.len() as u64, "bit {bit}: {verdict:?}");
     }
 }
@@ -315,6 +316,6 @@ fn skips_a_line_of_a_hundred_megabytes() {
     mutant.resize(middle + 100_000_000, b'x');
     mutant.extend_from_slice(&original.bytes[middle..]);
     check(&original, &mutant).unwrap();
-    let verdict = examine(mutant.as_slice(), &original.known).unwrap();
+    let verdict = examine(mutant.as_slice(), &original.expected).unwrap();
     assert!(verdict.damage.iter().any(|damage| damage.kind != DamageKind::Missing));
 }

@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::journal::{Compacted, Journal, Step};
-use super::written::Lines;
+use super::journal::{CompactionStep, Journal, Step};
+use super::line_builder::LineBuilder;
 use super::{BOUNDARY, TIP, session_uuid};
 use crate::interchange::derived;
 use crate::interchange::lines::text;
@@ -29,7 +29,7 @@ pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
     let fold = SessionFold::of(events);
     let session = session_uuid(session_id).to_string();
     let mut export = Export {
-        lines: Lines::new(session.clone(), &journal),
+        lines: LineBuilder::new(session.clone(), &journal),
         fold: &fold,
         journal: &journal,
         anchors: HashMap::new(),
@@ -38,7 +38,7 @@ pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
     let (history, mut conversation) = export.conversation();
     let mut beside = export.branches();
     beside.extend(history);
-    end_it(&mut beside, &mut conversation, &export.lines);
+    fix_conversation_end(&mut beside, &mut conversation, &export.lines);
     let mut file = Vec::new();
     for line in beside.iter().chain(&conversation) {
         write_line(&mut file, line);
@@ -49,7 +49,7 @@ pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
 }
 
 struct Export<'a> {
-    lines: Lines,
+    lines: LineBuilder,
     fold: &'a SessionFold,
     journal: &'a Journal,
     /// The line of each message, or the last line before it for messages that were not written.
@@ -74,7 +74,7 @@ impl Export<'_> {
         }
         let history = std::mem::take(&mut lines);
         // Take the last window from the fold: Claude Code must read what the model receives.
-        let now = seen(&self.fold.conversation(tip).0);
+        let now = window_messages(&self.fold.conversation(tip).0);
         let (kept, said) = now.split_at_checked(last_window.seen.len()).unwrap_or((&now, &[]));
         last = self.boundary(&mut lines, &last_window, kept, last);
         let mut anchor = last;
@@ -154,7 +154,7 @@ impl Export<'_> {
     fn rewrite(
         &mut self,
         lines: &mut Vec<Line>,
-        compacted: &Compacted,
+        compacted: &CompactionStep,
         message: &SharedMessage,
         parent: Uuid,
     ) -> Uuid {
@@ -180,7 +180,7 @@ impl Export<'_> {
 #[derive(Default)]
 struct Window<'a> {
     /// The compaction that it begins with.
-    begun: Option<&'a Compacted>,
+    begun: Option<&'a CompactionStep>,
     /// Messages kept from earlier windows.
     seen: Vec<SharedMessage>,
     /// Messages added in this window.
@@ -195,12 +195,13 @@ fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
         match step {
             Step::Message(_, message) if journal.removed.contains(&message.id()) => {}
             Step::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
-            Step::Compacted(compacted) => {
+            Step::Compaction(compacted) => {
                 let said = open.said.iter().map(|(_, message)| message);
                 let (transcript, _) = Transcript::repaired(open.seen.iter().chain(said).cloned());
                 // An edit that does not apply changes nothing, as in the fold.
                 if let Ok(overlaid) = transcript.overlaid(&compacted.edits) {
-                    let next = Window { begun: Some(compacted), seen: seen(&overlaid), said: Vec::new() };
+                    let next =
+                        Window { begun: Some(compacted), seen: window_messages(&overlaid), said: Vec::new() };
                     windows.push(std::mem::replace(&mut open, next));
                 }
             }
@@ -211,12 +212,12 @@ fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
 }
 
 /// Returns what the model sees of a transcript, including extensions.
-fn seen(transcript: &Transcript) -> Vec<SharedMessage> {
+fn window_messages(transcript: &Transcript) -> Vec<SharedMessage> {
     transcript.window().iter().cloned().collect()
 }
 
 /// Makes sure that Claude Code ends the conversation where the fold does.
-fn end_it(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &Lines) {
+fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &LineBuilder) {
     let Some(end) = conversation.iter().rev().find(|line| is_shown(line)) else {
         // The conversation is empty but other branches are not: hide them as side chains, which are never shown.
         for line in beside.iter_mut().filter(|line| is_shown(line)) {

@@ -115,7 +115,7 @@ impl Script {
 
     /// Exports, and compares what Claude Code would show with the fold.
     #[track_caller]
-    fn judged(&self, about: &str) -> String {
+    fn check_export(&self, about: &str) -> String {
         let file = export(&"s".into(), &self.events);
         let (said, _, _) = folded(&self.events);
         assert_same(&shown(&file), &said, &format!("{about}: Claude Code shows the folded conversation"));
@@ -172,7 +172,7 @@ fn exports_a_session_with_every_kind_of_message() {
     script.event(AgentEvent::MessageEnd { message: Recorded::Earlier(earlier) });
     let end = script.say("done");
 
-    let file = script.judged("everything");
+    let file = script.check_export("everything");
     let lines = lines(&file);
     let by = |uuid: MessageId| lines.iter().find(|line| line["uuid"] == json!(uuid)).unwrap();
     let first = by(question);
@@ -218,13 +218,13 @@ fn exports_compactions_as_boundaries_and_keeps_earlier_messages() {
     script.compact(vec![CompactionEdit::ClearToolOutput { message: output }]);
     script.user("go on");
     script.say("gone on");
-    script.judged("after clearing");
+    script.check_export("after clearing");
     script.summarise(first, last, "in short");
-    let file = script.judged("right after a summary");
+    let file = script.check_export("right after a summary");
     assert_eq!(file.matches(BOUNDARY).count(), 2, "the export includes a compaction at the end");
     script.user("what now");
     let end = script.say("the end");
-    let file = script.judged("after a summary");
+    let file = script.check_export("after a summary");
     let lines = lines(&file);
     let boundaries: Vec<_> = lines.iter().filter(|line| line["subtype"] == BOUNDARY).collect();
     assert_eq!(boundaries.len(), 2);
@@ -251,13 +251,13 @@ fn export_ends_at_the_same_message_after_branching_and_rewinding() {
     script.begin(Some(answer));
     script.user("left");
     let (called, output) = script.exchange("t1", "a wall");
-    script.judged("one way");
+    script.check_export("one way");
     script.begin(Some(answer));
     script.user("right");
     script.say("a door");
-    script.judged("another way");
+    script.check_export("another way");
     script.event(AgentEvent::Rewound { tip: Some(output) });
-    script.judged("back on the first");
+    script.check_export("back on the first");
     for (tip, about) in [
         (Some(answer), "back to the fork"),
         (Some(called), "back into an exchange"),
@@ -265,12 +265,12 @@ fn export_ends_at_the_same_message_after_branching_and_rewinding() {
         (None, "back to nothing"),
     ] {
         script.event(AgentEvent::Rewound { tip });
-        let file = script.judged(about);
+        let file = script.check_export(about);
         assert!(file.contains("a wall") && file.contains("a door"), "{about}: all branches are kept");
     }
     script.begin(None);
     script.user("from the start");
-    script.judged("a second beginning");
+    script.check_export("a second beginning");
 }
 
 #[test]
@@ -282,19 +282,19 @@ fn broken_and_removed_messages_leave_a_valid_conversation() {
     script.reply(calls.clone(), StopReason::Aborted);
     script.user("again");
     script.reply(calls.clone(), StopReason::ToolUse);
-    script.judged("a call without result");
+    script.check_export("a call without result");
     script.user("  ");
     let secret = script.user("a secret");
     script.say("seen");
     script.begin(Some(secret));
     script.event(AgentEvent::MessageRemoved { message_id: secret });
     script.user("after it");
-    let file = script.judged("removed");
+    let file = script.check_export("removed");
     assert!(!file.contains("a secret"));
     let mut script = Script::default();
     script.begin(None);
     script.say("I speak first");
-    script.judged("begins with a reply");
+    script.check_export("begins with a reply");
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn random_journals_export_to_the_conversation_of_their_fold() {
                 }
                 10 => {
                     let fold = SessionFold::of(&script.events);
-                    let seen = seen(&fold.conversation(fold.tip()).0);
+                    let seen = window_messages(&fold.conversation(fold.tip()).0);
                     if seen.len() > 2 {
                         let last = seen[dice.below(seen.len() as u64) as usize].id();
                         let first = seen[0].id();
@@ -356,6 +356,6 @@ fn random_journals_export_to_the_conversation_of_their_fold() {
                 }
             }
         }
-        script.judged(&format!("seed {seed}"));
+        script.check_export(&format!("seed {seed}"));
     }
 }

@@ -101,7 +101,7 @@ fn conversation(imported: &Imported) -> Vec<SharedMessage> {
 }
 
 /// Returns a short form of the newest conversation: `u:` user text, `a:` a reply, `r:` a result, `x:` an extension.
-fn told(imported: &Imported) -> Vec<String> {
+fn short_form(imported: &Imported) -> Vec<String> {
     let short = |message: &SharedMessage| {
         let text = message.as_llm().map(lariat_core::message::Message::text).unwrap_or_default();
         let calls = |message: &SharedMessage| {
@@ -134,7 +134,7 @@ fn joins_a_reply_split_over_lines_with_usage_and_stop_reason() {
     let lines =
         [user("a", None, json!("do")), first, last, user("d", Some("c"), json!([result("t1", "done")]))];
     let imported = round_trip("split", &file(&lines));
-    assert_eq!(told(&imported), ["u:do", "a: +t1", "r:t1=done"]);
+    assert_eq!(short_form(&imported), ["u:do", "a: +t1", "r:t1=done"]);
     let messages = conversation(&imported);
     let joined = messages[1].as_assistant().unwrap();
     assert_eq!(joined.content[0], Content::Thinking { thinking: "hm".into(), signature: Some("s".into()) });
@@ -161,7 +161,7 @@ fn includes_results_of_parallel_tool_calls_from_side_branches() {
         "the rule alone loses this result"
     );
     let imported = round_trip("parallel", &bytes);
-    assert_eq!(told(&imported), ["u:do", "a: +t1 +t2", "r:t1=one", "r:t2=two", "a:done"]);
+    assert_eq!(short_form(&imported), ["u:do", "a: +t1 +t2", "r:t1=one", "r:t2=two", "a:done"]);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn other_lines_do_not_separate_a_tool_call_from_its_result() {
     let imported = round_trip("between", &file(&lines));
     let wanted =
         ["u:do", "a: +t1", "r:t1=done", "x:claude-code/attachment", "x:claude-code/user", "u:and go on"];
-    assert_eq!(told(&imported), wanted);
+    assert_eq!(short_form(&imported), wanted);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn compact_boundary_restarts_the_conversation_and_keeps_earlier_messages() {
         reply("e", "d", "m2", text("new")),
     ];
     let imported = round_trip("compact", &file(&lines));
-    assert_eq!(told(&imported), ["x:claude-code/system", "u:in short", "a:new"]);
+    assert_eq!(short_form(&imported), ["x:claude-code/system", "u:in short", "a:new"]);
     let exported = export(&imported.session_id, &imported.records(0));
     let exported = String::from_utf8(exported).unwrap();
     let summary = exported.lines().find(|line| line.contains("in short")).unwrap();
@@ -211,7 +211,7 @@ fn latest_branch_is_the_conversation_and_other_branches_are_kept() {
         reply("e", "d", "m2", text("taken")),
     ];
     let imported = round_trip("fork", &file(&lines));
-    assert_eq!(told(&imported), ["u:start", "a:first", "u:that way", "a:taken"]);
+    assert_eq!(short_form(&imported), ["u:start", "a:first", "u:that way", "a:taken"]);
     let fold = SessionFold::of(&imported.records(0));
     let (other, _) = fold.conversation(Some(crate::interchange::message_id("c")));
     assert_eq!(other.len(), 3);
@@ -228,7 +228,7 @@ fn keeps_side_chain_team_and_meta_lines_outside_the_conversation() {
         reply("d", "c", "m1", text("hello")),
     ];
     let imported = round_trip("hidden", &file(&lines));
-    assert_eq!(told(&imported), ["u:start", "x:claude-code/user", "x:claude-code/user", "a:hello"]);
+    assert_eq!(short_form(&imported), ["u:start", "x:claude-code/user", "x:claude-code/user", "a:hello"]);
     assert_eq!(all_ids(&imported).len(), 6);
     let exported = String::from_utf8(export(&imported.session_id, &imported.records(0))).unwrap();
     for words in ["\"isSidechain\":true", "sub answer", "\"teamName\":\"red\"", "\"isMeta\":true"] {
@@ -244,7 +244,7 @@ fn progress_line_after_the_end_does_not_move_the_end() {
         json!({"type": "progress", "uuid": "p", "parentUuid": "b"}),
         with(user("c", Some("b"), json!("meta")), "isMeta", json!(true)),
     ];
-    assert_eq!(told(&round_trip("progress", &file(&lines))), ["u:start", "a:end"]);
+    assert_eq!(short_form(&round_trip("progress", &file(&lines))), ["u:start", "a:end"]);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn notes_damaged_lines_and_reads_the_rest() {
     ]));
     bytes.extend_from_slice(b"{\"type\":\"assistant\",\"uuid\":\"torn");
     let imported = round_trip("damage", &bytes);
-    assert_eq!(told(&imported), ["u:hello again", "x:claude-code/user", "a:hi"]);
+    assert_eq!(short_form(&imported), ["u:hello again", "x:claude-code/user", "a:hi"]);
     assert_eq!(notes(&imported), [1, 2, 3, 4, 5, 6, 7, 9, 11], "{:#?}", imported.notes);
 }
 

@@ -12,14 +12,14 @@ use lariat_core::time::Timestamp;
 
 /// A compaction.
 #[derive(Clone, Debug)]
-pub(super) struct Compacted {
+pub(super) struct CompactionStep {
     pub(super) cause: CompactionCause,
     pub(super) tokens_before: u64,
     pub(super) at: Timestamp,
     pub(super) edits: Arc<Vec<CompactionEdit>>,
 }
 
-impl Compacted {
+impl CompactionStep {
     /// Returns whether a message is a summary made by this compaction.
     pub(super) fn made(&self, id: MessageId) -> bool {
         self.edits
@@ -31,7 +31,7 @@ impl Compacted {
 #[derive(Debug)]
 pub(super) enum Step {
     Message(Timestamp, SharedMessage),
-    Compacted(Compacted),
+    Compaction(CompactionStep),
 }
 
 /// Consecutive messages after a base.
@@ -84,7 +84,7 @@ impl Journal {
                 }
                 AgentEvent::Compaction { cause, edits, tokens_before, .. } => {
                     if let Some(branch) = own.and_then(|at| journal.branches.get_mut(at)) {
-                        branch.steps.push(Step::Compacted(Compacted {
+                        branch.steps.push(Step::Compaction(CompactionStep {
                             cause: *cause,
                             tokens_before: *tokens_before,
                             at: record.timestamp,
@@ -139,7 +139,7 @@ impl Journal {
             let end = branch.steps.iter().position(is_end).map_or(branch.steps.len(), |at| at + 1);
             let belongs = |step: &&Step| match step {
                 Step::Message(_, message) => message.as_tool_result().is_some(),
-                Step::Compacted(_) => true,
+                Step::Compaction(_) => true,
             };
             let more = branch.steps.iter().skip(end).take_while(belongs).count();
             parts.push(branch.steps.iter().take(end + more));

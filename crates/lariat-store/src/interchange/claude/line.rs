@@ -8,7 +8,7 @@ use crate::interchange::lines::{JsonLine, text, timestamp};
 
 /// The kinds of chain lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     User,
     Assistant,
     /// System and attachment lines: part of the chain, not of the conversation.
@@ -19,11 +19,11 @@ pub(super) enum Kind {
 
 /// A line of the tree.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ChainLine {
     pub(super) number: usize,
     pub(super) uuid: String,
     pub(super) parent: Option<String>,
-    pub(super) kind: Kind,
+    pub(super) kind: LineKind,
     /// Meta, team or side chain lines, which are never shown.
     pub(super) hidden: bool,
     pub(super) at: Option<Timestamp>,
@@ -31,8 +31,8 @@ pub(super) struct Line {
 }
 
 /// The kind of a parsed line.
-pub(super) enum Read {
-    Chain(Line),
+pub(super) enum ParsedLine {
+    Chain(ChainLine),
     /// Describes the session.
     Metadata(Map<String, Value>),
     /// Neither, with the reason.
@@ -56,30 +56,30 @@ const KNOWN_METADATA: &[&str] = &[
     "pr-link",
 ];
 
-impl Line {
-    pub(super) fn read(JsonLine { number, fields }: JsonLine) -> Read {
+impl ChainLine {
+    pub(super) fn read(JsonLine { number, fields }: JsonLine) -> ParsedLine {
         let Some(name) = text(&fields, "type") else {
             // Some versions wrote titles without a type.
             return if fields.contains_key("aiTitle") || fields.contains_key("customTitle") {
-                Read::Metadata(fields)
+                ParsedLine::Metadata(fields)
             } else {
-                Read::Unusable("missing type".to_owned())
+                ParsedLine::Unusable("missing type".to_owned())
             };
         };
         let kind = match name {
-            "user" => Kind::User,
-            "assistant" => Kind::Assistant,
-            "system" if text(&fields, "subtype") == Some(TIP) => Kind::Dropped,
-            "system" | "attachment" => Kind::Aside,
-            "progress" => Kind::Dropped,
-            known if KNOWN_METADATA.contains(&known) => return Read::Metadata(fields),
-            other => return Read::Unusable(format!("unknown type `{other}`")),
+            "user" => LineKind::User,
+            "assistant" => LineKind::Assistant,
+            "system" if text(&fields, "subtype") == Some(TIP) => LineKind::Dropped,
+            "system" | "attachment" => LineKind::Aside,
+            "progress" => LineKind::Dropped,
+            known if KNOWN_METADATA.contains(&known) => return ParsedLine::Metadata(fields),
+            other => return ParsedLine::Unusable(format!("unknown type `{other}`")),
         };
         let Some(uuid) = text(&fields, "uuid").map(str::to_owned) else {
-            return Read::Unusable(format!("line of type `{name}` has no uuid"));
+            return ParsedLine::Unusable(format!("line of type `{name}` has no uuid"));
         };
-        let hidden = ["isMeta", "isSidechain", "teamName"].iter().any(|flag| holds(fields.get(*flag)));
-        Read::Chain(Self {
+        let hidden = ["isMeta", "isSidechain", "teamName"].iter().any(|flag| is_set(fields.get(*flag)));
+        ParsedLine::Chain(Self {
             number,
             uuid,
             parent: text(&fields, "parentUuid").map(str::to_owned),
@@ -91,13 +91,13 @@ impl Line {
     }
 
     /// Returns whether a conversation can end at this line.
-    pub(super) fn is_spoken(&self) -> bool {
-        matches!(self.kind, Kind::User | Kind::Assistant)
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self.kind, LineKind::User | LineKind::Assistant)
     }
 
     /// Returns the message, if the line is shown and has one.
     pub(super) fn message(&self) -> Option<&Map<String, Value>> {
-        let shown = self.is_spoken() && !self.hidden;
+        let shown = self.is_message() && !self.hidden;
         self.fields.get("message").and_then(Value::as_object).filter(|message| {
             shown && message.get("content").is_some_and(|content| content.is_string() || content.is_array())
         })
@@ -105,11 +105,11 @@ impl Line {
 
     /// Returns the id of the model's reply that this line is a part of.
     pub(super) fn reply_id(&self) -> Option<&str> {
-        text(self.message().filter(|_| self.kind == Kind::Assistant)?, "id")
+        text(self.message().filter(|_| self.kind == LineKind::Assistant)?, "id")
     }
 }
 
 /// Returns whether a flag is set.
-fn holds(flag: Option<&Value>) -> bool {
+fn is_set(flag: Option<&Value>) -> bool {
     flag.is_some_and(|flag| !flag.is_null() && *flag != false && *flag != "")
 }

@@ -25,18 +25,18 @@ mod export;
 mod import;
 mod journal;
 mod line;
+mod line_builder;
+mod message_builder;
 mod path;
 mod reader;
 mod tree;
-mod writer;
-mod written;
 
 #[cfg(test)]
 mod testing;
 
 pub use export::export;
 pub use import::import;
-pub use path::{file_name, project_folder, session_uuid};
+pub use path::{file_name, project_dir_name, session_uuid};
 pub use reader::{ReadLine, read_conversation};
 
 /// Prefix of the kind of extension messages that contain a Claude Code line.

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::interchange::derived;
 
 /// Length at which a directory name is cut and gets a hash.
-const FOLDER: usize = 200;
+const MAX_DIR_NAME: usize = 200;
 
 /// Returns the path of a session's file below `projects/`: a directory for the working directory, a file for the session.
 ///
@@ -20,18 +20,18 @@ const FOLDER: usize = 200;
 /// );
 /// ```
 pub fn file_name(cwd: &str, session_id: &SessionId) -> String {
-    format!("{}/{}.jsonl", project_folder(cwd), session_uuid(session_id))
+    format!("{}/{}.jsonl", project_dir_name(cwd), session_uuid(session_id))
 }
 
 /// Returns the directory name for a working directory. A long name ends in a hash that differs between Claude Code's
 /// programs: to find a directory, compare only the first 200 characters.
-pub fn project_folder(cwd: &str) -> String {
+pub fn project_dir_name(cwd: &str) -> String {
     // Claude Code counts UTF-16 units: a character outside the basic plane becomes two dashes.
     let units: Vec<u16> = cwd.encode_utf16().collect();
     let letter = |unit: &u16| char::from_u32(u32::from(*unit)).filter(char::is_ascii_alphanumeric);
     let name: String = units.iter().map(|unit| letter(unit).unwrap_or('-')).collect();
-    match name.get(..FOLDER) {
-        Some(beginning) if name.len() > FOLDER => format!("{beginning}-{}", hash(&units)),
+    match name.get(..MAX_DIR_NAME) {
+        Some(beginning) if name.len() > MAX_DIR_NAME => format!("{beginning}-{}", hash(&units)),
         _ => name,
     }
 }

@@ -42,7 +42,7 @@ pub fn read_conversation(bytes: &[u8]) -> Vec<ReadLine> {
     }
     let Some(leaf) = leaf(&entries) else { return Vec::new() };
     let mut conversation: Vec<ReadLine> = ancestors(&entries, leaf)
-        .filter(|(_, fields)| is_spoken(fields) && !is_hidden(fields))
+        .filter(|(_, fields)| is_message(fields) && !is_hidden(fields))
         .map(|(uuid, fields)| ReadLine {
             uuid: uuid.to_owned(),
             role: named(fields, "type").unwrap_or_default().to_owned(),
@@ -60,7 +60,7 @@ fn leaf(entries: &Entries) -> Option<&str> {
         entries.values().filter_map(|(_, fields)| named(fields, "parentUuid")).collect();
     let terminals = entries.keys().filter(|uuid| !parents.contains(uuid.as_str()));
     let candidates = terminals.filter_map(|uuid| {
-        let (uuid, fields) = ancestors(entries, uuid).find(|(_, fields)| is_spoken(fields))?;
+        let (uuid, fields) = ancestors(entries, uuid).find(|(_, fields)| is_message(fields))?;
         let position = entries.get(uuid)?.0;
         Some((!is_hidden(fields), position, uuid))
     });
@@ -86,7 +86,7 @@ fn named<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-fn is_spoken(fields: &Map<String, Value>) -> bool {
+fn is_message(fields: &Map<String, Value>) -> bool {
     matches!(named(fields, "type"), Some("user" | "assistant"))
 }
 

@@ -5,12 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::line::{Kind, Line};
+use super::line::{ChainLine, LineKind};
 use crate::interchange::Note;
 
 /// Chain lines in file order, with valid links.
 pub(super) struct Tree {
-    lines: Vec<Line>,
+    lines: Vec<ChainLine>,
     /// The parents as the file names them.
     parents: Vec<Option<usize>>,
     /// Lines with results, by tool call id.
@@ -24,7 +24,7 @@ pub(super) struct Path {
 }
 
 impl Tree {
-    pub(super) fn of(lines: Vec<Line>, notes: &mut Vec<Note>) -> Self {
+    pub(super) fn of(lines: Vec<ChainLine>, notes: &mut Vec<Note>) -> Self {
         let mut last: HashMap<&str, usize> = HashMap::new();
         for (at, line) in lines.iter().enumerate() {
             if let Some(earlier) = last.insert(&line.uuid, at).and_then(|earlier| lines.get(earlier)) {
@@ -33,7 +33,7 @@ impl Tree {
             }
         }
         let kept: HashSet<usize> = last.into_values().collect();
-        let lines: Vec<Line> = lines
+        let lines: Vec<ChainLine> = lines
             .into_iter()
             .enumerate()
             .filter_map(|(at, line)| kept.contains(&at).then_some(line))
@@ -48,18 +48,18 @@ impl Tree {
                 notes.push(Note { line: line.number, text: format!("parent {named} is not in the file") });
             }
             parents.push(parent);
-            for call in super::writer::answered(line) {
+            for call in super::message_builder::answered_calls(line) {
                 results.entry(call.to_owned()).or_default().push(at);
             }
         }
         Self { lines, parents, results }
     }
 
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn lines(&self) -> &[ChainLine] {
         &self.lines
     }
 
-    pub(super) fn line(&self, at: usize) -> Option<&Line> {
+    pub(super) fn line(&self, at: usize) -> Option<&ChainLine> {
         self.lines.get(at)
     }
 
@@ -77,7 +77,8 @@ impl Tree {
         let mut seen = HashSet::new();
         let mut next = self.parent(at);
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
-            if self.line(at).is_some_and(|line| line.message().is_some() && line.kind == Kind::Assistant) {
+            if self.line(at).is_some_and(|line| line.message().is_some() && line.kind == LineKind::Assistant)
+            {
                 return Some(at);
             }
             next = self.parent(at);
@@ -102,7 +103,7 @@ impl Tree {
                 && let (Some(line), Some(seen)) = (self.lines.get(at), seen.get_mut(at))
                 && !std::mem::replace(seen, true)
             {
-                if line.is_spoken() {
+                if line.is_message() {
                     best = best.max(Some((!line.hidden, at)));
                     break;
                 }
@@ -144,7 +145,7 @@ impl Tree {
                 });
                 break;
             }
-            if line.kind != Kind::Dropped {
+            if line.kind != LineKind::Dropped {
                 match placed.get_mut(at) {
                     Some(place) if !*place => *place = true,
                     _ => {

@@ -81,7 +81,7 @@ async fn reports_and_repairs_damage_by_position_and_kind() {
     for (tamper, expected) in cases {
         let fixture = SqliteFixture::new(Durability::Fast);
         let mut script = written(&fixture, 10).await;
-        fixture.beside().execute_batch(&tamper.replace("{of}", of)).unwrap();
+        fixture.raw_connection().execute_batch(&tamper.replace("{of}", of)).unwrap();
         let store = fixture.store().await;
         let verdict = store.verify(&script.session_id).await.unwrap();
         let expected: Vec<_> = expected.iter().map(|(seq, kind)| (Some(*seq), *kind)).collect();
@@ -96,8 +96,10 @@ async fn reports_and_repairs_damage_by_position_and_kind() {
         let other = store.verify(&SessionId::from("other")).await.unwrap();
         assert_eq!((other.intact, other.damage), (4, Vec::new()), "{tamper}");
         if tamper.starts_with("UPDATE") {
-            let kept: i64 =
-                fixture.beside().query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0)).unwrap();
+            let kept: i64 = fixture
+                .raw_connection()
+                .query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0))
+                .unwrap();
             assert_eq!(kept, lost.len() as i64, "{tamper}");
         }
     }
@@ -107,8 +109,8 @@ async fn reports_and_repairs_damage_by_position_and_kind() {
 async fn forged_event_with_valid_checksum_breaks_the_chain() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let mut script = written(&fixture, 6).await;
-    let beside = fixture.beside();
-    let (place, chain, body): (i64, [u8; 16], Vec<u8>) = beside
+    let connection = fixture.raw_connection();
+    let (place, chain, body): (i64, [u8; 16], Vec<u8>) = connection
         .query_row(
             "SELECT place, chain, body FROM events WHERE seq = 3 AND no = (SELECT no FROM sessions WHERE id = 's')",
             [],
@@ -117,7 +119,7 @@ async fn forged_event_with_valid_checksum_breaks_the_chain() {
         .unwrap();
     let forged = String::from_utf8(body).unwrap().replace("event 3", "event X").into_bytes();
     let check = checksum(3, Chain::from_bytes(chain), &forged);
-    beside
+    connection
         .execute(
             "UPDATE events SET body = ?, crc = ? WHERE place = ?",
             rusqlite::params![forged, check, place],
@@ -140,7 +142,7 @@ async fn changed_blob_damages_the_event_that_needs_it() {
     let never_here = format!("blake3:{}", "ab".repeat(32));
     script.write(&store, [said("small"), said(&"large ".repeat(20_000)), said(&never_here)]).await;
     drop(store);
-    fixture.beside().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
+    fixture.raw_connection().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
     let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(1), DamageKind::Blob)]);
@@ -166,7 +168,7 @@ async fn repair_of_shared_events_reseals_all_forks() {
     // Only the forks still use the parent's events.
     store.delete(&parent.session_id).await.unwrap();
     drop(store);
-    fixture.beside().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
+    fixture.raw_connection().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
     let store = fixture.store().await;
     let verdict = store.repair(&family[1].session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(4), DamageKind::Missing)]);
@@ -222,7 +224,7 @@ async fn unreadable_page_loses_only_its_own_events() {
 async fn folds_an_unreadable_summary_again() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let mut script = written(&fixture, 5).await;
-    fixture.beside().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
+    fixture.raw_connection().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
     let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);

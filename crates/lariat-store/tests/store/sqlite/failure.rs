@@ -27,7 +27,7 @@ async fn failed_write_is_not_acknowledged_and_the_next_one_succeeds() {
         let store = fixture.store().await;
         let mut script = Script::claim(&store, "s", 1_000).await;
         script.write(&store, [said("one")]).await;
-        let other = fixture.beside();
+        let other = fixture.raw_connection();
         other
             .execute_batch(
                 "CREATE TRIGGER fails AFTER INSERT ON events WHEN NEW.seq = 2
@@ -57,7 +57,7 @@ async fn one_failing_session_does_not_fail_the_others() {
     for number in 0..20 {
         scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
     }
-    let other = fixture.beside();
+    let other = fixture.raw_connection();
     let trigger = "CREATE TRIGGER fails AFTER INSERT ON events
          WHEN NEW.no = (SELECT no FROM sessions WHERE id = 's7') BEGIN SELECT RAISE(ROLLBACK, 'no'); END";
     other.execute_batch(trigger).unwrap();
@@ -115,7 +115,7 @@ async fn detects_a_database_replaced_by_an_older_copy() {
     let mut script = Script::claim(&store, "s", 1_000).await;
     script.write(&store, [said("one")]).await;
     let copy = fixture.path.join("copy");
-    fixture.beside().execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
+    fixture.raw_connection().execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
     script.write(&store, [said("two")]).await;
     std::fs::rename(&copy, fixture.database()).unwrap();
     let events = script.make([said("three")]);
@@ -137,7 +137,7 @@ async fn lists_sessions_when_the_database_cannot_be_written() {
     }
     let trigger =
         "CREATE TRIGGER fails BEFORE UPDATE ON sessions BEGIN SELECT RAISE(ROLLBACK, 'no space'); END";
-    fixture.beside().execute_batch(trigger).unwrap();
+    fixture.raw_connection().execute_batch(trigger).unwrap();
     let mut query = ListQuery::default();
     assert_eq!(store.list(&query).await.unwrap(), expected);
     query.limit = 2;

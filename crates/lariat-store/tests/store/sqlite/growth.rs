@@ -24,7 +24,7 @@ fn text(n: usize) -> String {
 fn bare(per_transaction: usize, body: usize) -> u64 {
     let fixture = SqliteFixture::new(Durability::Fast);
     std::fs::create_dir_all(&fixture.path).unwrap();
-    let connection = fixture.beside();
+    let connection = fixture.raw_connection();
     let sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
          CREATE TABLE events (place INTEGER PRIMARY KEY, chain BLOB, crc INTEGER, body BLOB)";
     connection.execute_batch(sql).unwrap();
@@ -86,7 +86,7 @@ async fn session_row_is_at_most_256_events_behind() {
     for _ in 0..100 {
         script.write(&store, (0..7).map(|n| said(&format!("{n}")))).await;
         let settled: u64 = fixture
-            .beside()
+            .raw_connection()
             .query_row("SELECT head FROM sessions", [], |row| row.get::<_, i64>(0))
             .unwrap()
             .try_into()

@@ -46,7 +46,7 @@ impl SqliteFixture {
     }
 
     /// Opens a connection next to the store, like another process.
-    fn beside(&self) -> rusqlite::Connection {
+    fn raw_connection(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.database()).unwrap();
         connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
         connection

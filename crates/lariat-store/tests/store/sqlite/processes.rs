@@ -28,7 +28,7 @@ async fn commits_waiting_appends_together_and_isolates_rejected_ones() {
         scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
     }
     let before = commits(&fixture);
-    let other = fixture.beside();
+    let other = fixture.raw_connection();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut appends = Vec::new();
     for (number, mut script) in scripts.into_iter().enumerate() {
@@ -92,7 +92,7 @@ async fn replaced_or_deleted_writer_writes_nothing() {
     script.write(&store, [said("one")]).await;
     let late = script.make([said("too late")]);
     let append = async |epoch| store.append(Append::new(&script.session_id, epoch, 1, &late)).await;
-    fixture.beside().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
+    fixture.raw_connection().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
     let current = Epoch(script.epoch.0 + 1);
     assert_eq!(append(script.epoch).await, Err(StoreError::Fenced { current }));
     let other = fixture.store().await;

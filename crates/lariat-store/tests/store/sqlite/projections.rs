@@ -59,7 +59,10 @@ async fn projections_reflect_the_latest_events_and_can_be_rebuilt() {
         let goals: Vec<_> = goals.iter().map(|set| (set.goal.goal_id.as_str(), set.goal.status)).collect();
         assert_eq!(goals, [("rest", GoalStatus::Active), ("ship", GoalStatus::Done)]);
         assert_eq!(labels(&store, "one").await, ["first"]);
-        fixture.beside().execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'").unwrap();
+        fixture
+            .raw_connection()
+            .execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'")
+            .unwrap();
         store.rebuild_projections().await.unwrap();
     }
     // Learnings and goals of the second session disappear with it.

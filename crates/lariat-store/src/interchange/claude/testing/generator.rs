@@ -35,7 +35,7 @@ pub(in crate::interchange::claude) const LINE_KINDS: &[&str] = &[
 
 /// Returns a file, and what it contains.
 pub(in crate::interchange::claude) fn generated(seed: u64) -> (Vec<u8>, Vec<&'static str>) {
-    let mut file = File {
+    let mut file = GeneratedFile {
         dice: Seeded::new(seed),
         lines: Vec::new(),
         spoken: Vec::new(),
@@ -58,7 +58,7 @@ pub(in crate::interchange::claude) fn generated(seed: u64) -> (Vec<u8>, Vec<&'st
     (bytes, file.kinds)
 }
 
-struct File {
+struct GeneratedFile {
     dice: Seeded,
     lines: Vec<String>,
     /// Uuids that a fork can return to.
@@ -68,7 +68,7 @@ struct File {
     count: u64,
 }
 
-impl File {
+impl GeneratedFile {
     fn step(&mut self) {
         match self.dice.below(24) {
             0..=2 => self.prompt(),

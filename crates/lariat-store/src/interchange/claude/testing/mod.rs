@@ -23,11 +23,11 @@ use super::read_conversation;
 use crate::interchange::Imported;
 
 /// A conversation as roles and blocks of the Messages API.
-pub(super) type Spoken = Vec<(&'static str, Value)>;
+pub(super) type Conversation = Vec<(&'static str, Value)>;
 
 /// Panics with the first difference.
 #[track_caller]
-pub(super) fn assert_same(found: &Spoken, wanted: &Spoken, about: &str) {
+pub(super) fn assert_same(found: &Conversation, wanted: &Conversation, about: &str) {
     for at in 0..found.len().max(wanted.len()) {
         let (found, wanted) = (found.get(at), wanted.get(at));
         assert!(found == wanted, "{about}: block {at}\n found {found:?}\nwanted {wanted:?}");
@@ -35,7 +35,7 @@ pub(super) fn assert_same(found: &Spoken, wanted: &Spoken, about: &str) {
 }
 
 /// Returns what the model sees according to a fold.
-pub(super) fn folded(events: &[Event]) -> (Spoken, Vec<MessageId>, usize) {
+pub(super) fn folded(events: &[Event]) -> (Conversation, Vec<MessageId>, usize) {
     let fold = SessionFold::of(events);
     let (transcript, repairs) = fold.conversation(fold.tip());
     let window = transcript.window();
@@ -53,7 +53,7 @@ pub(super) fn all_ids(imported: &Imported) -> Vec<MessageId> {
     messages.flatten().map(|message| message.id()).collect()
 }
 
-fn spoken<'a>(messages: impl Iterator<Item = &'a Message>) -> Spoken {
+fn spoken<'a>(messages: impl Iterator<Item = &'a Message>) -> Conversation {
     let mut said = Vec::new();
     for message in messages {
         match message {
@@ -91,7 +91,7 @@ fn api(block: &Content) -> Value {
 }
 
 /// Returns what Claude Code would show of a file, unchanged.
-pub(super) fn shown(file: &[u8]) -> Spoken {
+pub(super) fn shown(file: &[u8]) -> Conversation {
     let mut said = Vec::new();
     for line in read_conversation(file) {
         let role = if line.role == "user" { "user" } else { "assistant" };
@@ -121,7 +121,7 @@ fn normal(block: &Value) -> Value {
 
 /// Returns what the model must see of a Claude Code file: what Claude Code shows, with the lines of a reply joined, results
 /// from branches included, and everything repaired that an API would reject.
-pub(super) fn expected(file: &[u8]) -> Spoken {
+pub(super) fn expected(file: &[u8]) -> Conversation {
     let lines = read_conversation(file);
     let entries = entries(file);
     let mut steps: Vec<Reply> = Vec::new();

@@ -63,8 +63,8 @@ impl SessionRecorderConfig {
 pub struct SessionRecorder {
     config: SessionRecorderConfig,
     /// In the order in which they began.
-    forming: Vec<Forming>,
-    /// Index into `forming` of each loop's session.
+    open_sessions: Vec<OpenSession>,
+    /// Index into `open_sessions` of each loop's session.
     loops: HashMap<LoopId, usize>,
     /// Number of sessions begun under each id.
     rounds: HashMap<SessionId, u32>,
@@ -77,7 +77,7 @@ pub struct SessionRecorder {
 
 /// A session that still receives events.
 #[derive(Debug)]
-struct Forming {
+struct OpenSession {
     /// The id that its loops name.
     session_id: SessionId,
     /// The id of the recorded session.
@@ -88,7 +88,7 @@ struct Forming {
     last: Timestamp,
 }
 
-impl Forming {
+impl OpenSession {
     fn session(&self) -> Option<Session> {
         let mut session = Session::of(&self.events)?;
         session.session_id = self.name.clone();
@@ -107,7 +107,7 @@ impl SessionRecorder {
     pub fn new(config: SessionRecorderConfig) -> Self {
         Self {
             config,
-            forming: Vec::new(),
+            open_sessions: Vec::new(),
             loops: HashMap::new(),
             rounds: HashMap::new(),
             latest: None,
@@ -122,12 +122,12 @@ impl SessionRecorder {
             return;
         }
         if let AgentEvent::AgentStart(start) = &event.event {
-            let at = self.place(&start.session_id, event.timestamp);
+            let at = self.session_for(&start.session_id, event.timestamp);
             self.loops.insert(start.loop_id.clone(), at);
             let early = std::mem::take(&mut self.early);
-            if let Some(forming) = self.forming.get_mut(at) {
-                early.iter().for_each(|event| forming.add(event));
-                forming.open.push(start.loop_id.clone());
+            if let Some(session) = self.open_sessions.get_mut(at) {
+                early.iter().for_each(|event| session.add(event));
+                session.open.push(start.loop_id.clone());
             }
         }
         let own = match (&event.loop_id, &event.event) {
@@ -140,32 +140,32 @@ impl SessionRecorder {
                 None,
                 AgentEvent::ParallelLoopStart { session_id, .. }
                 | AgentEvent::ParallelLoopEnd { session_id, .. },
-            ) => self.forming.iter().rposition(|forming| forming.session_id == *session_id),
+            ) => self.open_sessions.iter().rposition(|session| session.session_id == *session_id),
             (None, _) => self.latest(),
         };
-        let Some(forming) = own.and_then(|at| self.forming.get_mut(at)) else {
+        let Some(session) = own.and_then(|at| self.open_sessions.get_mut(at)) else {
             self.early.push(Arc::clone(event));
             return;
         };
-        forming.add(event);
-        self.latest = Some(forming.name.clone());
+        session.add(event);
+        self.latest = Some(session.name.clone());
         if let (AgentEvent::AgentEnd { .. }, Some(loop_id)) = (&event.event, &event.loop_id) {
-            forming.open.retain(|open| open != loop_id);
+            session.open.retain(|open| open != loop_id);
         }
     }
 
     /// Returns the session with the most recent event, which receives events without a loop.
     fn latest(&self) -> Option<usize> {
         let latest = self.latest.as_ref()?;
-        self.forming.iter().position(|forming| forming.name == *latest)
+        self.open_sessions.iter().position(|session| session.name == *latest)
     }
 
     /// Returns the index of the session that a new loop joins, and begins a new session if needed.
-    fn place(&mut self, session_id: &SessionId, now: Timestamp) -> usize {
-        let known = self.forming.iter().rposition(|forming| forming.session_id == *session_id);
-        let formation = match known.and_then(|at| self.forming.get(at)) {
+    fn session_for(&mut self, session_id: &SessionId, now: Timestamp) -> usize {
+        let known = self.open_sessions.iter().rposition(|session| session.session_id == *session_id);
+        let formation = match known.and_then(|at| self.open_sessions.get(at)) {
             None => SessionFormation::FirstLoop,
-            Some(forming) => match self.idle(forming, now) {
+            Some(session) => match self.idle(session, now) {
                 None => return known.unwrap_or_default(),
                 Some(idle) => SessionFormation::InactivityTimeout { idle_secs: idle.as_secs() },
             },
@@ -179,7 +179,7 @@ impl SessionRecorder {
             1 => session_id.clone(),
             round => SessionId::from(format!("{session_id}~{round}")),
         };
-        self.forming.push(Forming {
+        self.open_sessions.push(OpenSession {
             session_id: session_id.clone(),
             name,
             formation,
@@ -187,27 +187,27 @@ impl SessionRecorder {
             open: Vec::new(),
             last: now,
         });
-        self.forming.len() - 1
+        self.open_sessions.len() - 1
     }
 
     /// Returns how long a session was inactive, if that exceeds the timeout. A session with an open loop never times out.
-    fn idle(&self, forming: &Forming, now: Timestamp) -> Option<Duration> {
+    fn idle(&self, session: &OpenSession, now: Timestamp) -> Option<Duration> {
         let SessionFormationPolicy::InactivityTimeout { secs } = self.config.formation_policy else {
             return None;
         };
-        let idle = now.since(forming.last);
-        (forming.open.is_empty() && idle > Duration::from_secs(secs)).then_some(idle)
+        let idle = now.since(session.last);
+        (session.open.is_empty() && idle > Duration::from_secs(secs)).then_some(idle)
     }
 
     /// Completes a session.
     fn complete(&mut self, at: usize) {
-        let forming = self.forming.remove(at);
-        self.loops.retain(|_, place| *place != at);
-        self.loops.values_mut().filter(|place| **place > at).for_each(|place| *place -= 1);
-        let Some(mut session) = forming.session() else { return };
+        let open = self.open_sessions.remove(at);
+        self.loops.retain(|_, index| *index != at);
+        self.loops.values_mut().filter(|index| **index > at).for_each(|index| *index -= 1);
+        let Some(mut session) = open.session() else { return };
         for one in session.loops.iter_mut().filter(|one| one.ended_at.is_none()) {
             one.status = LoopStatus::Aborted;
-            one.ended_at = Some(forming.last);
+            one.ended_at = Some(open.last);
         }
         self.completed.push(session);
     }
@@ -215,7 +215,7 @@ impl SessionRecorder {
     /// Completes all sessions and marks their open loops as aborted. If a loop of one of these sessions begins later, it
     /// starts a session with the next number in its name, so that it does not replace the completed record.
     pub fn flush(&mut self) {
-        while !self.forming.is_empty() {
+        while !self.open_sessions.is_empty() {
             self.complete(0);
         }
     }
@@ -227,24 +227,24 @@ impl SessionRecorder {
 
     /// Returns all sessions recorded so far, completed ones first.
     pub fn sessions(&self) -> impl Iterator<Item = Session> {
-        self.completed.iter().cloned().chain(self.forming.iter().filter_map(Forming::session))
+        self.completed.iter().cloned().chain(self.open_sessions.iter().filter_map(OpenSession::session))
     }
 
     /// Returns a session by id.
     pub fn get_session(&self, session_id: &SessionId) -> Option<Session> {
-        let forming = self.forming.iter().find(|forming| forming.name == *session_id);
+        let open = self.open_sessions.iter().find(|open| open.name == *session_id);
         let completed = || self.completed.iter().find(|session| session.session_id == *session_id).cloned();
-        forming.and_then(Forming::session).or_else(completed)
+        open.and_then(OpenSession::session).or_else(completed)
     }
 
     /// Returns a loop that has not ended.
     pub fn current_loop(&self, loop_id: &LoopId) -> Option<LoopRecord> {
-        let forming = self.forming.get(*self.loops.get(loop_id)?)?;
-        let session = forming.open.contains(loop_id).then(|| forming.session())??;
+        let open = self.open_sessions.get(*self.loops.get(loop_id)?)?;
+        let session = open.open.contains(loop_id).then(|| open.session())??;
         session.get_loop(loop_id).cloned()
     }
 }
 
 #[cfg(test)]
-#[path = "forming_tests.rs"]
+#[path = "session_recorder_tests.rs"]
 pub(in crate::recorder) mod tests;

@@ -2,7 +2,7 @@
 //!
 //! The cache equals the database as long as no other process committed (`PRAGMA data_version`). It is compared with the
 //! database again after another process did, and dropped when a transaction fails.
-//! Invariant: within a transaction, [`Desk::session`] returns the state of the database.
+//! Invariant: within a transaction, [`WriteTransaction::session`] returns the state of the database.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use lariat_core::store::StoreError;
 use rusqlite::{Connection, params};
 
 use super::fault::{Fault, no_session};
-use super::rows::{self, SessionRow, Tail, int};
+use super::rows::{self, JournalEnd, SessionRow, int};
 use super::settle;
-use crate::files::{Lock, Locked, create_cache_dir};
+use crate::files::{Lock, LockError, create_cache_dir};
 use crate::record::Chain;
 
 /// Maximum number of cached sessions, about 2 KB each. If there are more, all are settled and dropped at once.
 const SESSIONS: usize = 4096;
 
 /// Maximum number of events to fold when a session enters the cache. A listing folds longer ones.
-const FOLD_AT_ONCE: u64 = 512;
+const MAX_FOLD_ON_LOAD: u64 = 512;
 
 /// A cached session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct CachedSession {
     pub(super) no: i64,
     pub(super) epoch: u64,
     pub(super) head: u64,
@@ -47,8 +47,8 @@ pub(super) struct Session {
 
 /// The writer's cache, which outlives transactions.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    sessions: HashMap<SessionId, Session>,
+pub(super) struct WriterCache {
+    sessions: HashMap<SessionId, CachedSession>,
     locks: HashMap<i64, Lock>,
     /// Number of commits by other processes that were noticed.
     round: u64,
@@ -56,14 +56,14 @@ pub(super) struct Memory {
     next_place: Option<i64>,
 }
 
-impl Memory {
+impl WriterCache {
     /// Applies the effects of a committed transaction. Returns the journals that changed.
-    pub(super) fn committed(&mut self, outcome: Outcome) -> Grown {
+    pub(super) fn committed(&mut self, outcome: TransactionEffects) -> JournalChanges {
         self.locks.extend(outcome.taken);
         for no in outcome.released {
             self.locks.remove(&no);
         }
-        outcome.grown
+        outcome.changes
     }
 
     /// Drops all sessions, because their cached state may not have been written. Keeps the locks.
@@ -75,59 +75,62 @@ impl Memory {
 }
 
 /// Journals that changed, with their number of events; `None` if the session was deleted.
-pub(super) type Grown = Vec<(SessionId, Option<u64>)>;
+pub(super) type JournalChanges = Vec<(SessionId, Option<u64>)>;
 
 /// Effects of a transaction outside the database, which take place after its commit.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct TransactionEffects {
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
-    grown: Grown,
+    changes: JournalChanges,
 }
 
 /// A write transaction.
 #[derive(Debug)]
-pub(super) struct Desk<'a> {
+pub(super) struct WriteTransaction<'a> {
     pub(super) connection: &'a Connection,
-    memory: &'a mut Memory,
+    cache: &'a mut WriterCache,
     locks: Option<PathBuf>,
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
     /// Sessions that this transaction appended to.
     pub(super) appended: Vec<i64>,
     /// Journals whose watchers to notify.
-    pub(super) grown: Grown,
+    pub(super) changes: JournalChanges,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> WriteTransaction<'a> {
     /// Wraps a transaction that was begun on this connection.
     pub(super) fn new(
         connection: &'a Connection,
-        memory: &'a mut Memory,
+        cache: &'a mut WriterCache,
         locks: Option<PathBuf>,
     ) -> Result<Self, Fault> {
-        let (taken, released, appended, grown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut desk = Self { connection, memory, locks, taken, released, appended, grown };
+        let (taken, released, appended, changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut transaction = Self { connection, cache, locks, taken, released, appended, changes };
         let mut statement = connection.prepare_cached("PRAGMA data_version")?;
         let version = Some(statement.query_row([], |row| row.get::<_, i64>(0))?);
-        if desk.memory.data_version != version {
-            desk.memory.data_version = version;
-            desk.memory.round += 1;
-            desk.memory.next_place = None;
+        if transaction.cache.data_version != version {
+            transaction.cache.data_version = version;
+            transaction.cache.round += 1;
+            transaction.cache.next_place = None;
         }
-        if desk.memory.sessions.len() > SESSIONS {
-            desk.settle_all(settle::Then::Forget)?;
+        if transaction.cache.sessions.len() > SESSIONS {
+            transaction.settle_all(settle::SettleMode::Close)?;
         }
-        Ok(desk)
+        Ok(transaction)
     }
 
     /// Returns what to do after the commit. If the transaction is dropped instead, the locks it took are released.
-    pub(super) fn finish(self) -> Outcome {
-        Outcome { taken: self.taken, released: self.released, grown: self.grown }
+    pub(super) fn finish(self) -> TransactionEffects {
+        TransactionEffects { taken: self.taken, released: self.released, changes: self.changes }
     }
 
     /// Runs `work` in a savepoint, so that work that is rejected after it wrote leaves nothing behind.
-    pub(super) fn whole<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn with_savepoint<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.connection.execute_batch("SAVEPOINT whole")?;
         let done = work(self);
         if matches!(done, Err(Fault::Refused(_))) {
@@ -141,27 +144,29 @@ impl<'a> Desk<'a> {
     }
 
     /// Returns an existing session in the state of the database.
-    pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut Session, Fault> {
-        let round = self.memory.round;
-        let fresh = self.memory.sessions.get(session_id).is_some_and(|session| session.seen == round);
+    pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut CachedSession, Fault> {
+        let round = self.cache.round;
+        let fresh = self.cache.sessions.get(session_id).is_some_and(|session| session.seen == round);
         if !fresh {
-            let known = self.memory.sessions.remove(session_id);
+            let known = self.cache.sessions.remove(session_id);
             let session = self.load(session_id, known)?;
-            self.memory.sessions.insert(session_id.clone(), session);
+            self.cache.sessions.insert(session_id.clone(), session);
         }
-        self.memory.sessions.get_mut(session_id).ok_or_else(|| no_session(session_id))
+        self.cache.sessions.get_mut(session_id).ok_or_else(|| no_session(session_id))
     }
 
-    fn load(&self, session_id: &SessionId, known: Option<Session>) -> Result<Session, Fault> {
+    fn load(&self, session_id: &SessionId, known: Option<CachedSession>) -> Result<CachedSession, Fault> {
         let row = SessionRow::existing(self.connection, session_id)?.ok_or_else(|| no_session(session_id))?;
-        let tail = Tail::of(self.connection, &row)?;
+        let tail = JournalEnd::of(self.connection, &row)?;
         let known = known.filter(|known| known.head == tail.head && known.chain == tail.chain);
         let summary = match known {
             Some(known) => known.summary,
-            None if tail.head <= row.folded + FOLD_AT_ONCE => settle::fold(self.connection, &row, tail.head)?,
+            None if tail.head <= row.folded + MAX_FOLD_ON_LOAD => {
+                settle::fold(self.connection, &row, tail.head)?
+            }
             None => settle::summary(self.connection, row.no)?,
         };
-        Ok(Session {
+        Ok(CachedSession {
             no: row.no,
             epoch: row.epoch,
             head: tail.head,
@@ -171,40 +176,40 @@ impl<'a> Desk<'a> {
             folded: row.folded,
             unsettled: row.unsettled,
             summary,
-            seen: self.memory.round,
+            seen: self.cache.round,
         })
     }
 
     /// Writes the cached state of sessions to their rows. Returns the numbers of those whose rows are complete.
-    pub(super) fn settle_all(&mut self, then: settle::Then) -> Result<Vec<i64>, Fault> {
+    pub(super) fn settle_all(&mut self, mode: settle::SettleMode) -> Result<Vec<i64>, Fault> {
         let mut settled = Vec::new();
-        let round = self.memory.round;
-        for session in self.memory.sessions.values_mut() {
+        let round = self.cache.round;
+        for session in self.cache.sessions.values_mut() {
             // Another process may have changed other sessions. They are compared when they are used.
-            if session.seen == round && settle::settle(self.connection, session, then)? {
+            if session.seen == round && settle::settle(self.connection, session, mode)? {
                 settled.push(session.no);
             }
         }
-        if then == settle::Then::Forget {
-            self.memory.sessions.clear();
+        if mode == settle::SettleMode::Close {
+            self.cache.sessions.clear();
         }
         Ok(settled)
     }
 
     /// Drops a session from the cache, because its rows were changed without updating the cache.
     pub(super) fn forget(&mut self, session_id: &SessionId) {
-        self.memory.sessions.remove(session_id);
+        self.cache.sessions.remove(session_id);
     }
 
-    /// As [`Desk::forget`], for all sessions.
+    /// As [`WriteTransaction::forget`], for all sessions.
     pub(super) fn forget_all(&mut self) {
-        self.memory.sessions.clear();
-        self.memory.next_place = None;
+        self.cache.sessions.clear();
+        self.cache.next_place = None;
     }
 
     /// Returns the row number for the next event.
     pub(super) fn next_place(&mut self) -> Result<i64, Fault> {
-        let place = match self.memory.next_place {
+        let place = match self.cache.next_place {
             Some(place) => place,
             None => {
                 let mut statement =
@@ -212,7 +217,7 @@ impl<'a> Desk<'a> {
                 statement.query_row([], |row| row.get(0))?
             }
         };
-        self.memory.next_place = Some(place + 1);
+        self.cache.next_place = Some(place + 1);
         Ok(place)
     }
 
@@ -221,7 +226,7 @@ impl<'a> Desk<'a> {
         // A claim in the same transaction as a release keeps the lock.
         self.released.retain(|released| *released != no);
         let Some(dir) = &self.locks else { return Ok(()) };
-        if self.memory.locks.contains_key(&no) || self.taken.iter().any(|(taken, _)| *taken == no) {
+        if self.cache.locks.contains_key(&no) || self.taken.iter().any(|(taken, _)| *taken == no) {
             return Ok(());
         }
         let unavailable = |error: std::io::Error| {
@@ -230,8 +235,8 @@ impl<'a> Desk<'a> {
         create_cache_dir(dir).map_err(unavailable)?;
         match Lock::take(&dir.join(no.to_string())) {
             Ok(lock) => self.taken.push((no, lock)),
-            Err(Locked::By(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),
-            Err(Locked::Failed(error)) => return Err(unavailable(error)),
+            Err(LockError::HeldBy(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),
+            Err(LockError::Io(error)) => return Err(unavailable(error)),
         }
         Ok(())
     }
@@ -244,7 +249,7 @@ impl<'a> Desk<'a> {
 
     /// Creates a session without own events. Returns its number.
     pub(super) fn create(&self, new: &NewSession<'_>) -> Result<i64, Fault> {
-        let summary = settle::written(new.summary)?;
+        let summary = settle::to_json(new.summary)?;
         let mut statement = self.connection.prepare_cached(
             "INSERT INTO sessions (id, epoch, fork_of, fork_seq, base, head, chain, unsettled, folded, summary,
              last_active, cwd, parent) VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -287,7 +292,7 @@ impl<'a> Desk<'a> {
                 self.lock(no)?;
             }
         }
-        if let Some(session) = self.memory.sessions.get_mut(session_id) {
+        if let Some(session) = self.cache.sessions.get_mut(session_id) {
             session.epoch += 1;
         }
         let epoch = self.session(session_id)?.epoch;
@@ -301,7 +306,7 @@ impl<'a> Desk<'a> {
         let row = SessionRow::of(self.connection, session_id)?;
         let Some(row) = row.filter(|row| row.kept.is_none() && row.epoch == epoch) else { return Ok(()) };
         let connection = self.connection;
-        settle::settle(connection, self.session(session_id)?, settle::Then::Forget)?;
+        settle::settle(connection, self.session(session_id)?, settle::SettleMode::Close)?;
         let mut statement = connection.prepare_cached("UPDATE sessions SET epoch = ? WHERE no = ?")?;
         statement.execute([int(epoch + 1), row.no])?;
         self.forget(session_id);

@@ -17,15 +17,15 @@ use tokio::sync::watch;
 use super::blobs::Blobs;
 use super::line::{Fork, Header};
 use super::list::Catalog;
-use super::name::{self, Name};
-use super::scan::{Found, Newline, Pieces};
+use super::paths::{self, SessionPaths};
+use super::scan::{JournalScanner, Newline, PieceKind};
 use super::section::Section;
 use super::syncer::Syncer;
-use super::tip::Tip;
-use super::writer::Writer;
-use super::{checked, unavailable};
+use super::tip::JournalTip;
+use super::writer::JournalWriter;
+use super::{checksummed, unavailable};
 use crate::StoreOptions;
-use crate::files::{self, Settled};
+use crate::files::{self, FileDurability};
 
 /// Maximum number of ancestors of a fork. More mean a cycle, which only damage can cause.
 pub(super) const MAX_DEPTH: usize = 100_000;
@@ -35,11 +35,11 @@ pub(super) const PAGE: usize = 256;
 
 /// The state shared by all clones of a [`JsonlStore`](super::JsonlStore).
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct JsonlStoreInner {
     pub(super) root: PathBuf,
     pub(super) options: StoreOptions,
     pub(super) blobs: Blobs,
-    pub(super) sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    pub(super) sessions: Mutex<HashMap<SessionId, Arc<SessionEntry>>>,
     /// Sessions that a reader was using when they were released. The next release drops them from `sessions`.
     pub(super) released: Mutex<Vec<SessionId>>,
     pub(super) catalog: Mutex<Catalog>,
@@ -49,25 +49,25 @@ pub(super) struct Shelf {
 
 /// A cached session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct SessionEntry {
     pub(super) id: SessionId,
-    pub(super) name: Name,
-    /// Set while this store writes to the session. Locked during writes, and always before `known`.
-    pub(super) writer: Mutex<Option<Writer>>,
-    pub(super) known: Mutex<Known>,
+    pub(super) paths: SessionPaths,
+    /// Set while this store writes to the session. LockError during writes, and always before `cached`.
+    pub(super) writer: Mutex<Option<JournalWriter>>,
+    pub(super) cached: Mutex<CachedTip>,
     /// Number of events, for callers that wait for more.
     pub(super) grew: watch::Sender<u64>,
 }
 
-impl Session {
+impl SessionEntry {
     /// Returns the cached number of events.
     pub(super) fn head(&self) -> u64 {
-        locked(&self.known).tip.as_ref().map_or(0, |tip| tip.head)
+        locked(&self.cached).tip.as_ref().map_or(0, |tip| tip.head)
     }
 
     /// Records that the first `head` events are synced.
     pub(super) fn note_synced(&self, head: u64) {
-        if let Some(tip) = locked(&self.known).tip.as_mut().map(Arc::make_mut) {
+        if let Some(tip) = locked(&self.cached).tip.as_mut().map(Arc::make_mut) {
             tip.synced = tip.synced.max(head);
         }
     }
@@ -75,15 +75,15 @@ impl Session {
 
 /// The cached state of a session.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    pub(super) tip: Option<Arc<Tip>>,
+pub(super) struct CachedTip {
+    pub(super) tip: Option<Arc<JournalTip>>,
     /// Whether this store writes to the session, so that no other process changes it.
     pub(super) own: bool,
 }
 
 /// Content of the `.epoch` file, which a claim writes durably: the epoch and a second copy of the journal's header.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Claimed {
+pub(super) struct ClaimRecord {
     pub(super) epoch: Epoch,
     pub(super) header: Header,
 }
@@ -93,17 +93,17 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shelf {
+impl JsonlStoreInner {
     /// Opens a store in this directory and creates it if needed.
     pub(super) fn new(root: PathBuf, options: StoreOptions) -> std::io::Result<Self> {
-        for dir in [name::sessions(&root), name::sides(&root), name::blobs(&root)] {
+        for dir in [paths::sessions_dir(&root), paths::index_dir(&root), paths::blobs_dir(&root)] {
             files::create_dir_durably(&dir)?;
         }
         let level = match options.durability {
-            Durability::Durable | Durability::Batched => Settled::Durable,
-            Durability::Fast | Durability::Memory => Settled::Cache,
+            Durability::Durable | Durability::Batched => FileDurability::Durable,
+            Durability::Fast | Durability::Memory => FileDurability::Cache,
         };
-        let blobs = Blobs::new(name::blobs(&root), level);
+        let blobs = Blobs::new(paths::blobs_dir(&root), level);
         let syncer = (options.durability == Durability::Batched).then(|| Syncer::start(options.batch_window));
         let (sessions, released, catalog) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Self { blobs, sessions, released, catalog, syncer, root, options })
@@ -118,14 +118,14 @@ impl Shelf {
     }
 
     /// Returns the entry of a session, whether the session exists or not.
-    pub(super) fn session(&self, id: &SessionId) -> Arc<Session> {
+    pub(super) fn session(&self, id: &SessionId) -> Arc<SessionEntry> {
         let mut sessions = locked(&self.sessions);
         let make = || {
-            Arc::new(Session {
+            Arc::new(SessionEntry {
                 id: id.clone(),
-                name: Name::of(&self.root, id),
+                paths: SessionPaths::of(&self.root, id),
                 writer: Mutex::default(),
-                known: Mutex::default(),
+                cached: Mutex::default(),
                 grew: watch::Sender::new(0),
             })
         };
@@ -154,21 +154,21 @@ impl Shelf {
     }
 
     /// Returns the current tip of a session, or `None` if it does not exist or was deleted.
-    pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<Tip>>, StoreError> {
+    pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<JournalTip>>, StoreError> {
         let session = self.session(id);
-        if locked(&session.known).own {
-            return Ok(locked(&session.known).tip.clone());
+        if locked(&session.cached).own {
+            return Ok(locked(&session.cached).tip.clone());
         }
-        if is_deleted(&session.name)? {
+        if is_deleted(&session.paths)? {
             return Ok(None);
         }
-        self.look(&session)
+        self.load_tip(&session)
     }
 
-    /// As [`Shelf::tip`], but also for deleted sessions, which a fork may need.
-    pub(super) fn look(&self, session: &Session) -> Result<Option<Arc<Tip>>, StoreError> {
-        let path = session.name.journal();
-        let mut known = locked(&session.known);
+    /// As [`JsonlStoreInner::tip`], but also for deleted sessions, which a fork may need.
+    pub(super) fn load_tip(&self, session: &SessionEntry) -> Result<Option<Arc<JournalTip>>, StoreError> {
+        let path = session.paths.journal();
+        let mut known = locked(&session.cached);
         if known.own {
             return Ok(known.tip.clone());
         }
@@ -188,7 +188,7 @@ impl Shelf {
             Some(tip) if tip.is_in(&file).map_err(failed)? => {
                 Arc::unwrap_or_clone(tip).extend(&file, state, &self.blobs).map_err(failed)?
             }
-            _ => self.load(&session.id, &session.name, &file, state)?,
+            _ => self.load(&session.id, &session.paths, &file, state)?,
         };
         let tip = Arc::new(tip);
         known.tip = Some(Arc::clone(&tip));
@@ -199,25 +199,25 @@ impl Shelf {
     pub(super) fn load(
         &self,
         id: &SessionId,
-        name: &Name,
+        name: &SessionPaths,
         file: &std::fs::File,
-        state: files::State,
-    ) -> Result<Tip, StoreError> {
+        state: files::FileState,
+    ) -> Result<JournalTip, StoreError> {
         let path = name.journal();
         let failed = |error: std::io::Error| unavailable(&path, &error);
-        let first = Pieces::new(Section::new(file, 0, state.length), 0).next().map_err(failed)?;
-        let own = first.and_then(|piece| match piece.found {
-            Found::Header(header, Newline::There) if header.session == *id => Some(header),
+        let first = JournalScanner::new(Section::new(file, 0, state.length), 0).next().map_err(failed)?;
+        let own = first.and_then(|piece| match piece.kind {
+            PieceKind::Header(header, Newline::There) if header.session == *id => Some(header),
             _ => None,
         });
         let Some(header) = own else {
             return self.load_without_header(id, name, file, state);
         };
-        let indexed = Tip::indexed(name, &header).map_err(failed)?;
+        let indexed = JournalTip::indexed(name, &header).map_err(failed)?;
         let tip = match indexed {
             Some(tip) if tip.is_in(file).map_err(failed)? => tip,
             indexed => {
-                let mut tip = Tip::new(header.clone(), self.shared_summary(id, &header)?);
+                let mut tip = JournalTip::new(header.clone(), self.shared_summary(id, &header)?);
                 if let Some(indexed) = indexed {
                     (tip.synced, tip.epoch) = (indexed.synced, indexed.epoch);
                 }
@@ -230,12 +230,12 @@ impl Shelf {
     fn load_without_header(
         &self,
         id: &SessionId,
-        name: &Name,
+        name: &SessionPaths,
         file: &std::fs::File,
-        state: files::State,
-    ) -> Result<Tip, StoreError> {
+        state: files::FileState,
+    ) -> Result<JournalTip, StoreError> {
         let header = known_header(id, name)?;
-        let mut tip = Tip::new(header.clone(), self.shared_summary(id, &header)?);
+        let mut tip = JournalTip::new(header.clone(), self.shared_summary(id, &header)?);
         tip.end = 0;
         let mut tip =
             tip.extend(file, state, &self.blobs).map_err(|error| unavailable(&name.journal(), &error))?;
@@ -252,7 +252,7 @@ impl Shelf {
     ) -> Result<SessionSummary, StoreError> {
         let mut summary = SessionSummary::new(id.clone());
         let Some(fork) = &header.fork else { return Ok(summary) };
-        self.look_at_ancestors(id, fork)?;
+        self.load_ancestors(id, fork)?;
         let mut older = Some(fork.clone());
         while let Some(from) = older.take() {
             match self.ancestor(&from) {
@@ -280,8 +280,8 @@ impl Shelf {
 
     /// Loads the ancestors of a session, oldest first, so that loading one never recurses into its own ancestors, however
     /// many there are.
-    fn look_at_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
-        let mut line: Vec<Arc<Session>> = Vec::new();
+    fn load_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
+        let mut line: Vec<Arc<SessionEntry>> = Vec::new();
         let mut above = Some(fork.session.clone());
         let mut seen: HashSet<SessionId> = HashSet::from([id.clone()]);
         while let Some(ancestor) = above.take() {
@@ -289,40 +289,41 @@ impl Shelf {
                 return Err(StoreError::Damaged(format!("session {id} is a fork of itself")));
             }
             let session = self.session(&ancestor);
-            if session.known.try_lock().is_ok_and(|known| known.tip.is_some()) {
+            if session.cached.try_lock().is_ok_and(|known| known.tip.is_some()) {
                 break;
             }
-            let header = first_header(&session.name)?;
+            let header = first_header(&session.paths)?;
             above = header.and_then(|header| header.fork).map(|fork| fork.session);
             line.push(session);
         }
-        line.iter().rev().try_for_each(|session| self.look(session).map(drop))
+        line.iter().rev().try_for_each(|session| self.load_tip(session).map(drop))
     }
 }
 
 /// Reads the header of a journal's file, if it is valid.
-fn first_header(name: &Name) -> Result<Option<Header>, StoreError> {
+fn first_header(name: &SessionPaths) -> Result<Option<Header>, StoreError> {
     let path = name.journal();
     let failed = |error: std::io::Error| unavailable(&path, &error);
     let Some(state) = files::state(&path).map_err(failed)? else { return Ok(None) };
     let file = files::open(&path).map_err(failed)?;
-    let first = Pieces::new(Section::new(&file, 0, state.length), 0).next().map_err(failed)?;
-    Ok(first.and_then(|piece| match piece.found {
-        Found::Header(header, _) => Some(header),
+    let first = JournalScanner::new(Section::new(&file, 0, state.length), 0).next().map_err(failed)?;
+    Ok(first.and_then(|piece| match piece.kind {
+        PieceKind::Header(header, _) => Some(header),
         _ => None,
     }))
 }
 
 /// Returns whether a session was deleted.
-pub(super) fn is_deleted(name: &Name) -> Result<bool, StoreError> {
+pub(super) fn is_deleted(name: &SessionPaths) -> Result<bool, StoreError> {
     let path = name.tombstone();
     Ok(files::state(&path).map_err(|error| unavailable(&path, &error))?.is_some())
 }
 
 /// Returns the header of a session from its `.epoch` file.
-pub(super) fn known_header(id: &SessionId, name: &Name) -> Result<Header, StoreError> {
+pub(super) fn known_header(id: &SessionId, name: &SessionPaths) -> Result<Header, StoreError> {
     let path = name.epoch();
-    let claimed: Option<Claimed> = checked::read(&path).map_err(|error| unavailable(&path, &error))?;
+    let claimed: Option<ClaimRecord> =
+        checksummed::read(&path).map_err(|error| unavailable(&path, &error))?;
     let header = claimed.map(|claimed| claimed.header).filter(|header| header.session == *id);
     Ok(header.unwrap_or_else(|| Header::new(id.clone(), None)))
 }

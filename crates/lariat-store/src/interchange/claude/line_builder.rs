@@ -14,7 +14,7 @@ use super::{BOUNDARY, EXTENSION, KIND, block};
 use crate::interchange::lines::text;
 
 /// Builds the lines of one session.
-pub(super) struct Lines {
+pub(super) struct LineBuilder {
     session: String,
     cwd: Option<String>,
     git_branch: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Lines {
     boundary: Option<Uuid>,
 }
 
-impl Lines {
+impl LineBuilder {
     pub(super) fn new(session: String, journal: &Journal) -> Self {
         Self {
             session,

@@ -1,6 +1,6 @@
 //! Connects to the database and converts its errors.
 //!
-//! The caller that creates a [`Link`] chooses the TLS connector; no other module knows about it.
+//! The caller that creates a [`ConnectionPool`] chooses the TLS connector; no other module knows about it.
 //! Invariant: an error that leaves open whether the server executed the statement is `Unavailable`.
 
 use std::error::Error as _;
@@ -20,7 +20,7 @@ use tokio_postgres::{AsyncMessage, Row, Socket};
 use super::config::PostgresConfig;
 
 /// How long to wait for a free connection, or for a new one.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Disables JIT: compiling our short statements takes longer than running them, and a server that overestimates their cost
 /// would compile them each time.
@@ -38,26 +38,26 @@ pub(super) fn value(value: &(impl ToSql + Sync)) -> Value<'_> {
 }
 
 /// A connection outside the pool, and the messages that the server sends on it.
-pub(super) type Own =
+pub(super) type DirectConnection =
     (tokio_postgres::Client, BoxStream<'static, Result<AsyncMessage, tokio_postgres::Error>>);
 
-trait Dial: Send + Sync {
-    fn dial(&self) -> BoxFuture<'_, Result<Own, tokio_postgres::Error>>;
+trait DirectConnect: Send + Sync {
+    fn connect_direct(&self) -> BoxFuture<'_, Result<DirectConnection, tokio_postgres::Error>>;
 }
 
-struct Dialler<T> {
+struct DirectConnector<T> {
     server: tokio_postgres::Config,
     tls: T,
 }
 
-impl<T> Dial for Dialler<T>
+impl<T> DirectConnect for DirectConnector<T>
 where
     T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
     T::Stream: Send + Sync,
     T::TlsConnect: Send + Sync,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    fn dial(&self) -> BoxFuture<'_, Result<Own, tokio_postgres::Error>> {
+    fn connect_direct(&self) -> BoxFuture<'_, Result<DirectConnection, tokio_postgres::Error>> {
         Box::pin(async move {
             let (client, mut connection) = self.server.connect(self.tls.clone()).await?;
             Ok((client, poll_fn(move |context| connection.poll_message(context)).boxed()))
@@ -66,12 +66,12 @@ where
 }
 
 /// Connections to one database.
-pub(super) struct Link {
+pub(super) struct ConnectionPool {
     pool: Pool,
-    dialler: Box<dyn Dial>,
+    direct: Box<dyn DirectConnect>,
 }
 
-impl Link {
+impl ConnectionPool {
     pub(super) fn new<T>(config: &PostgresConfig, tls: T) -> Result<Self, StoreError>
     where
         T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
@@ -84,14 +84,14 @@ impl Link {
         let pool = Pool::builder(Manager::from_config(server.clone(), tls.clone(), recycling))
             .max_size(config.connections)
             .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(PATIENCE))
-            .create_timeout(Some(PATIENCE))
+            .wait_timeout(Some(CONNECT_TIMEOUT))
+            .create_timeout(Some(CONNECT_TIMEOUT))
             .post_create(Hook::async_fn(|client, _| {
                 Box::pin(async move { client.batch_execute(SETTINGS).await.map_err(HookError::Backend) })
             }))
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        Ok(Self { pool, dialler: Box::new(Dialler { server, tls }) })
+        Ok(Self { pool, direct: Box::new(DirectConnector { server, tls }) })
     }
 
     /// Returns a connection of the pool.
@@ -103,8 +103,8 @@ impl Link {
     }
 
     /// Opens a connection outside the pool.
-    pub(super) async fn dial(&self) -> Result<Own, StoreError> {
-        self.dialler.dial().await.map_err(failed)
+    pub(super) async fn connect_direct(&self) -> Result<DirectConnection, StoreError> {
+        self.direct.connect_direct().await.map_err(failed)
     }
 }
 

@@ -10,16 +10,16 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
+use super::inner::{JsonlStoreInner, MAX_DEPTH};
 use super::line::Fork;
-use super::name::Name;
-use super::scan::{Found, Pieces};
+use super::paths::SessionPaths;
+use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
-use super::shelf::{MAX_DEPTH, Shelf};
-use super::tip::Tip;
+use super::tip::JournalTip;
 use super::unavailable;
 use crate::files;
 
-impl Shelf {
+impl JsonlStoreInner {
     /// Returns events of a session from a position on.
     pub(super) fn read(&self, id: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let Some(tip) = self.tip(id)? else { return Ok(Vec::new()) };
@@ -54,8 +54,8 @@ impl Shelf {
     }
 
     /// Returns the tip of a fork's parent, which must have all shared events.
-    pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<Tip>, StoreError> {
-        let tip = self.look(&self.session(&fork.session))?;
+    pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<JournalTip>, StoreError> {
+        let tip = self.load_tip(&self.session(&fork.session))?;
         let gone = || StoreError::Damaged(format!("parent session {} is missing", fork.session));
         let tip = tip.ok_or_else(gone)?;
         if tip.head < fork.seq {
@@ -66,7 +66,12 @@ impl Shelf {
     }
 
     /// Returns events of a range, each from the file that contains it: own events last.
-    fn read_range(&self, id: SessionId, tip: Arc<Tip>, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
+    fn read_range(
+        &self,
+        id: SessionId,
+        tip: Arc<JournalTip>,
+        range: Range<u64>,
+    ) -> Result<Vec<Event>, StoreError> {
         let (mut parts, mut end) = (Vec::new(), range.end);
         let (mut id, mut tip) = (id, tip);
         while range.start < end {
@@ -94,15 +99,15 @@ impl Shelf {
     fn read_file(
         &self,
         id: &SessionId,
-        tip: &Tip,
+        tip: &JournalTip,
         range: Range<u64>,
         events: &mut Vec<Event>,
     ) -> Result<(), StoreError> {
-        let path = Name::of(&self.root, id).journal();
+        let path = SessionPaths::of(&self.root, id).journal();
         let failed = |error: std::io::Error| unavailable(&path, &error);
         let file = files::open(&path).map_err(failed)?;
         let from = tip.before(range.start);
-        let mut pieces = Pieces::new(Section::new(&file, from, tip.end), from);
+        let mut pieces = JournalScanner::new(Section::new(&file, from, tip.end), from);
         let mut next = range.start;
         let damaged = |next: u64, offset: u64, what: &str| {
             StoreError::Damaged(format!("session {id}, event {next}, byte {offset}: {what}"))
@@ -115,10 +120,10 @@ impl Shelf {
                 };
                 return Err(damaged(next, tip.end, what));
             };
-            match piece.found {
+            match piece.kind {
                 // Before the requested range.
-                Found::Record(line, _) if line.seq < range.start => {}
-                Found::Record(line, _) if line.seq == next => {
+                PieceKind::Record(line, _) if line.seq < range.start => {}
+                PieceKind::Record(line, _) if line.seq == next => {
                     let event = self.blobs.event(next, pieces.body());
                     let located = |error| match error {
                         StoreError::Damaged(what) => damaged(next, piece.offset, &what),
@@ -127,17 +132,17 @@ impl Shelf {
                     events.push(Arc::new(event.map_err(located)?));
                     next += 1;
                 }
-                Found::Record(..) => {
+                PieceKind::Record(..) => {
                     return Err(damaged(next, piece.offset, "found another event"));
                 }
                 // Skip a gap before the requested range. If it reaches into the range, the next record shows that.
-                Found::Gap(gap) if next > range.start => {
+                PieceKind::Gap(gap) if next > range.start => {
                     return Err(damaged(next, piece.offset, gap.damage().1));
                 }
-                Found::Header(..) if piece.offset > 0 && next > range.start => {
+                PieceKind::Header(..) if piece.offset > 0 && next > range.start => {
                     return Err(damaged(next, piece.offset, "unexpected header"));
                 }
-                Found::Gap(_) | Found::Header(..) => {}
+                PieceKind::Gap(_) | PieceKind::Header(..) => {}
             }
         }
         Ok(())

@@ -15,14 +15,14 @@ use lariat_core::message::{
 use lariat_core::time::Timestamp;
 use serde_json::{Map, Value};
 
-use super::line::{Kind, Line};
+use super::line::{ChainLine, LineKind};
 use super::tree::{Path, Tree};
 use super::{EXTENSION, KIND, block};
 use crate::interchange::lines::{object, text};
 use crate::interchange::{Segment, derived, message_id};
 
 /// Converts paths to segments, one after the other.
-pub(super) struct Writer<'a> {
+pub(super) struct MessageBuilder<'a> {
     tree: &'a Tree,
     /// The message that each line became, or became a part of.
     anchors: HashMap<usize, MessageId>,
@@ -50,12 +50,12 @@ struct Exchange {
 }
 
 /// Returns the ids of the tool calls whose results a line contains.
-pub(super) fn answered(line: &Line) -> impl Iterator<Item = &str> {
-    let blocks = if line.kind == Kind::User { blocks(line) } else { &[] };
+pub(super) fn answered_calls(line: &ChainLine) -> impl Iterator<Item = &str> {
+    let blocks = if line.kind == LineKind::User { blocks(line) } else { &[] };
     blocks.iter().filter_map(as_result).filter_map(|result| text(result, "tool_use_id"))
 }
 
-fn blocks(line: &Line) -> &[Value] {
+fn blocks(line: &ChainLine) -> &[Value] {
     let content = line.message().and_then(|message| message.get("content"));
     content.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
@@ -64,7 +64,7 @@ fn as_result(block: &Value) -> Option<&Map<String, Value>> {
     block.as_object().filter(|block| text(block, "type") == Some("tool_result"))
 }
 
-impl<'a> Writer<'a> {
+impl<'a> MessageBuilder<'a> {
     pub(super) fn new(tree: &'a Tree) -> Self {
         Self {
             tree,
@@ -100,8 +100,8 @@ impl<'a> Writer<'a> {
         let time = line.at.unwrap_or(self.now);
         self.now = self.now.max(time);
         let anchor = match (line.kind, line.message()) {
-            (Kind::Assistant, Some(message)) => self.push_reply(at, line, message, time),
-            (Kind::User, Some(message)) => self.push_user(line, message, time),
+            (LineKind::Assistant, Some(message)) => self.push_reply(at, line, message, time),
+            (LineKind::User, Some(message)) => self.push_user(line, message, time),
             _ => self.push_aside(time, extension(line).into(), message_id(&line.uuid)),
         };
         self.anchors.insert(at, anchor);
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
     fn push_reply(
         &mut self,
         at: usize,
-        line: &Line,
+        line: &ChainLine,
         message: &Map<String, Value>,
         time: Timestamp,
     ) -> MessageId {
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
         llm.id
     }
 
-    fn push_user(&mut self, line: &Line, message: &Map<String, Value>, time: Timestamp) -> MessageId {
+    fn push_user(&mut self, line: &ChainLine, message: &Map<String, Value>, time: Timestamp) -> MessageId {
         let content = message.get("content").unwrap_or(&Value::Null);
         let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
         let mut id = None;
@@ -274,7 +274,7 @@ fn with_id(id: MessageId, message: Message) -> AgentMessage {
 }
 
 /// Converts a line that is not part of the conversation.
-fn extension(line: &Line) -> ExtensionMessage {
+fn extension(line: &ChainLine) -> ExtensionMessage {
     if text(&line.fields, "subtype") == Some(EXTENSION)
         && let Some(kind) = text(&line.fields, "kind")
     {

@@ -18,17 +18,17 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
-use super::link::{Link, failed};
-use super::standing::key;
+use super::connection::{ConnectionPool, failed};
+use super::session_row::key;
 
 /// How long to gather notifications before sending them together.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER_WINDOW: Duration = Duration::from_millis(5);
 
 /// How often a waiter polls without a notification.
-pub(super) const SLOW_LOOK: Duration = Duration::from_secs(30);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Delay before reconnecting.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 const LISTEN: &str = "LISTEN lariat";
 
@@ -36,28 +36,28 @@ const LISTEN: &str = "LISTEN lariat";
 const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify('lariat', text) FROM unnest($1::text[]) AS text";
 
 /// The name of a session in notifications.
-type Name = String;
+type SessionKey = String;
 
 /// The waiters of this process, and the notifications to send to other nodes.
 #[derive(Default)]
-pub(super) struct Wake {
+pub(super) struct Notifier {
     /// By session: a lower bound of its number of events. Sent again to make waiters check.
-    waiting: Mutex<HashMap<Name, watch::Sender<u64>>>,
-    unsent: Mutex<HashMap<Name, u64>>,
+    waiting: Mutex<HashMap<SessionKey, watch::Sender<u64>>>,
+    unsent: Mutex<HashMap<SessionKey, u64>>,
     signal: Notify,
     closed: AtomicBool,
     listener: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Wake {
+impl Notifier {
     /// Reports that a journal grew or was deleted.
     pub(super) fn grew(&self, session_id: &SessionId, head: u64) {
         let name = name(session_id);
-        self.tell(&name, head);
+        self.notify_local(&name, head);
         self.note([(name, head)]);
     }
 
-    fn note(&self, news: impl IntoIterator<Item = (Name, u64)>) {
+    fn note(&self, news: impl IntoIterator<Item = (SessionKey, u64)>) {
         let mut unsent = locked(&self.unsent);
         for (name, head) in news {
             let known = unsent.entry(name).or_default();
@@ -68,30 +68,30 @@ impl Wake {
     }
 
     /// Registers a waiter. Must happen before the waiter reads the journal.
-    pub(super) fn waiter(self: &Arc<Self>, link: &Arc<Link>, session_id: &SessionId) -> Waiter {
+    pub(super) fn waiter(self: &Arc<Self>, pool: &Arc<ConnectionPool>, session_id: &SessionId) -> Waiter {
         let name = name(session_id);
         let news = locked(&self.waiting).entry(name.clone()).or_default().subscribe();
         locked(&self.listener)
-            .get_or_insert_with(|| tokio::spawn(listen(Arc::clone(self), Arc::clone(link))));
-        Waiter { wake: Arc::clone(self), name, news }
+            .get_or_insert_with(|| tokio::spawn(listen(Arc::clone(self), Arc::clone(pool))));
+        Waiter { notifier: Arc::clone(self), name, news }
     }
 
-    /// Sends notifications to the other nodes until [`Wake::close`].
-    pub(super) async fn send(self: Arc<Self>, link: Arc<Link>) {
+    /// Sends notifications to the other nodes until [`Notifier::close`].
+    pub(super) async fn send(self: Arc<Self>, pool: Arc<ConnectionPool>) {
         loop {
             self.signal.notified().await;
             let unsent = std::mem::take(&mut *locked(&self.unsent));
             let texts: Vec<String> = unsent.iter().map(|(name, head)| format!("{name} {head}")).collect();
-            let sent = texts.is_empty() || notify(&link, &texts).await.is_ok();
+            let sent = texts.is_empty() || notify(&pool, &texts).await.is_ok();
             if self.closed.load(Ordering::Acquire) {
                 return;
             }
             if sent {
-                tokio::time::sleep(GATHER).await;
+                tokio::time::sleep(GATHER_WINDOW).await;
             } else {
                 // Keep them for later. Waiters on other nodes poll meanwhile.
                 self.note(unsent);
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -105,31 +105,31 @@ impl Wake {
         }
     }
 
-    fn tell(&self, name: &str, head: u64) {
+    fn notify_local(&self, name: &str, head: u64) {
         if let Some(news) = locked(&self.waiting).get(name) {
             news.send_modify(|known| *known = head.max(*known));
         }
     }
 
-    fn tell_all_to_look(&self) {
+    fn wake_all(&self) {
         locked(&self.waiting).values().for_each(|news| news.send_modify(|_| {}));
     }
 }
 
-async fn notify(link: &Link, texts: &[String]) -> Result<(), StoreError> {
-    super::link::query(&link.client().await?, NOTIFY, &[&texts]).await.map(drop)
+async fn notify(pool: &ConnectionPool, texts: &[String]) -> Result<(), StoreError> {
+    super::connection::query(&pool.client().await?, NOTIFY, &[&texts]).await.map(drop)
 }
 
-async fn listen(wake: Arc<Wake>, link: Arc<Link>) {
+async fn listen(notifier: Arc<Notifier>, pool: Arc<ConnectionPool>) {
     loop {
-        let _ = hear(&wake, &link).await;
-        tokio::time::sleep(PAUSE).await;
+        let _ = listen_until_lost(&notifier, &pool).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
 /// Listens on a new connection until it is lost.
-async fn hear(wake: &Wake, link: &Link) -> Result<(), StoreError> {
-    let (client, mut messages) = link.dial().await?;
+async fn listen_until_lost(notifier: &Notifier, pool: &ConnectionPool) -> Result<(), StoreError> {
+    let (client, mut messages) = pool.connect_direct().await?;
     let mut listening = std::pin::pin!(client.batch_execute(LISTEN));
     let mut begun = false;
     loop {
@@ -138,12 +138,12 @@ async fn hear(wake: &Wake, link: &Link) -> Result<(), StoreError> {
             result = &mut listening, if !begun => {
                 result.map_err(failed)?;
                 begun = true;
-                wake.tell_all_to_look();
+                notifier.wake_all();
             }
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(notification))) => {
                     if let Some((name, head)) = notification.payload().split_once(' ') {
-                        wake.tell(name, head.parse().unwrap_or_default());
+                        notifier.notify_local(name, head.parse().unwrap_or_default());
                     }
                 }
                 Some(Ok(_)) => {}
@@ -156,22 +156,22 @@ async fn hear(wake: &Wake, link: &Link) -> Result<(), StoreError> {
 
 /// Waits for a journal to grow.
 pub(super) struct Waiter {
-    wake: Arc<Wake>,
-    name: Name,
+    notifier: Arc<Notifier>,
+    name: SessionKey,
     news: watch::Receiver<u64>,
 }
 
 impl Waiter {
     /// Waits for a notification or the next poll. Returns a lower bound of the number of events.
     pub(super) async fn news(&mut self) -> u64 {
-        let _ = tokio::time::timeout(SLOW_LOOK, self.news.changed()).await;
+        let _ = tokio::time::timeout(POLL_INTERVAL, self.news.changed()).await;
         *self.news.borrow_and_update()
     }
 }
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut waiting = locked(&self.wake.waiting);
+        let mut waiting = locked(&self.notifier.waiting);
         // The count still includes this receiver.
         if waiting.get(&self.name).is_some_and(|news| news.receiver_count() <= 1) {
             waiting.remove(&self.name);
@@ -179,7 +179,7 @@ impl Drop for Waiter {
     }
 }
 
-fn name(session_id: &SessionId) -> Name {
+fn name(session_id: &SessionId) -> SessionKey {
     key(session_id.as_str()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -6,7 +6,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Epoch, StoreError};
 use tokio_postgres::Row;
 
-use super::link::{column, position, query_opt};
+use super::connection::{column, position, query_opt};
 use crate::record::Chain;
 
 /// Maximum number of bytes of an id: an index entry has at most 2.7 KB, and several indexes contain ids.
@@ -17,7 +17,7 @@ const LOAD: &str =
 
 /// The row of an existing session.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct SessionRow {
     pub(super) no: i64,
     pub(super) epoch: Epoch,
     pub(super) head: u64,
@@ -25,7 +25,7 @@ pub(super) struct Standing {
     pub(super) summary: SessionSummary,
 }
 
-impl Standing {
+impl SessionRow {
     /// Loads the row; `None` if the session does not exist or was deleted.
     pub(super) async fn load(
         client: &impl GenericClient,

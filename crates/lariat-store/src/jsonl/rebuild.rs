@@ -13,9 +13,9 @@ use lariat_core::id::EventId;
 use lariat_core::time::Timestamp;
 use serde::Deserialize;
 
-use super::audit::{Known, Survey, survey};
+use super::audit::{ExpectedJournal, Survey, survey};
 use super::line::{Batch, Header, SEAL, seal_of, write};
-use super::scan::{Found, Newline};
+use super::scan::{Newline, PieceKind};
 use crate::record::{Chain, Sealed};
 
 /// Maximum number of consecutive lost events. A larger gap means that the record belongs to another journal.
@@ -24,7 +24,7 @@ const MAX_LOST: u64 = 1_000_000;
 /// Why a journal could not be rebuilt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum MendError {
+pub enum RebuildError {
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -56,35 +56,39 @@ struct Entry {
 ///
 /// # Errors
 /// When reading or writing fails, or when a record belongs to another journal.
-pub fn mend(source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
-    mend_without(source, known, None, &BTreeMap::new(), out)
+pub fn rebuild(
+    source: impl Read + Seek,
+    expected: &ExpectedJournal,
+    out: impl Write,
+) -> Result<Verdict, RebuildError> {
+    rebuild_without(source, expected, None, &BTreeMap::new(), out)
 }
 
-/// As [`mend`], but with another header if one is given. Replaces the events at the positions of `given_up`, although
+/// As [`rebuild`], but with another header if one is given. Replaces the events at the positions of `given_up`, although
 /// their records are whole, for the reason given there.
-pub(super) fn mend_without(
+pub(super) fn rebuild_without(
     mut source: impl Read + Seek,
-    known: &Known,
+    expected: &ExpectedJournal,
     new_header: Option<&Header>,
     given_up: &BTreeMap<u64, String>,
     mut out: impl Write,
-) -> Result<Verdict, MendError> {
+) -> Result<Verdict, RebuildError> {
     source.seek(SeekFrom::Start(0))?;
     let mut entries: Vec<Entry> = Vec::new();
-    let Survey { header, verdict } = survey(&mut source, known, |piece, line, _| {
-        let newline = u64::from(matches!(piece.found, Found::Record(_, Newline::There)));
+    let Survey { header, verdict } = survey(&mut source, expected, |piece, line, _| {
+        let newline = u64::from(matches!(piece.kind, PieceKind::Record(_, Newline::There)));
         let length = piece.length - newline;
         entries.push(Entry { seq: line.seq, chain: line.chain, offset: piece.offset, length });
     })?;
     source.seek(SeekFrom::Start(0))?;
-    let mut lines = Lines::new(source);
+    let mut lines = LineReader::new(source);
     let chosen = choose(entries, &header, &mut lines)?;
     let reasons = verdict.damage.iter().filter_map(|damage| Some((damage.seq?, damage.note.as_str())));
     let reasons: BTreeMap<u64, &str> = reasons.collect();
-    let mut journal = Journal::begin(&mut out, new_header.unwrap_or(&header))?;
+    let mut journal = JournalBuilder::begin(&mut out, new_header.unwrap_or(&header))?;
     for entry in chosen {
         if entry.seq - journal.next > MAX_LOST {
-            return Err(MendError::Foreign(entry.seq));
+            return Err(RebuildError::Foreign(entry.seq));
         }
         let body = lines.body(&entry)?;
         journal.lose_until(entry.seq, &reasons, &body)?;
@@ -93,10 +97,10 @@ pub(super) fn mend_without(
             None => journal.add(body)?,
         }
     }
-    if known.events.saturating_sub(journal.next) > MAX_LOST {
-        return Err(MendError::Foreign(known.events));
+    if expected.events.saturating_sub(journal.next) > MAX_LOST {
+        return Err(RebuildError::Foreign(expected.events));
     }
-    journal.lose_until(known.events, &reasons, &[])?;
+    journal.lose_until(expected.events, &reasons, &[])?;
     out.flush()?;
     Ok(verdict)
 }
@@ -105,7 +109,7 @@ pub(super) fn mend_without(
 fn choose<R: Read + Seek>(
     mut entries: Vec<Entry>,
     header: &Header,
-    lines: &mut Lines<R>,
+    lines: &mut LineReader<R>,
 ) -> io::Result<Vec<Entry>> {
     entries.retain(|entry| entry.seq >= header.start());
     entries.sort_by_key(|entry| (entry.seq, entry.offset));
@@ -130,7 +134,7 @@ fn fitting<R: Read + Seek>(
     before: Option<&Entry>,
     header: &Header,
     next: &[Entry],
-    lines: &mut Lines<R>,
+    lines: &mut LineReader<R>,
 ) -> io::Result<Option<Entry>> {
     for entry in several {
         let previous = match before {
@@ -153,13 +157,13 @@ fn fitting<R: Read + Seek>(
 }
 
 /// Reads the records of a damaged file in any order, fastest in file order.
-struct Lines<R> {
+struct LineReader<R> {
     source: BufReader<R>,
     at: u64,
     line: Vec<u8>,
 }
 
-impl<R: Read + Seek> Lines<R> {
+impl<R: Read + Seek> LineReader<R> {
     fn new(source: R) -> Self {
         Self { source: BufReader::with_capacity(256 * 1024, source), at: 0, line: Vec::new() }
     }
@@ -179,7 +183,7 @@ impl<R: Read + Seek> Lines<R> {
 }
 
 /// Writes a new journal.
-struct Journal<'a, W> {
+struct JournalBuilder<'a, W> {
     out: &'a mut W,
     header: &'a Header,
     next: u64,
@@ -189,7 +193,7 @@ struct Journal<'a, W> {
     line: Vec<u8>,
 }
 
-impl<'a, W: Write> Journal<'a, W> {
+impl<'a, W: Write> JournalBuilder<'a, W> {
     fn begin(out: &'a mut W, header: &'a Header) -> io::Result<Self> {
         out.write_all(&header.line())?;
         let (next, chain) = (header.start(), header.chain());
@@ -247,5 +251,5 @@ fn time_of(body: &[u8]) -> Timestamp {
 }
 
 #[cfg(test)]
-#[path = "mend_tests.rs"]
+#[path = "rebuild_tests.rs"]
 mod tests;

@@ -18,33 +18,33 @@ const KEPT: usize = 100;
 pub(super) const JOURNAL: &str = ".jsonl";
 
 /// The directory of the journals, and of data set aside from them.
-pub(super) fn sessions(root: &Path) -> PathBuf {
+pub(super) fn sessions_dir(root: &Path) -> PathBuf {
     root.join("sessions")
 }
 
 /// The directory of everything that can be rebuilt from the journals, and of the locks.
-pub(super) fn sides(root: &Path) -> PathBuf {
+pub(super) fn index_dir(root: &Path) -> PathBuf {
     root.join("index")
 }
 
 /// The directory of the blobs.
-pub(super) fn blobs(root: &Path) -> PathBuf {
+pub(super) fn blobs_dir(root: &Path) -> PathBuf {
     root.join("blobs")
 }
 
 /// The catalog file, which caches the summaries of all sessions.
-pub(super) fn catalog(root: &Path) -> PathBuf {
+pub(super) fn catalog_file(root: &Path) -> PathBuf {
     root.join("catalog")
 }
 
 /// The paths of a session's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct SessionPaths {
     root: PathBuf,
     name: String,
 }
 
-impl Name {
+impl SessionPaths {
     /// Returns the paths of a session.
     pub(super) fn of(root: &Path, session_id: &SessionId) -> Self {
         Self { root: root.to_owned(), name: escaped(session_id.as_str()) }
@@ -63,27 +63,27 @@ impl Name {
 
     /// Path of the journal.
     pub(super) fn journal(&self) -> PathBuf {
-        sessions(&self.root).join(format!("{}{JOURNAL}", self.name))
+        sessions_dir(&self.root).join(format!("{}{JOURNAL}", self.name))
     }
 
     /// Path of the tombstone, which exists if the session was deleted.
     pub(super) fn tombstone(&self) -> PathBuf {
-        sessions(&self.root).join(format!("{}.deleted", self.name))
+        sessions_dir(&self.root).join(format!("{}.deleted", self.name))
     }
 
     /// Path of the index.
     pub(super) fn index(&self) -> PathBuf {
-        sides(&self.root).join(format!("{}.idx", self.name))
+        index_dir(&self.root).join(format!("{}.idx", self.name))
     }
 
     /// Path of the epoch file, which also has a copy of the journal's header.
     pub(super) fn epoch(&self) -> PathBuf {
-        sides(&self.root).join(format!("{}.epoch", self.name))
+        index_dir(&self.root).join(format!("{}.epoch", self.name))
     }
 
     /// Path of the writer's lock.
     pub(super) fn lock(&self) -> PathBuf {
-        sides(&self.root).join(format!("{}.lock", self.name))
+        index_dir(&self.root).join(format!("{}.lock", self.name))
     }
 
     /// Path of the directory of the snapshots.
@@ -92,18 +92,18 @@ impl Name {
     }
 
     /// Path for data set aside: the `number`th of its kind.
-    pub(super) fn aside(&self, kind: Aside, number: u32) -> PathBuf {
+    pub(super) fn aside(&self, kind: AsideKind, number: u32) -> PathBuf {
         let kind = match kind {
-            Aside::Torn => "torn",
-            Aside::Damaged => "damaged",
+            AsideKind::Torn => "torn",
+            AsideKind::Damaged => "damaged",
         };
-        sessions(&self.root).join(format!("{}.{kind}-{number}", self.name))
+        sessions_dir(&self.root).join(format!("{}.{kind}-{number}", self.name))
     }
 }
 
 /// Kind of data that is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aside {
+pub(super) enum AsideKind {
     /// An incomplete end of a journal.
     Torn,
     /// A whole journal before its repair.
@@ -153,10 +153,10 @@ mod tests {
 
     #[test]
     fn journal_path_maps_back_to_the_session_paths() {
-        let name = Name::of(Path::new("r"), &SessionId::from("a/b"));
-        assert_eq!(Name::of_journal(Path::new("r"), &name.journal()), Some(name.clone()));
-        assert_eq!(Name::of_journal(Path::new("r"), &name.tombstone()), None);
+        let name = SessionPaths::of(Path::new("r"), &SessionId::from("a/b"));
+        assert_eq!(SessionPaths::of_journal(Path::new("r"), &name.journal()), Some(name.clone()));
+        assert_eq!(SessionPaths::of_journal(Path::new("r"), &name.tombstone()), None);
         let half_written = crate::files::temporary(&name.journal());
-        assert_eq!(Name::of_journal(Path::new("r"), &half_written), None);
+        assert_eq!(SessionPaths::of_journal(Path::new("r"), &half_written), None);
     }
 }
