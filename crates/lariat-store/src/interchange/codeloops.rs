@@ -17,7 +17,7 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value};
 
 use super::lines::{self, JsonLine, text, timestamp};
-use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derived, title_of};
+use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of};
 
 /// Prefix of the kind of extension messages that contain a line.
 const KIND: &str = "codeloops/";
@@ -42,7 +42,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     // Appending to the file never changes its first line, so the session's id derives from it.
     let first =
         objects.first().map(|line| Value::Object(line.fields.clone()).to_string()).unwrap_or_default();
-    session.name = derived("codeloops", &[&first]).to_string();
+    session.name = derive_id("codeloops", &[&first]).to_string();
     objects.iter().for_each(|line| session.line(line));
     if session.messages.is_empty() {
         return Err(InterchangeError::NoMessages { format: "codeloops", lines: found });
@@ -134,7 +134,7 @@ impl SessionImport {
 
     fn id(&self, number: usize) -> MessageId {
         let place = self.messages.len().to_string();
-        MessageId::new(derived("codeloops", &[&self.name, &number.to_string(), &place]))
+        MessageId::new(derive_id("codeloops", &[&self.name, &number.to_string(), &place]))
     }
 }
 

@@ -19,7 +19,7 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value, json};
 
 use super::lines::{self, JsonLine, count, object, text, timestamp};
-use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derived, title_of};
+use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of};
 
 /// Prefix of the kind of extension messages that contain an item without a counterpart.
 const KIND: &str = "codex/";
@@ -216,7 +216,7 @@ impl Rollout {
     fn id(&mut self) -> MessageId {
         let session = self.session_id.as_deref().unwrap_or_default();
         self.made += 1;
-        MessageId::new(derived("codex", &[session, &self.number.to_string(), &self.made.to_string()]))
+        MessageId::new(derive_id("codex", &[session, &self.number.to_string(), &self.made.to_string()]))
     }
 
     fn push(&mut self, message: Message) {
@@ -321,7 +321,7 @@ impl Rollout {
     fn finish(self, tip: Option<MessageId>, bytes: &[u8]) -> Imported {
         let session_id = self
             .session_id
-            .unwrap_or_else(|| derived("session", &[blake3::hash(bytes).to_hex().as_str()]).to_string());
+            .unwrap_or_else(|| derive_id("session", &[blake3::hash(bytes).to_hex().as_str()]).to_string());
         let mut events = vec![self.about.event(self.begun.unwrap_or_default())];
         events.extend(self.segments.into_iter().flat_map(Segment::events));
         events.push(ImportedEvent { at: self.now, event: AgentEvent::Rewound { tip } });

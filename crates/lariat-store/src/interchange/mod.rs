@@ -88,7 +88,7 @@ impl Imported {
 
     /// Returns the event that precedes the session's events and marks them as imported.
     fn mark(&self) -> ImportedEvent {
-        let id = derived("import", &[self.format, self.session_id.as_str()]).to_string();
+        let id = derive_id("import", &[self.format, self.session_id.as_str()]).to_string();
         let import = Import::new(id, self.format, self.session_id.clone());
         let at = self.events.iter().map(|event| event.at).min().unwrap_or_default();
         ImportedEvent { at, event: AgentEvent::SessionImported(Box::new(import)) }
@@ -98,7 +98,7 @@ impl Imported {
     /// same import gives the same records.
     pub fn records(&self, first_seq: u64) -> Vec<Event> {
         let mut minter = Minter::default();
-        let entropy = derived("events", &[self.session_id.as_str()]).as_u64_pair().0;
+        let entropy = derive_id("events", &[self.session_id.as_str()]).as_u64_pair().0;
         let record = |(seq, imported): (u64, &ImportedEvent)| {
             minter.stamp(Stamp { now: imported.at, entropy });
             Arc::new(EventRecord {
@@ -116,7 +116,7 @@ impl Imported {
 }
 
 /// Derives an id from its parts. Equal parts give equal ids.
-fn derived(purpose: &str, parts: &[&str]) -> Uuid {
+fn derive_id(purpose: &str, parts: &[&str]) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"lariat interchange\n").update(purpose.as_bytes());
     for part in parts {
@@ -133,7 +133,7 @@ fn derived(purpose: &str, parts: &[&str]) -> Uuid {
 fn message_id(name: &str) -> MessageId {
     // Compare with the canonical spelling, so that two names never get the same id.
     let written = Uuid::try_parse(name).ok().filter(|uuid| !uuid.is_nil() && uuid.to_string() == name);
-    MessageId::new(written.unwrap_or_else(|| derived("message", &[name])))
+    MessageId::new(written.unwrap_or_else(|| derive_id("message", &[name])))
 }
 
 /// Consecutive messages after a base, with their times.

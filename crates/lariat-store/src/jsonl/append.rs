@@ -128,7 +128,7 @@ impl JsonlStoreInner {
         if events.is_empty() {
             return Ok(Ack { next_seq: tip.head, durability });
         }
-        let (bytes, records) = self.sealed(&tip, events)?;
+        let (bytes, records) = self.seal_batch(&tip, events)?;
         writer.write(bytes, &tip).map_err(|error| failed(&session, &error))?;
         drop(tip);
         let next_seq = {
@@ -152,7 +152,7 @@ impl JsonlStoreInner {
     }
 
     /// Builds the lines of a batch and stores the blobs they need.
-    pub(super) fn sealed(&self, tip: &JournalTip, events: &[Event]) -> Result<SealedBatch, StoreError> {
+    pub(super) fn seal_batch(&self, tip: &JournalTip, events: &[Event]) -> Result<SealedBatch, StoreError> {
         let (mut chain, mut batch) = (tip.chain, Batch::Begins);
         let (mut bytes, mut records) = (Vec::new(), Vec::with_capacity(events.len()));
         for event in events {

@@ -133,13 +133,13 @@ impl Audit {
                 self.fused = (*newline == Newline::Missing).then_some((piece.offset, None));
             }
             PieceKind::Record(line, newline) => {
-                self.place(piece.offset, line, body);
+                self.check_record(piece.offset, line, body);
                 self.fused = (*newline == Newline::Missing).then_some((piece.offset, Some(line.seq)));
             }
         }
     }
 
-    fn place(&mut self, offset: u64, line: &RecordLine, body: &[u8]) {
+    fn check_record(&mut self, offset: u64, line: &RecordLine, body: &[u8]) {
         let seq = line.seq;
         if seq < self.next {
             self.explain_gaps(0);

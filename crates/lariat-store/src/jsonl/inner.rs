@@ -234,7 +234,7 @@ impl JsonlStoreInner {
         file: &std::fs::File,
         state: files::FileState,
     ) -> Result<JournalTip, StoreError> {
-        let header = known_header(id, name)?;
+        let header = header_from_epoch_file(id, name)?;
         let mut tip = JournalTip::new(header.clone(), self.shared_summary(id, &header)?);
         tip.end = 0;
         let mut tip =
@@ -320,7 +320,7 @@ pub(super) fn is_deleted(name: &SessionPaths) -> Result<bool, StoreError> {
 }
 
 /// Returns the header of a session from its `.epoch` file.
-pub(super) fn known_header(id: &SessionId, name: &SessionPaths) -> Result<Header, StoreError> {
+pub(super) fn header_from_epoch_file(id: &SessionId, name: &SessionPaths) -> Result<Header, StoreError> {
     let path = name.epoch();
     let claimed: Option<ClaimRecord> =
         checksummed::read(&path).map_err(|error| unavailable(&path, &error))?;

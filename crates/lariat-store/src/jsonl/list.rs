@@ -101,7 +101,7 @@ impl JsonlStoreInner {
         }
         let mut before = match catalog.entries.take() {
             Some(entries) => entries,
-            None => self.saved().unwrap_or_default(),
+            None => self.load_catalog().unwrap_or_default(),
         };
         let paths = files::list(&dir).map_err(failed)?;
         let deleted: std::collections::HashSet<&str> =
@@ -136,7 +136,7 @@ impl JsonlStoreInner {
             entries.insert(name.to_owned(), entry);
         }
         if catalog.unsaved * STALE_SHARE > entries.len() {
-            self.save(&entries);
+            self.save_catalog(&entries);
             catalog.unsaved = 0;
         }
         summaries.extend(entries.values().filter_map(|entry| entry.summary.clone()));
@@ -190,12 +190,12 @@ impl JsonlStoreInner {
         Ok(claimed.map(|claimed| claimed.header.session))
     }
 
-    fn saved(&self) -> Option<HashMap<String, Entry>> {
+    fn load_catalog(&self) -> Option<HashMap<String, Entry>> {
         let entries: Vec<Entry> = checksummed::read(&paths::catalog_file(&self.root)).ok()??;
         Some(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect())
     }
 
-    fn save(&self, entries: &HashMap<String, Entry>) {
+    fn save_catalog(&self, entries: &HashMap<String, Entry>) {
         let entries: Vec<&Entry> = entries.values().collect();
         // The catalog is a cache: if writing fails, the next listing is slower.
         let _ = files::put_cache(&paths::catalog_file(&self.root), &checksummed::bytes(&entries));
@@ -208,7 +208,7 @@ impl JsonlStoreInner {
         while from < tip.head && !words.is_empty() {
             let mut page = self.read(id, from, PAGE);
             if let Err(StoreError::Damaged(_)) = page {
-                page = self.readable(id, from);
+                page = self.read_intact(id, from);
             }
             for text in page?.iter().filter_map(|event| searchable(event)) {
                 let text = text.to_lowercase();
@@ -220,7 +220,7 @@ impl JsonlStoreInner {
     }
 
     /// Returns the readable events of a page.
-    fn readable(&self, id: &SessionId, from: u64) -> Result<Vec<lariat_core::event::Event>, StoreError> {
+    fn read_intact(&self, id: &SessionId, from: u64) -> Result<Vec<lariat_core::event::Event>, StoreError> {
         let mut events = Vec::new();
         for seq in from..from + PAGE as u64 {
             match self.read(id, seq, 1) {

@@ -121,7 +121,7 @@ fn choose<R: Read + Seek>(
         let next = groups.get(index + 1).copied().unwrap_or_default();
         let entry = match group {
             [only] => Some(*only),
-            several => fitting(several, chosen.last(), header, next, lines)?,
+            several => choose_fitting(several, chosen.last(), header, next, lines)?,
         };
         chosen.extend(entry);
     }
@@ -129,7 +129,7 @@ fn choose<R: Read + Seek>(
 }
 
 /// Chooses among several records for one position: the one that fits the previous or the next record, else the first.
-fn fitting<R: Read + Seek>(
+fn choose_fitting<R: Read + Seek>(
     several: &[Entry],
     before: Option<&Entry>,
     header: &Header,

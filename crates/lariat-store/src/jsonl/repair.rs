@@ -17,7 +17,7 @@ use lariat_core::store::{BlobHash, StoreError};
 use super::append::{IndexPolicy, take_lock};
 use super::audit::{self, examine, survey};
 use super::blobs::Blobs;
-use super::inner::{JsonlStoreInner, MAX_DEPTH, SessionEntry, is_deleted, known_header, locked};
+use super::inner::{JsonlStoreInner, MAX_DEPTH, SessionEntry, header_from_epoch_file, is_deleted, locked};
 use super::line::{Fork, Header};
 use super::paths::AsideKind;
 use super::rebuild::{RebuildError, rebuild_without};
@@ -106,7 +106,7 @@ impl JsonlStoreInner {
         let length = if own { tip.end } else { file.metadata().map_err(failed)?.len() };
         let limit = shared.map_or(u64::MAX, |fork| fork.seq);
         let events = tip.synced.max(if own { tip.head } else { 0 }).max(shared.map_or(0, |fork| fork.seq));
-        let known = audit::ExpectedJournal::new(known_header(&session.id, &session.paths)?, events);
+        let known = audit::ExpectedJournal::new(header_from_epoch_file(&session.id, &session.paths)?, events);
         let mut blobs = BlobCheck::new(&self.blobs);
         let mut end = 0;
         let mut chain = None;

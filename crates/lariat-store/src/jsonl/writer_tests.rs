@@ -29,7 +29,7 @@ impl TempStore {
     }
 
     /// Returns the data that was set aside.
-    fn torn(&self) -> Vec<Vec<u8>> {
+    fn torn_files(&self) -> Vec<Vec<u8>> {
         let paths = files::list(&self.0.join("sessions")).unwrap();
         let torn = paths.iter().filter(|path| path.to_string_lossy().contains(".torn-"));
         torn.map(|path| files::read(path).unwrap().unwrap()).collect()
@@ -60,7 +60,7 @@ fn events(range: std::ops::Range<u64>, label: &str) -> Vec<Event> {
 }
 
 /// Redirects the session's next writes to a file that rejects writes, or to one that fails to sync.
-fn divert(session: &SessionEntry, path: &Path, write: bool) {
+fn redirect_writes(session: &SessionEntry, path: &Path, write: bool) {
     let file = if write { files::open_existing(path) } else { files::open(path) };
     locked(&session.writer).as_mut().unwrap().file = Some(Arc::new(file.unwrap()));
 }
@@ -73,7 +73,7 @@ fn failed_write_acknowledges_nothing_and_the_next_append_succeeds() {
         let epoch = inner.claim(&id()).unwrap();
         inner.append(&id(), epoch, 0, &events(0..2, "a")).unwrap();
         let session = inner.session(&id());
-        divert(&session, &session.paths.journal(), false);
+        redirect_writes(&session, &session.paths.journal(), false);
         let failed = inner.append(&id(), epoch, 2, &events(2..4, "b"));
         assert!(matches!(failed, Err(Unavailable(_))), "{failed:?}");
         assert_eq!(inner.read(&id(), 0, 9).unwrap(), events(0..2, "a"));
@@ -91,14 +91,14 @@ fn retries_an_unsynced_batch_without_duplicating_it() {
     inner.append(&id(), epoch, 0, &events(0..2, "a")).unwrap();
     let session = inner.session(&id());
     let tip = inner.tip(&id()).unwrap().unwrap();
-    let (batch, _) = inner.sealed(&tip, &events(2..5, "b")).unwrap();
+    let (batch, _) = inner.seal_batch(&tip, &events(2..5, "b")).unwrap();
     for written in [1, batch.len() / 2, batch.len()] {
         // The file has the batch, or a part of it, and the sync fails, as it always does for `/dev/null`.
         files::open_existing(&session.paths.journal())
             .unwrap()
             .write_all_at(&batch[..written], tip.end)
             .unwrap();
-        divert(&session, Path::new("/dev/null"), true);
+        redirect_writes(&session, Path::new("/dev/null"), true);
         let failed = inner.append(&id(), epoch, 2, &events(2..5, "b"));
         assert!(matches!(failed, Err(Unavailable(_))), "{failed:?}");
         assert_eq!(inner.tip(&id()).unwrap().unwrap().head, 2);
@@ -114,7 +114,7 @@ fn retries_an_unsynced_batch_without_duplicating_it() {
         tip.end + batch.len() as u64
     );
     assert!(inner.verify(&id()).unwrap().is_sound());
-    assert_eq!(temp.torn(), Vec::<Vec<u8>>::new(), "the caller still has the events that were cut off");
+    assert_eq!(temp.torn_files(), Vec::<Vec<u8>>::new(), "the caller still has the events that were cut off");
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn sets_foreign_data_after_the_end_aside_before_overwriting_it() {
         .unwrap()
         .write_all_at(b"{\"not\":\"ours\"}\n", end)
         .unwrap();
-    divert(&session, &session.paths.journal(), false);
+    redirect_writes(&session, &session.paths.journal(), false);
     inner.append(&id(), epoch, 2, &events(2..3, "b")).unwrap_err();
     inner.append(&id(), epoch, 2, &events(2..3, "b")).unwrap();
-    assert_eq!(temp.torn(), [b"{\"not\":\"ours\"}\n"]);
+    assert_eq!(temp.torn_files(), [b"{\"not\":\"ours\"}\n"]);
     assert!(inner.verify(&id()).unwrap().is_sound());
 }
 
@@ -143,7 +143,7 @@ fn append_fails_if_acknowledged_events_are_missing() {
     let epoch = inner.claim(&id()).unwrap();
     inner.append(&id(), epoch, 0, &events(0..2, "a")).unwrap();
     let session = inner.session(&id());
-    divert(&session, &session.paths.journal(), false);
+    redirect_writes(&session, &session.paths.journal(), false);
     inner.append(&id(), epoch, 2, &events(2..3, "b")).unwrap_err();
     files::open_existing(&session.paths.journal()).unwrap().set_len(200).unwrap();
     let refused = inner.append(&id(), epoch, 2, &events(2..3, "b"));
@@ -162,7 +162,7 @@ fn writes_and_syncs_batched_events_again_after_a_failed_sync() {
     inner.append(&id(), epoch, 1, &events(1..4, "b")).unwrap();
     let whole = files::read(&session.paths.journal()).unwrap().unwrap();
     // The sync fails, and the pages it should have written are lost.
-    divert(&session, Path::new("/dev/null"), true);
+    redirect_writes(&session, Path::new("/dev/null"), true);
     syncer::sync(&session).unwrap_err();
     files::open_existing(&session.paths.journal()).unwrap().set_len(synced).unwrap();
     syncer::sync(&session).unwrap();
@@ -173,7 +173,7 @@ fn writes_and_syncs_batched_events_again_after_a_failed_sync() {
 }
 
 /// A journal with a batch of one and a batch of three, as a killed process leaves it: without an index.
-fn killed(temp: &TempStore) -> (Vec<u8>, u64) {
+fn journal_of_killed_process(temp: &TempStore) -> (Vec<u8>, u64) {
     let inner = temp.open(Durability::Durable);
     let epoch = inner.claim(&id()).unwrap();
     inner.append(&id(), epoch, 0, &events(0..1, "a")).unwrap();
@@ -194,7 +194,7 @@ fn put(temp: &TempStore, bytes: &[u8]) {
 #[test]
 fn readers_skip_and_the_next_writer_sets_aside_a_batch_cut_at_any_byte() {
     let temp = TempStore::new();
-    let (whole, end) = killed(&temp);
+    let (whole, end) = journal_of_killed_process(&temp);
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
     for cut in end as usize..=whole.len() {
         put(&temp, &whole[..cut]);
@@ -202,11 +202,11 @@ fn readers_skip_and_the_next_writer_sets_aside_a_batch_cut_at_any_byte() {
         let reader = temp.open(Durability::Durable);
         assert_eq!(reader.tip(&id()).unwrap().unwrap().head, left, "cut at {cut}");
         assert_eq!(reader.read(&id(), 0, 9).unwrap().len() as u64, left);
-        let torn = temp.torn().len();
+        let torn = temp.torn_files().len();
         let writer = temp.open(Durability::Durable);
         let epoch = writer.claim(&id()).unwrap();
         writer.append(&id(), epoch, left, &events(left..left + 1, "c")).unwrap();
-        assert_eq!(temp.torn().len() - torn, usize::from(!ends.contains(&cut)), "cut at {cut}");
+        assert_eq!(temp.torn_files().len() - torn, usize::from(!ends.contains(&cut)), "cut at {cut}");
         assert!(writer.verify(&id()).unwrap().is_sound());
         assert_eq!(reader.read(&id(), left, 9).unwrap(), events(left..left + 1, "c"));
         let session = writer.session(&id());
@@ -218,7 +218,7 @@ fn readers_skip_and_the_next_writer_sets_aside_a_batch_cut_at_any_byte() {
 #[test]
 fn sets_a_batch_aside_from_a_block_lost_in_a_power_failure() {
     let temp = TempStore::new();
-    let (mut whole, end) = killed(&temp);
+    let (mut whole, end) = journal_of_killed_process(&temp);
     // The first record of the batch is lost, the two after it are whole.
     let block = end as usize + 20..end as usize + 60;
     whole[block].fill(0);
@@ -227,13 +227,13 @@ fn sets_a_batch_aside_from_a_block_lost_in_a_power_failure() {
     let epoch = inner.claim(&id()).unwrap();
     inner.append(&id(), epoch, 1, &events(1..2, "c")).unwrap();
     assert_eq!(inner.read(&id(), 0, 9).unwrap(), [events(0..1, "a"), events(1..2, "c")].concat());
-    assert_eq!(temp.torn(), [&whole[end as usize..]]);
+    assert_eq!(temp.torn_files(), [&whole[end as usize..]]);
 }
 
 #[test]
 fn claim_rejects_damage_before_a_later_batch_until_repaired() {
     let temp = TempStore::new();
-    let (mut whole, end) = killed(&temp);
+    let (mut whole, end) = journal_of_killed_process(&temp);
     whole[end as usize - 20] ^= 4;
     put(&temp, &whole);
     let inner = temp.open(Durability::Durable);

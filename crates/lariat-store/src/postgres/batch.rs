@@ -139,7 +139,7 @@ impl Batch {
             transaction.rollback().await.map_err(failed)?;
             return Ok(AppendOutcome::Rejected);
         }
-        blobs::refer(&transaction, before.no, &self.blobs, &self.mentions).await?;
+        blobs::store_references(&transaction, before.no, &self.blobs, &self.mentions).await?;
         self.insert(&transaction, before).await?;
         self.projected.insert(&transaction, before.no).await?;
         for fold in &self.folds {

@@ -79,7 +79,7 @@ pub(super) async fn fetch(
 
 /// Stores the blobs of a batch and records the references of its session, ordered by hash, so that two batches with the
 /// same blobs cannot deadlock.
-pub(super) async fn refer(
+pub(super) async fn store_references(
     transaction: &Transaction<'_>,
     session: i64,
     blobs: &BTreeMap<[u8; 32], Vec<u8>>,
@@ -98,7 +98,7 @@ pub(super) async fn refer(
 }
 
 /// Returns the existing blobs among these that do not match their hashes.
-pub(super) async fn changed(
+pub(super) async fn find_damaged(
     client: &impl GenericClient,
     hashes: &[[u8; 32]],
 ) -> Result<HashSet<[u8; 32]>, StoreError> {

@@ -53,7 +53,7 @@ pub(super) async fn check_journal(
     session_id: &SessionId,
 ) -> Result<(Verdict, Option<Segment>), StoreError> {
     let session =
-        SessionRow::load(client, session_id).await?.ok_or_else(|| session_row::unknown(session_id))?;
+        SessionRow::load(client, session_id).await?.ok_or_else(|| session_row::not_found(session_id))?;
     let segments = read::segments(client, session_id).await?;
     let mut check = JournalCheck { verdict: Verdict::default(), chain: None };
     let mut oldest = None;
@@ -104,20 +104,21 @@ impl JournalCheck {
             let range: super::connection::Values<'_> =
                 &[&segment.no, &number(next), &number(segment.high), &PAGE];
             let rows = query(client, RANGE, range).await?;
-            let records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
-            for (record, judged) in records.iter().zip(judge(client, &records).await?) {
-                self.missing(next, record.seq);
+            let records =
+                rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
+            for (record, judged) in records.iter().zip(check_records(client, &records).await?) {
+                self.report_missing(next, record.seq);
                 self.record(record, judged);
                 next = record.seq + 1;
             }
             if records.is_empty() {
-                self.missing(next, segment.high);
+                self.report_missing(next, segment.high);
                 return Ok(());
             }
         }
     }
 
-    fn missing(&mut self, from: u64, to: u64) {
+    fn report_missing(&mut self, from: u64, to: u64) {
         if from < to {
             self.damage(Some(from), DamageKind::Missing, format!("{} events are missing", to - from));
             self.chain = None;
@@ -148,14 +149,14 @@ impl JournalCheck {
 }
 
 /// Checks records, each by itself.
-pub(super) async fn judge(
+pub(super) async fn check_records(
     client: &impl GenericClient,
     records: &[Sealed],
 ) -> Result<Vec<RecordState>, StoreError> {
     let mentioned = records.iter().flat_map(|record| content::mentions(&record.body));
     let mentioned: Vec<[u8; 32]> = mentioned.filter_map(|hash| content::hash_of(&hash)).collect();
     let changed =
-        if mentioned.is_empty() { HashSet::new() } else { blobs::changed(client, &mentioned).await? };
+        if mentioned.is_empty() { HashSet::new() } else { blobs::find_damaged(client, &mentioned).await? };
     let judge = |(record, event): (&Sealed, Result<Event, StoreError>)| match event {
         _ if !record.is_whole() => {
             RecordState::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
@@ -177,5 +178,5 @@ pub(super) async fn judge(
             }
         }
     };
-    Ok(records.iter().zip(read::unpacked(client, records).await?).map(judge).collect())
+    Ok(records.iter().zip(read::unpack_all(client, records).await?).map(judge).collect())
 }

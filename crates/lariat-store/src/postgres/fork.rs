@@ -50,7 +50,7 @@ pub(super) async fn fork(
     session_row::storable(to)?;
     let transaction = client.transaction().await.map_err(failed)?;
     let origin = query_opt(&transaction, ORIGIN, &[&session_row::id(from)]).await?;
-    let origin = origin.ok_or_else(|| session_row::unknown(from))?;
+    let origin = origin.ok_or_else(|| session_row::not_found(from))?;
     let head = position(column(&origin, 0)?);
     if at_seq > head {
         return Err(StoreError::Conflict { expected: at_seq, actual: head });
@@ -59,7 +59,7 @@ pub(super) async fn fork(
         let segments = read::segments(&transaction, from).await?;
         (owner(&segments, at_seq), session_row::chain(column(&origin, 1)?)?)
     } else {
-        shared(&transaction, from, at_seq).await?
+        owner_and_chain(&transaction, from, at_seq).await?
     };
     let mut summary = if at_seq == head {
         session_row::summary(column(&origin, 2)?)?
@@ -93,14 +93,14 @@ pub(super) async fn fork(
 }
 
 /// Returns the session that owns the event before a position, and the chain up to it.
-async fn shared(
+async fn owner_and_chain(
     transaction: &Transaction<'_>,
     from: &SessionId,
     at_seq: u64,
 ) -> Result<(Option<i64>, Chain), StoreError> {
     let segments = read::segments(transaction, from).await?;
     let Some(owner) = owner(&segments, at_seq) else {
-        let first = segments.first().ok_or_else(|| session_row::unknown(from))?;
+        let first = segments.first().ok_or_else(|| session_row::not_found(from))?;
         return Ok((None, first.base));
     };
     let row = query_opt(transaction, CHAIN_AT, &[&owner, &number(at_seq - 1)]).await?;
@@ -136,5 +136,5 @@ pub(super) async fn fold(
 /// Marks a session as deleted, permanently.
 pub(super) async fn delete(client: &Client, session_id: &SessionId) -> Result<(), StoreError> {
     let row = query_opt(client, DELETE, &[&session_row::id(session_id)]).await?;
-    row.map(drop).ok_or_else(|| session_row::unknown(session_id))
+    row.map(drop).ok_or_else(|| session_row::not_found(session_id))
 }

@@ -51,13 +51,13 @@ pub(super) struct Notifier {
 
 impl Notifier {
     /// Reports that a journal grew or was deleted.
-    pub(super) fn grew(&self, session_id: &SessionId, head: u64) {
+    pub(super) fn journal_grew(&self, session_id: &SessionId, head: u64) {
         let name = name(session_id);
         self.notify_local(&name, head);
-        self.note([(name, head)]);
+        self.queue([(name, head)]);
     }
 
-    fn note(&self, news: impl IntoIterator<Item = (SessionKey, u64)>) {
+    fn queue(&self, news: impl IntoIterator<Item = (SessionKey, u64)>) {
         let mut unsent = locked(&self.unsent);
         for (name, head) in news {
             let known = unsent.entry(name).or_default();
@@ -90,7 +90,7 @@ impl Notifier {
                 tokio::time::sleep(GATHER_WINDOW).await;
             } else {
                 // Keep them for later. Waiters on other nodes poll meanwhile.
-                self.note(unsent);
+                self.queue(unsent);
                 tokio::time::sleep(RETRY_DELAY).await;
             }
         }
@@ -163,7 +163,7 @@ pub(super) struct Waiter {
 
 impl Waiter {
     /// Waits for a notification or the next poll. Returns a lower bound of the number of events.
-    pub(super) async fn news(&mut self) -> u64 {
+    pub(super) async fn wait(&mut self) -> u64 {
         let _ = tokio::time::timeout(POLL_INTERVAL, self.news.changed()).await;
         *self.news.borrow_and_update()
     }

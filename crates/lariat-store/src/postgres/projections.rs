@@ -55,10 +55,10 @@ pub(super) struct ProjectionRows {
 impl ProjectionRows {
     /// Adds the rows of an event.
     pub(super) fn take(&mut self, record: &EventRecord) {
-        let (seq, at) = (number(record.seq), moment(record.timestamp));
+        let (seq, at) = (number(record.seq), clamped_millis(record.timestamp));
         match &record.event {
             AgentEvent::Checkpoint { label, message_id } => {
-                self.checkpoints.push((seq, at, plain(label), message_id.map(|id| id.to_string())));
+                self.checkpoints.push((seq, at, without_nul(label), message_id.map(|id| id.to_string())));
             }
             AgentEvent::Learned(learning) => {
                 self.learnings.push((seq, at, Learning::clone(learning), false));
@@ -87,15 +87,15 @@ impl ProjectionRows {
             execute(transaction, CHECKPOINTS, &[&session, &seqs, &times, &labels, &messages]).await?;
         }
         for (seq, at, learning, forgotten) in &self.learnings {
-            let text = Some(plain(&learning.text)).filter(|_| !forgotten);
-            let evidence = learning.evidence.as_deref().map(plain);
-            let tags: Vec<String> = learning.tags.iter().map(|tag| plain(tag)).collect();
-            let id = plain(&learning.learning_id);
+            let text = Some(without_nul(&learning.text)).filter(|_| !forgotten);
+            let evidence = learning.evidence.as_deref().map(without_nul);
+            let tags: Vec<String> = learning.tags.iter().map(|tag| without_nul(tag)).collect();
+            let id = without_nul(&learning.learning_id);
             execute(transaction, LEARNING, &[&session, seq, at, &id, &text, &evidence, &tags, forgotten])
                 .await?;
         }
         for (seq, at, goal) in &self.goals {
-            let (id, text) = (plain(&goal.goal_id), plain(&goal.text));
+            let (id, text) = (without_nul(&goal.goal_id), without_nul(&goal.text));
             execute(transaction, GOAL, &[&session, seq, at, &id, &text, &status(goal.status)]).await?;
         }
         Ok(())
@@ -128,24 +128,25 @@ pub(super) async fn rebuild_session(transaction: &Transaction<'_>, session: i64)
     let mut next = 0_i64;
     loop {
         let rows = query(transaction, FIND, &[&session, &next]).await?;
-        let mut records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
+        let mut records =
+            rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
         let Some(last) = records.last() else { return Ok(()) };
         next = number(last.seq + 1);
         records.retain(crate::record::Sealed::is_whole);
         let mut projected = ProjectionRows::default();
-        for event in read::unpacked(transaction, &records).await?.into_iter().flatten() {
+        for event in read::unpack_all(transaction, &records).await?.into_iter().flatten() {
             projected.take(&event);
         }
         projected.insert(transaction, session).await?;
     }
 }
 
-fn moment(at: Timestamp) -> i64 {
+fn clamped_millis(at: Timestamp) -> i64 {
     number(at.as_millis()).min(LAST_MOMENT)
 }
 
 /// Replaces NUL, which text columns cannot contain.
-fn plain(text: &str) -> String {
+fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
 }
 

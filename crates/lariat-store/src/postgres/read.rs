@@ -84,7 +84,7 @@ pub(super) async fn events(
             _ => return Err(StoreError::Damaged(format!("event {seq} is missing"))),
         }
     }
-    unpacked(client, &records).await?.into_iter().collect()
+    unpack_all(client, &records).await?.into_iter().collect()
 }
 
 /// Returns the length of a journal and the records of a range as stored.
@@ -98,12 +98,13 @@ pub(super) async fn records(
     let Some(first) = rows.first() else { return Ok((0, Vec::new())) };
     let head = position(column(first, 0)?);
     let begun = column::<Option<i64>>(first, 1)?.is_some();
-    let records = rows.iter().filter(|_| begun).map(|row| sealed(row, 1)).collect::<Result<_, _>>()?;
+    let records =
+        rows.iter().filter(|_| begun).map(|row| record_from_row(row, 1)).collect::<Result<_, _>>()?;
     Ok((head, records))
 }
 
 /// Reads a record from position, checksum, chain and body, in this order. A malformed record fails its checksum.
-pub(super) fn sealed(row: &Row, first: usize) -> Result<Sealed, StoreError> {
+pub(super) fn record_from_row(row: &Row, first: usize) -> Result<Sealed, StoreError> {
     let seq = position(column(row, first)?);
     let crc: i32 = column(row, first + 1)?;
     let body: Vec<u8> = column(row, first + 3)?;
@@ -115,7 +116,7 @@ pub(super) fn sealed(row: &Row, first: usize) -> Result<Sealed, StoreError> {
 }
 
 /// Returns the events of records, with moved text restored.
-pub(super) async fn unpacked(
+pub(super) async fn unpack_all(
     client: &impl GenericClient,
     records: &[Sealed],
 ) -> Result<Vec<Result<Event, StoreError>>, StoreError> {

@@ -91,11 +91,12 @@ impl<'a> SessionRewrite<'a> {
         loop {
             let range: Values<'_> = &[&self.no, &number(self.next), &number(head), &PAGE];
             let rows = query(self.transaction, RANGE, range).await?;
-            let records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
+            let records =
+                rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
             let end = records.is_empty();
             self.page(records).await?;
             if end {
-                self.missing(head)?;
+                self.fill_missing(head)?;
                 self.put().await?;
                 break;
             }
@@ -110,10 +111,10 @@ impl<'a> SessionRewrite<'a> {
     }
 
     async fn page(&mut self, records: Vec<Sealed>) -> Result<(), StoreError> {
-        let judged = check::judge(self.transaction, &records).await?;
+        let judged = check::check_records(self.transaction, &records).await?;
         let mut aside = Vec::new();
         for (record, judged) in records.into_iter().zip(judged) {
-            self.missing(record.seq)?;
+            self.fill_missing(record.seq)?;
             match judged {
                 RecordState::Sound(event) | RecordState::BrokenMention(event, _) => {
                     self.now = event.timestamp;
@@ -129,7 +130,7 @@ impl<'a> SessionRewrite<'a> {
                     // Do not name the blob: a note with a blob address would be a reference to the blob.
                     let blob = (kind == DamageKind::Blob)
                         .then(|| "a blob of the event is missing or damaged".to_owned());
-                    self.lost(blob.unwrap_or(note))?;
+                    self.push_lost(blob.unwrap_or(note))?;
                 }
             }
         }
@@ -138,7 +139,7 @@ impl<'a> SessionRewrite<'a> {
     }
 
     /// Fills the positions up to `to` with lost events.
-    fn missing(&mut self, to: u64) -> Result<(), StoreError> {
+    fn fill_missing(&mut self, to: u64) -> Result<(), StoreError> {
         if to.saturating_sub(self.next) > MOST_LOST {
             return Err(StoreError::Damaged(format!(
                 "cannot repair: events {} to {to} are missing, which is too many",
@@ -146,12 +147,12 @@ impl<'a> SessionRewrite<'a> {
             )));
         }
         while self.next < to {
-            self.lost("the event was missing".to_owned())?;
+            self.push_lost("the event was missing".to_owned())?;
         }
         Ok(())
     }
 
-    fn lost(&mut self, note: String) -> Result<(), StoreError> {
+    fn push_lost(&mut self, note: String) -> Result<(), StoreError> {
         let event = EventRecord {
             v: FORMAT_VERSION,
             seq: self.next,

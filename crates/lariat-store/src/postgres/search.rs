@@ -71,7 +71,7 @@ async fn take_in(
     loop {
         let (head, mut records) = read::records(&transaction, session_id, next, next + PAGE).await?;
         records.retain(crate::record::Sealed::is_whole);
-        for event in read::unpacked(&transaction, &records).await?.into_iter().flatten() {
+        for event in read::unpack_all(&transaction, &records).await?.into_iter().flatten() {
             for word in words_of(searchable(&event)) {
                 size += word.len();
                 words.insert(word);

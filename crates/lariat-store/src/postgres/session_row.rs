@@ -63,7 +63,7 @@ pub(super) fn storable(session_id: &SessionId) -> Result<(), StoreError> {
 }
 
 /// The error for a session that does not exist.
-pub(super) fn unknown(session_id: &SessionId) -> StoreError {
+pub(super) fn not_found(session_id: &SessionId) -> StoreError {
     StoreError::NotFound(format!("session {session_id}"))
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn put(
     let id = session_row::id(session_id);
     let transaction = client.transaction().await.map_err(failed)?;
     if execute(&transaction, PUT, &[&id, &number(snapshot.seq), &snapshot.state]).await? == 0 {
-        return Err(session_row::unknown(session_id));
+        return Err(session_row::not_found(session_id));
     }
     execute(&transaction, THIN, &[&id, &KEPT]).await?;
     transaction.commit().await.map_err(failed)

@@ -153,7 +153,7 @@ impl Drop for PostgresStore {
 
 impl std::fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresStore").field("met", &self.shared.durability).finish_non_exhaustive()
+        f.debug_struct("PostgresStore").field("durability", &self.shared.durability).finish_non_exhaustive()
     }
 }
 
@@ -239,13 +239,14 @@ impl SessionArchive for PostgresStore {
         Box::pin(async move {
             let mut waiter = self.shared.notifier.waiter(&self.shared.pool, session_id);
             loop {
-                let head = self.length(session_id).await?.ok_or_else(|| session_row::unknown(session_id))?;
+                let head =
+                    self.length(session_id).await?.ok_or_else(|| session_row::not_found(session_id))?;
                 if head > beyond {
                     return Ok(head);
                 }
-                let told = waiter.news().await;
-                if told > beyond {
-                    return Ok(told);
+                let reported = waiter.wait().await;
+                if reported > beyond {
+                    return Ok(reported);
                 }
             }
         })
@@ -254,7 +255,7 @@ impl SessionArchive for PostgresStore {
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
         Box::pin(async move {
             let found = SessionRow::load(&self.shared.pool.client().await?, session_id).await?;
-            found.map(|found| found.summary).ok_or_else(|| session_row::unknown(session_id))
+            found.map(|found| found.summary).ok_or_else(|| session_row::not_found(session_id))
         })
     }
 
@@ -276,7 +277,7 @@ impl SessionArchive for PostgresStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             fork::fork(&mut self.shared.pool.client().await?, from, at_seq, to).await?;
-            self.shared.notifier.grew(to, at_seq);
+            self.shared.notifier.journal_grew(to, at_seq);
             Ok(())
         })
     }
@@ -284,7 +285,7 @@ impl SessionArchive for PostgresStore {
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             fork::delete(&self.shared.pool.client().await?, session_id).await?;
-            self.shared.notifier.grew(session_id, 0);
+            self.shared.notifier.journal_grew(session_id, 0);
             Ok(())
         })
     }

@@ -102,7 +102,8 @@ impl Shared {
         let summary = session_row::summary_json(&SessionSummary::new(session_id.clone()))?;
         let values: Values<'_> = &[&session_row::id(session_id), &start.as_bytes().as_slice(), &summary];
         let client = self.pool.client().await?;
-        let row = query_opt(&client, CLAIM, values).await?.ok_or_else(|| session_row::unknown(session_id))?;
+        let row =
+            query_opt(&client, CLAIM, values).await?.ok_or_else(|| session_row::not_found(session_id))?;
         let session = SessionRow::from_row(&row)?;
         let epoch = session.epoch;
         *cached = Some(session);
@@ -145,7 +146,7 @@ impl Shared {
         let mut client = self.pool.client().await?;
         let load = async |client: &_| {
             let session = SessionRow::load(client, &request.session_id).await?;
-            session.ok_or_else(|| session_row::unknown(&request.session_id))
+            session.ok_or_else(|| session_row::not_found(&request.session_id))
         };
         let mut session = match known {
             Some(session) => session,
@@ -180,7 +181,7 @@ impl Shared {
     fn acknowledge(&self, now: SessionRow, session_id: &SessionId, cached: &mut Option<SessionRow>) -> Ack {
         let ack = self.ack(now.head);
         *cached = Some(now);
-        self.notifier.grew(session_id, ack.next_seq);
+        self.notifier.journal_grew(session_id, ack.next_seq);
         ack
     }
 

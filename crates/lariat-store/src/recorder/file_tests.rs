@@ -22,7 +22,7 @@ fn session(session: &str, loops: &[&str], secs: u64) -> Session {
     let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
     let mut events = Events::default();
     for loop_id in loops {
-        events.whole(secs, session, loop_id).iter().for_each(|event| recorder.on_event(event));
+        events.complete_loop(secs, session, loop_id).iter().for_each(|event| recorder.on_event(event));
     }
     recorder.flush();
     recorder.drain_completed().remove(0)

@@ -90,7 +90,7 @@ fn inspect(
     let moved_out = content::moved_out(&record.body);
     for address in content::mentions(&record.body) {
         let needed = moved_out.contains(&address);
-        if !sound(connection, &address, needed, blobs)? {
+        if !is_blob_valid(connection, &address, needed, blobs)? {
             let note = format!("blob {} is missing or does not match its hash", address.0);
             return Ok(Some((DamageKind::Blob, note)));
         }
@@ -103,7 +103,7 @@ fn inspect(
 }
 
 /// Returns whether a blob is valid. A blob that is only mentioned, not needed, may be missing.
-fn sound(
+fn is_blob_valid(
     connection: &Connection,
     address: &BlobHash,
     needed: bool,

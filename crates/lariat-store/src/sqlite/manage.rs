@@ -42,7 +42,7 @@ pub(super) fn fork(
         None => {}
     }
     let (fork_of, base) = match at_seq.checked_sub(1) {
-        Some(last) => shared(connection, &parent, last)?,
+        Some(last) => owner_and_chain(connection, &parent, last)?,
         None => (None, root(connection, parent.clone())?.base),
     };
     let mut summary = match summary.events <= at_seq {
@@ -65,7 +65,11 @@ pub(super) fn fork(
 }
 
 /// Returns the session that wrote this event, and the chain after the event.
-fn shared(connection: &Connection, session: &SessionRow, seq: u64) -> Result<(Option<i64>, Chain), Fault> {
+fn owner_and_chain(
+    connection: &Connection,
+    session: &SessionRow,
+    seq: u64,
+) -> Result<(Option<i64>, Chain), Fault> {
     let segments = rows::segments(connection, session, seq + 1)?;
     let mut chain = None;
     rows::walk(connection, &segments, &(seq..seq + 1), |found| {

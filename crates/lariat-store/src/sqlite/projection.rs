@@ -95,7 +95,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
+fn parse_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
 }
 
@@ -182,7 +182,7 @@ pub(super) fn learnings(
         found.push(SessionLearning {
             session_id: SessionId::from(row.get::<_, String>(0)?),
             at: Timestamp::from_millis(uint(row.get(1)?)),
-            learning: parsed(&row.get::<_, String>(2)?)?,
+            learning: parse_json(&row.get::<_, String>(2)?)?,
         });
     }
     Ok(found)
@@ -204,7 +204,7 @@ pub(super) fn goals(connection: &Connection) -> Result<Vec<SessionGoal>, Fault> 
         found.push(SessionGoal {
             session_id: SessionId::from(row.get::<_, String>(0)?),
             at: Timestamp::from_millis(uint(row.get(1)?)),
-            goal: parsed(&row.get::<_, String>(2)?)?,
+            goal: parse_json(&row.get::<_, String>(2)?)?,
         });
     }
     Ok(found)

@@ -93,7 +93,7 @@ fn reseal(
     let own = [rows::Segment { no, seqs: seqs.clone() }];
     rows::walk(source, &own, &seqs, |found| {
         let (seq, place) = (found.seq, found.place);
-        let (body, event) = match readable(source, found)? {
+        let (body, event) = match read_intact(source, found)? {
             Some(kept) => kept,
             None => {
                 quarantine(connection, source, (no, seq), place)?;
@@ -172,7 +172,7 @@ fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<ResealRange>
 }
 
 /// Returns the body and event of a record that is whole and readable, including the blobs it needs.
-fn readable(connection: &Connection, found: RecordSlot) -> Result<Option<(Vec<u8>, Event)>, Fault> {
+fn read_intact(connection: &Connection, found: RecordSlot) -> Result<Option<(Vec<u8>, Event)>, Fault> {
     let body = found.record.as_ref().map(|record| record.body.clone());
     match rows::event(connection, found) {
         Ok(event) => Ok(body.map(|body| (body, Event::new(event)))),

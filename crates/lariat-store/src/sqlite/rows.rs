@@ -240,7 +240,7 @@ fn walk_run(
         let (at, record) = match rows.next() {
             Ok(Some(row)) => {
                 let at = row.get(0)?;
-                (at, sealed(row, no, found(at, None).seq)?)
+                (at, record_from_row(row, no, found(at, None).seq)?)
             }
             Ok(None) => break,
             // This page is unreadable, but later ones may be readable: request their rows one by one.
@@ -268,7 +268,7 @@ fn walk_run(
 fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<Sealed>, Fault> {
     let mut statement =
         connection.prepare_cached("SELECT place, no, seq, chain, crc, body FROM events WHERE place = ?")?;
-    match statement.query_row([place], |row| sealed(row, no, seq)) {
+    match statement.query_row([place], |row| record_from_row(row, no, seq)) {
         Ok(record) => Ok(record),
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
         Err(error) if is_damage(&error) => Ok(None),
@@ -278,7 +278,7 @@ fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Opti
 
 /// Returns the record in a row if it belongs to this session and position. Columns with unexpected content make its
 /// checksum fail.
-fn sealed(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
+fn record_from_row(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
     if integer(row, 1)? != Some(no) || integer(row, 2)? != Some(int(seq)) {
         return Ok(None);
     }

@@ -80,9 +80,9 @@ impl SqliteStore {
         readers: Option<Arc<ReaderPool>>,
     ) -> Result<Self, StoreError> {
         let watchers = Arc::new(Watchers::default());
-        let (theirs, told) = (readers.clone(), Arc::clone(&watchers));
+        let (theirs, notified) = (readers.clone(), Arc::clone(&watchers));
         let opening =
-            tokio::task::spawn_blocking(move || WriterHandle::start(location, options, theirs, told));
+            tokio::task::spawn_blocking(move || WriterHandle::start(location, options, theirs, notified));
         let writer = opening.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
         readers.iter().for_each(ReaderPool::prepare);
         Ok(Self { writer, readers, watchers, durability: options.durability })

@@ -138,17 +138,17 @@ impl WriterHandle {
         work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
         run_inline: impl FnOnce(Box<dyn WriteTask>) -> Result<(), Box<dyn WriteTask>>,
     ) -> Result<T, StoreError> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| ended())?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| writer_ended())?;
         let (task, answer) = PendingWrite::new(work);
         let task = PendingWrite { bytes, _permit: Some(permit), ..task };
         if let Err(task) = run_inline(Box::new(task)) {
             self.send(task)?;
         }
-        answer.await.map_err(|_| ended())?
+        answer.await.map_err(|_| writer_ended())?
     }
 
     fn send(&self, task: Box<dyn WriteTask>) -> Result<(), StoreError> {
-        self.queue.as_ref().ok_or_else(ended)?.send(task).map_err(|_| ended())
+        self.queue.as_ref().ok_or_else(writer_ended)?.send(task).map_err(|_| writer_ended())
     }
 
     /// Runs a small task on this thread if it is the only one and no transaction is running.
@@ -169,7 +169,7 @@ impl WriterHandle {
     }
 }
 
-fn ended() -> StoreError {
+fn writer_ended() -> StoreError {
     StoreError::Unavailable("the writer thread ended".to_owned())
 }
 

@@ -22,7 +22,7 @@ async fn sqlite() -> Arc<dyn SessionArchive> {
 }
 
 /// Writes a session with text that is moved to a blob, and with a blob that a tool named.
-async fn written(store: &dyn SessionArchive) -> Script {
+async fn write_session(store: &dyn SessionArchive) -> Script {
     let mut script = Script::claim(store, SESSION, 1_000).await;
     let named = store.put_blob(&[0, 159, 146, 150]).await.unwrap();
     let large = "large ".repeat(10_000);
@@ -33,7 +33,7 @@ async fn written(store: &dyn SessionArchive) -> Script {
     script
 }
 
-async fn exported(store: &dyn SessionArchive, session: &str) -> Vec<u8> {
+async fn export_bytes(store: &dyn SessionArchive, session: &str) -> Vec<u8> {
     let mut file = Vec::new();
     let contents = export(store, &SessionId::from(session), &mut file).await.unwrap();
     assert_eq!(check(&file[..]).unwrap(), contents);
@@ -52,8 +52,8 @@ async fn without_mark(store: &dyn SessionArchive, session: &SessionId) -> Vec<Ev
 async fn session_moves_between_stores_and_back() {
     let fixture = JsonlFixture::new(Durability::Fast);
     let (files, database) = (fixture.open().await, sqlite().await);
-    let script = written(&*files).await;
-    let file = exported(&*files, SESSION).await;
+    let script = write_session(&*files).await;
+    let file = export_bytes(&*files, SESSION).await;
     let contents = import(&*database, Cursor::new(&file), None).await.unwrap();
     assert_eq!((contents.events, contents.blobs), (script.written.len() as u64, 2));
     assert_eq!(without_mark(&*database, &script.session_id).await, script.written);
@@ -76,13 +76,13 @@ async fn session_moves_between_stores_and_back() {
 #[tokio::test]
 async fn exported_fork_is_self_contained() {
     let (from, to) = (sqlite().await, sqlite().await);
-    let script = written(&*from).await;
+    let script = write_session(&*from).await;
     let fork = SessionId::from("fork");
     from.fork(&script.session_id, 4, &fork).await.unwrap();
     let mut own = Script::claim(&*from, "fork", 900_000).await;
     own.catch_up(&*from).await;
     own.write(&*from, [said("another way")]).await;
-    let file = exported(&*from, "fork").await;
+    let file = export_bytes(&*from, "fork").await;
     import(&*to, Cursor::new(&file), None).await.unwrap();
     assert_eq!(without_mark(&*to, &fork).await, own.written);
 }
@@ -90,8 +90,8 @@ async fn exported_fork_is_self_contained() {
 #[tokio::test]
 async fn import_accepts_another_id_and_never_changes_an_existing_session() {
     let (from, to) = (sqlite().await, sqlite().await);
-    let mut script = written(&*from).await;
-    let file = exported(&*from, SESSION).await;
+    let mut script = write_session(&*from).await;
+    let file = export_bytes(&*from, SESSION).await;
     for _ in 0..2 {
         // Importing again succeeds and changes nothing.
         import(&*to, Cursor::new(&file), Some("mine".into())).await.unwrap();
@@ -110,8 +110,8 @@ async fn import_accepts_another_id_and_never_changes_an_existing_session() {
 #[tokio::test]
 async fn interrupted_import_continues() {
     let (from, to) = (sqlite().await, sqlite().await);
-    let script = written(&*from).await;
-    let file = exported(&*from, SESSION).await;
+    let script = write_session(&*from).await;
+    let file = export_bytes(&*from, SESSION).await;
     import(&*to, Cursor::new(&file), None).await.unwrap();
     let whole = to.read(&script.session_id, 0, usize::MAX).await.unwrap();
     for there in [1, 63, 64, 65, 130] {
@@ -134,7 +134,7 @@ async fn rejects_a_cut_or_changed_file_before_writing_anything() {
     let mut script = Script::claim(&*from, "s", 1_000).await;
     let named = from.put_blob(b"a blob").await.unwrap();
     script.write(&*from, [said("first"), said(&format!("see {}", named.0))]).await;
-    let file = exported(&*from, "s").await;
+    let file = export_bytes(&*from, "s").await;
     let refused = |bytes: &[u8]| match check(bytes).unwrap_err() {
         ArchiveFileError::Damaged { offset, .. } => usize::try_from(offset).unwrap(),
         other => panic!("{other}"),
@@ -175,7 +175,7 @@ async fn import_leaves_out_learnings() {
     (learning.learning_id, learning.text) = ("own".into(), "from here".into());
     let mut here = Script::claim(&*to, "here", 1_000).await;
     here.write(&*to, [AgentEvent::Learned(Box::new(learning))]).await;
-    import(&*to, Cursor::new(&exported(&*from, "there").await), None).await.unwrap();
+    import(&*to, Cursor::new(&export_bytes(&*from, "there").await), None).await.unwrap();
     let known: Vec<String> =
         to.learnings(None, 0).await.unwrap().into_iter().map(|known| known.learning.text).collect();
     assert_eq!(known, ["from here"]);

@@ -75,7 +75,7 @@ mod in_files {
     use super::*;
 
     /// Writes one session of these events. Drops the store, so that its index is written.
-    async fn written(fixture: &JsonlFixture, texts: &[&str]) -> Script {
+    async fn write_session(fixture: &JsonlFixture, texts: &[&str]) -> Script {
         let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;
         for text in texts {
@@ -108,7 +108,7 @@ mod in_files {
     #[tokio::test]
     async fn journal_is_json_lines_with_readable_text() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        written(&fixture, &["find me with grep", "and me"]).await;
+        write_session(&fixture, &["find me with grep", "and me"]).await;
         let text = fs::read_to_string(journal(&fixture, "s")).unwrap();
         assert_eq!(text.lines().count(), 3);
         for line in text.lines() {
@@ -120,7 +120,7 @@ mod in_files {
     #[tokio::test]
     async fn reports_events_cut_off_at_a_line_end_as_missing() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two", "three"]).await;
+        let script = write_session(&fixture, &["one", "two", "three"]).await;
         cut_last_line(&journal(&fixture, "s"));
         let store = fixture.open().await;
         let id = &script.session_id;
@@ -143,7 +143,7 @@ mod in_files {
     #[tokio::test]
     async fn journal_without_index_is_read_again_and_its_epoch_still_grows() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two", "three"]).await;
+        let script = write_session(&fixture, &["one", "two", "three"]).await;
         let summary = SessionSummary::of(script.session_id.clone(), &script.written);
         for lost in ["s.idx", "s.epoch"] {
             let before = fixture.open().await.claim(&script.session_id).await.unwrap();
@@ -163,10 +163,10 @@ mod in_files {
     #[tokio::test]
     async fn ignores_the_index_of_another_journal() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two", "three"]).await;
+        let script = write_session(&fixture, &["one", "two", "three"]).await;
         let index = fs::read(fixture.path.join("index/s.idx")).unwrap();
         let other = JsonlFixture::new(Durability::Durable);
-        let theirs = written(&other, &["eins", "zwei", "drei", "vier"]).await;
+        let theirs = write_session(&other, &["eins", "zwei", "drei", "vier"]).await;
         fs::write(other.path.join("index/s.idx"), index).unwrap();
         theirs.check(&*other.open().await).await;
         drop(script);
@@ -175,7 +175,7 @@ mod in_files {
     #[tokio::test]
     async fn reports_a_missing_journal_file() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two"]).await;
+        let script = write_session(&fixture, &["one", "two"]).await;
         fs::remove_file(journal(&fixture, "s")).unwrap();
         let store = fixture.open().await;
         let id = &script.session_id;
@@ -189,7 +189,7 @@ mod in_files {
     #[tokio::test]
     async fn reports_and_restores_a_damaged_header() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two"]).await;
+        let script = write_session(&fixture, &["one", "two"]).await;
         {
             let store = fixture.open().await;
             store.fork(&script.session_id, 1, &SessionId::from("fork")).await.unwrap();
@@ -256,7 +256,7 @@ mod in_files {
     #[tokio::test]
     async fn reports_and_repairs_damage_in_shared_events_through_the_fork() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two", "three", "four"]).await;
+        let script = write_session(&fixture, &["one", "two", "three", "four"]).await;
         let fork = SessionId::from("fork");
         let mut child = {
             let store = fixture.open().await;
@@ -289,7 +289,7 @@ mod in_files {
     async fn repair_replaces_an_event_whose_blob_is_missing_or_damaged() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let large = "large ".repeat(20_000);
-        let script = written(&fixture, &["one", &large, "three"]).await;
+        let script = write_session(&fixture, &["one", &large, "three"]).await;
         let blobs = fixture.path.join("blobs");
         let inner = fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
         let blob = fs::read_dir(inner).unwrap().next().unwrap().unwrap().path();
@@ -313,7 +313,7 @@ mod in_files {
     async fn damaged_tool_blob_is_reported_without_losing_an_event() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let blob = fixture.open().await.put_blob(b"output").await.unwrap();
-        let script = written(&fixture, &[&format!("see {}", blob.0), "two"]).await;
+        let script = write_session(&fixture, &[&format!("see {}", blob.0), "two"]).await;
         let digits = blob.0.strip_prefix("blake3:").unwrap();
         flip(&fixture.path.join("blobs").join(&digits[..2]).join(digits), "output");
         let store = fixture.open().await;
@@ -327,7 +327,7 @@ mod in_files {
     #[tokio::test]
     async fn repairs_a_fork_while_another_store_writes_to_its_parent() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        let script = written(&fixture, &["one", "two"]).await;
+        let script = write_session(&fixture, &["one", "two"]).await;
         let fork = SessionId::from("fork");
         {
             let store = fixture.open().await;
@@ -349,7 +349,7 @@ mod in_files {
     #[tokio::test]
     async fn lists_and_finds_a_damaged_session() {
         let fixture = JsonlFixture::new(Durability::Durable);
-        written(&fixture, &["one", "two", "three"]).await;
+        write_session(&fixture, &["one", "two", "three"]).await;
         fs::remove_file(fixture.path.join("index/s.idx")).unwrap();
         flip(&journal(&fixture, "s"), "\"two\"");
         let store = fixture.open().await;
@@ -365,7 +365,7 @@ mod in_files {
     async fn keeps_a_blob_that_only_damaged_bytes_reference() {
         let fixture = JsonlFixture::new(Durability::Durable);
         let blob = fixture.open().await.put_blob(b"precious").await.unwrap();
-        written(&fixture, &["one", &format!("flipped, see {}", blob.0), "three"]).await;
+        write_session(&fixture, &["one", &format!("flipped, see {}", blob.0), "three"]).await;
         flip(&journal(&fixture, "s"), "flipped");
         let store = fixture.open().await;
         store.collect_garbage(Duration::ZERO).await.unwrap();

@@ -54,7 +54,7 @@ pub(super) fn block(block: &Value) -> Option<Content> {
 }
 
 /// Serializes a block.
-pub(super) fn written(block: &Content) -> Value {
+pub(super) fn to_api(block: &Content) -> Value {
     match block {
         Content::Text { text } => json!({"type": "text", "text": text}),
         Content::Image { data, mime_type } => {
@@ -73,10 +73,10 @@ pub(super) fn written(block: &Content) -> Value {
 }
 
 /// Serializes the `content` of a user message or a tool result: plain text if there is only text.
-pub(super) fn written_content(content: &[Content]) -> Value {
+pub(super) fn content_to_api(content: &[Content]) -> Value {
     match content {
         [Content::Text { text }] => Value::String(text.clone()),
-        blocks => blocks.iter().map(written).collect(),
+        blocks => blocks.iter().map(to_api).collect(),
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn usage(fields: &Map<String, Value>) -> Usage {
     }
 }
 
-pub(super) fn written_usage(usage: &Usage) -> Value {
+pub(super) fn usage_to_api(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "output_tokens": usage.output,
@@ -112,7 +112,7 @@ pub(super) fn stop_reason(reason: Option<&str>, calls: bool) -> StopReason {
     }
 }
 
-pub(super) const fn written_stop_reason(reason: StopReason) -> Option<&'static str> {
+pub(super) const fn stop_reason_to_api(reason: StopReason) -> Option<&'static str> {
     match reason {
         StopReason::Stop => Some("end_turn"),
         StopReason::Length => Some("max_tokens"),

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::journal::{CompactionStep, Journal, Step};
 use super::line_builder::LineBuilder;
 use super::{BOUNDARY, TIP, session_uuid};
-use crate::interchange::derived;
+use crate::interchange::derive_id;
 use crate::interchange::lines::text;
 
 /// Writes the journal of a session as a Claude Code session file. [`super::file_name`] returns its path.
@@ -159,11 +159,11 @@ impl Export<'_> {
         parent: Uuid,
     ) -> Uuid {
         let id = message.id();
-        let is_new = compacted.made(id) && !id.is_nil() && !self.used.contains(&id.uuid());
+        let is_new = compacted.is_summary(id) && !id.is_nil() && !self.used.contains(&id.uuid());
         let uuid = if is_new { id.uuid() } else { self.fresh("kept", &id.to_string()) };
         self.used.insert(uuid);
         let mut line = self.lines.line(message, uuid, Some(parent), compacted.at);
-        if compacted.made(id) {
+        if compacted.is_summary(id) {
             line.insert("isCompactSummary".to_owned(), Value::Bool(true));
         }
         lines.push(line);
@@ -171,7 +171,7 @@ impl Export<'_> {
     }
 
     fn fresh(&self, purpose: &str, of: &str) -> Uuid {
-        let nth = |n: u32| derived(purpose, &[of, &n.to_string()]);
+        let nth = |n: u32| derive_id(purpose, &[of, &n.to_string()]);
         (0..).map(nth).find(|uuid| !self.used.contains(uuid)).unwrap_or_default()
     }
 }
@@ -235,7 +235,7 @@ fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines
     };
     if parents.contains(uuid) && !all().any(leads_here) {
         let parent = Uuid::try_parse(uuid).ok();
-        let own = derived("tip", &[uuid]);
+        let own = derive_id("tip", &[uuid]);
         conversation.push(lines.system(
             TIP,
             "The conversation continues from here",

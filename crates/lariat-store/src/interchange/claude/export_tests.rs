@@ -12,7 +12,7 @@ use lariat_core::message::{
 use lariat_core::usage::Usage;
 use lariat_testkit::Seeded;
 
-use super::super::testing::{assert_same, folded, shown};
+use super::super::testing::{assert_same, fold_conversation, shown_conversation};
 use super::super::{import, read_conversation};
 use super::*;
 
@@ -49,13 +49,13 @@ impl Script {
     }
 
     fn add(&mut self, message: Message) -> MessageId {
-        let message = self.named(message.into());
+        let message = self.with_id(message.into());
         let id = message.id();
         self.event(AgentEvent::MessageEnd { message: Recorded::Full(message) });
         id
     }
 
-    fn named(&mut self, mut message: AgentMessage) -> SharedMessage {
+    fn with_id(&mut self, mut message: AgentMessage) -> SharedMessage {
         self.messages += 1;
         message.assign_id(|| MessageId::new(Uuid::from_u128((0x7 << 76) | (0b10 << 62) | self.messages)));
         Arc::new(message)
@@ -109,7 +109,7 @@ impl Script {
     }
 
     fn summarise(&mut self, first: MessageId, last: MessageId, text: &str) {
-        let summary = self.named(AgentMessage::user(text));
+        let summary = self.with_id(AgentMessage::user(text));
         self.compact(vec![CompactionEdit::Summarise { first, last, summary }]);
     }
 
@@ -117,13 +117,17 @@ impl Script {
     #[track_caller]
     fn check_export(&self, about: &str) -> String {
         let file = export(&"s".into(), &self.events);
-        let (said, _, _) = folded(&self.events);
-        assert_same(&shown(&file), &said, &format!("{about}: Claude Code shows the folded conversation"));
+        let (said, _, _) = fold_conversation(&self.events);
+        assert_same(
+            &shown_conversation(&file),
+            &said,
+            &format!("{about}: Claude Code shows the folded conversation"),
+        );
         if !read_conversation(&file).is_empty() {
             let again = import(&file).unwrap();
             assert!(again.notes.is_empty(), "{about}: {:?}", again.notes);
             assert_same(
-                &folded(&again.records(0)).0,
+                &fold_conversation(&again.records(0)).0,
                 &said,
                 &format!("{about}: the import reads the same conversation"),
             );
@@ -161,12 +165,12 @@ fn exports_a_session_with_every_kind_of_message() {
     );
     script.result("t1", vec![Content::text("one")]);
     script.result("t2", vec![Content::text("two"), image]);
-    let extension = script.named(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
+    let extension = script.with_id(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
     script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
     let said = json!({"type": "user", "message": {"role": "user", "content": "never said"}});
-    let extension = script.named(ExtensionMessage::new("claude-code/user", said).into());
+    let extension = script.with_id(ExtensionMessage::new("claude-code/user", said).into());
     script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
-    let queued = script.named(AgentMessage::user("and quickly"));
+    let queued = script.with_id(AgentMessage::user("and quickly"));
     script.event(AgentEvent::MessageQueued { queue: QueueKind::Steering, message: Arc::clone(&queued) });
     let earlier = lariat_core::event::MessageRef::unresolved(queued.id());
     script.event(AgentEvent::MessageEnd { message: Recorded::Earlier(earlier) });

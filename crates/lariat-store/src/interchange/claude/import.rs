@@ -8,7 +8,7 @@ use super::line::{ChainLine, LineKind, ParsedLine};
 use super::message_builder::{MessageBuilder, answered_calls};
 use super::tree::Tree;
 use crate::interchange::lines::{self, text};
-use crate::interchange::{Imported, ImportedEvent, InterchangeError, Note, SessionInfo, derived, title_of};
+use crate::interchange::{Imported, ImportedEvent, InterchangeError, Note, SessionInfo, derive_id, title_of};
 
 /// Imports a session file. The events describe the session, contain its whole tree of messages, and end at the end of the
 /// newest conversation.
@@ -66,7 +66,7 @@ fn session_id(tree: &Tree, leaf: Option<usize>, bytes: &[u8]) -> SessionId {
     let any = || tree.lines().iter().rev().find_map(own);
     leaf.or_else(any).unwrap_or_else(|| {
         let hash = blake3::hash(bytes).to_hex();
-        SessionId::from(derived("session", &[hash.as_str()]).to_string())
+        SessionId::from(derive_id("session", &[hash.as_str()]).to_string())
     })
 }
 

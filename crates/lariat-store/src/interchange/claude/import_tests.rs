@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 
-use super::super::testing::{LINE_KINDS, all_ids, assert_same, expected, folded, generated, shown};
+use super::super::testing::{
+    LINE_KINDS, all_ids, assert_same, expected, fold_conversation, generate, shown_conversation,
+};
 use super::super::{export, read_conversation};
 use super::*;
 use lariat_core::content::Content;
@@ -15,14 +17,18 @@ const SESSIONS: u64 = 300;
 fn round_trip(name: &str, file: &[u8]) -> Imported {
     let first = import(file).unwrap_or_else(|error| panic!("{name}: {error}"));
     let records = first.records(0);
-    let (said, ids, repairs) = folded(&records);
+    let (said, ids, repairs) = fold_conversation(&records);
     assert_same(&said, &expected(file), &format!("{name}: the import matches the rule"));
 
     let exported = export(&first.session_id, &records);
-    assert_same(&shown(&exported), &said, &format!("{name}: Claude Code shows the folded conversation"));
+    assert_same(
+        &shown_conversation(&exported),
+        &said,
+        &format!("{name}: Claude Code shows the folded conversation"),
+    );
 
     let second = import(&exported).unwrap_or_else(|error| panic!("{name}, again: {error}"));
-    let (again, ids_again, _) = folded(&second.records(0));
+    let (again, ids_again, _) = fold_conversation(&second.records(0));
     assert_same(&again, &said, &format!("{name}: import, export, import"));
     let ids_again: HashSet<_> = ids_again.into_iter().collect();
     let lost = ids.iter().filter(|id| !id.is_nil() && !ids_again.contains(id));
@@ -42,7 +48,7 @@ fn round_trip(name: &str, file: &[u8]) -> Imported {
 fn generated_sessions_survive_import_export_import() {
     let mut kinds = HashSet::new();
     for seed in 0..SESSIONS {
-        let (file, held) = generated(seed);
+        let (file, held) = generate(seed);
         kinds.extend(held);
         round_trip(&format!("seed {seed}"), &file);
     }
@@ -333,7 +339,7 @@ fn splits_long_imports_into_events_between_exchanges() {
 #[test]
 fn damaged_files_never_make_the_import_panic_or_loop() {
     for seed in 0..20 {
-        let (file, _) = generated(seed);
+        let (file, _) = generate(seed);
         let mut dice = lariat_testkit::Seeded::new(seed);
         for _ in 0..40 {
             let mut damaged = file.clone();
@@ -352,7 +358,11 @@ fn damaged_files_never_make_the_import_panic_or_loop() {
             if let Ok(imported) = import(&damaged) {
                 let records = imported.records(0);
                 let exported = export(&imported.session_id, &records);
-                assert_same(&shown(&exported), &folded(&records).0, &format!("seed {seed}"));
+                assert_same(
+                    &shown_conversation(&exported),
+                    &fold_conversation(&records).0,
+                    &format!("seed {seed}"),
+                );
             }
         }
     }

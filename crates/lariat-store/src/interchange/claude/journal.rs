@@ -21,7 +21,7 @@ pub(super) struct CompactionStep {
 
 impl CompactionStep {
     /// Returns whether a message is a summary made by this compaction.
-    pub(super) fn made(&self, id: MessageId) -> bool {
+    pub(super) fn is_summary(&self, id: MessageId) -> bool {
         self.edits
             .iter()
             .any(|edit| matches!(edit, CompactionEdit::Summarise { summary, .. } if summary.id() == id))

@@ -54,7 +54,7 @@ impl LineBuilder {
             AgentMessage::Extension(extension) => self.extension(extension, uuid, parent, time),
             AgentMessage::Llm(llm) => match &llm.message {
                 Message::User(user) => {
-                    let content = block::written_content(&user.content);
+                    let content = block::content_to_api(&user.content);
                     let mut line = self.user(content, uuid, parent, user.timestamp, time);
                     if parent.is_some() && parent == self.boundary {
                         line.insert("isCompactSummary".to_owned(), Value::Bool(true));
@@ -136,10 +136,10 @@ impl LineBuilder {
             "type": "message",
             "role": "assistant",
             "model": reply.model,
-            "content": reply.content.iter().map(block::written).collect::<Value>(),
-            "stop_reason": block::written_stop_reason(reply.stop_reason),
+            "content": reply.content.iter().map(block::to_api).collect::<Value>(),
+            "stop_reason": block::stop_reason_to_api(reply.stop_reason),
             "stop_sequence": null,
-            "usage": block::written_usage(&reply.usage),
+            "usage": block::usage_to_api(&reply.usage),
         });
         line.insert("message".to_owned(), message);
         line
@@ -155,7 +155,7 @@ impl LineBuilder {
         let mut content = json!({
             "type": "tool_result",
             "tool_use_id": result.tool_call_id,
-            "content": block::written_content(&result.content),
+            "content": block::content_to_api(&result.content),
         });
         if let (true, Some(content)) = (result.is_error, content.as_object_mut()) {
             content.insert("is_error".to_owned(), Value::Bool(true));

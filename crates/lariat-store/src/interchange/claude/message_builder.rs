@@ -19,7 +19,7 @@ use super::line::{ChainLine, LineKind};
 use super::tree::{Path, Tree};
 use super::{EXTENSION, KIND, block};
 use crate::interchange::lines::{object, text};
-use crate::interchange::{Segment, derived, message_id};
+use crate::interchange::{Segment, derive_id, message_id};
 
 /// Converts paths to segments, one after the other.
 pub(super) struct MessageBuilder<'a> {
@@ -188,7 +188,7 @@ impl<'a> MessageBuilder<'a> {
             let next = if count == 0 {
                 message_id(&line.uuid)
             } else {
-                MessageId::new(derived("part", &[&line.uuid, &count.to_string()]))
+                MessageId::new(derive_id("part", &[&line.uuid, &count.to_string()]))
             };
             *id = Some(next);
             next
@@ -242,9 +242,9 @@ impl<'a> MessageBuilder<'a> {
     fn close(&mut self) {
         let Some(pending) = self.exchange.as_ref().map(|exchange| exchange.pending.clone()) else { return };
         for call in pending {
-            if let Some(beside) = self.beside(&call) {
-                self.taken.insert(beside);
-                self.push(beside);
+            if let Some(line) = self.find_result_line(&call) {
+                self.taken.insert(line);
+                self.push(line);
             }
         }
         if let Some(exchange) = self.exchange.take() {
@@ -253,7 +253,7 @@ impl<'a> MessageBuilder<'a> {
     }
 
     /// Finds a line outside this path that contains only results of pending tool calls of the open exchange.
-    fn beside(&self, call: &ToolCallId) -> Option<usize> {
+    fn find_result_line(&self, call: &ToolCallId) -> Option<usize> {
         let exchange = self.exchange.as_ref().filter(|exchange| exchange.pending.contains(call))?;
         let free = |at: &&usize| !self.anchors.contains_key(at) && !self.path.contains(at);
         let fits = |at: &&usize| {

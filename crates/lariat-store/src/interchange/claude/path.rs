@@ -3,7 +3,7 @@
 use lariat_core::id::SessionId;
 use uuid::Uuid;
 
-use crate::interchange::derived;
+use crate::interchange::derive_id;
 
 /// Length at which a directory name is cut and gets a hash.
 const MAX_DIR_NAME: usize = 200;
@@ -50,7 +50,7 @@ fn hash(units: &[u16]) -> String {
 
 /// Returns the id of a session for Claude Code, which accepts only UUIDs. Derives one from any other id, always the same.
 pub fn session_uuid(session_id: &SessionId) -> Uuid {
-    Uuid::try_parse(session_id.as_str()).unwrap_or_else(|_| derived("session", &[session_id.as_str()]))
+    Uuid::try_parse(session_id.as_str()).unwrap_or_else(|_| derive_id("session", &[session_id.as_str()]))
 }
 
 #[cfg(test)]

@@ -33,10 +33,10 @@ pub fn read_conversation(bytes: &[u8]) -> Vec<ReadLine> {
     for (position, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let Ok(Value::Object(fields)) = serde_json::from_slice(line) else { continue };
         let chained = matches!(
-            named(&fields, "type"),
+            text_field(&fields, "type"),
             Some("user" | "assistant" | "system" | "attachment" | "progress")
         );
-        if let Some(uuid) = named(&fields, "uuid").filter(|_| chained).map(str::to_owned) {
+        if let Some(uuid) = text_field(&fields, "uuid").filter(|_| chained).map(str::to_owned) {
             entries.insert(uuid, (position, fields));
         }
     }
@@ -45,7 +45,7 @@ pub fn read_conversation(bytes: &[u8]) -> Vec<ReadLine> {
         .filter(|(_, fields)| is_message(fields) && !is_hidden(fields))
         .map(|(uuid, fields)| ReadLine {
             uuid: uuid.to_owned(),
-            role: named(fields, "type").unwrap_or_default().to_owned(),
+            role: text_field(fields, "type").unwrap_or_default().to_owned(),
             message: fields.get("message").cloned().unwrap_or_default(),
         })
         .collect();
@@ -57,7 +57,7 @@ type Entries = HashMap<String, (usize, Map<String, Value>)>;
 
 fn leaf(entries: &Entries) -> Option<&str> {
     let parents: HashSet<&str> =
-        entries.values().filter_map(|(_, fields)| named(fields, "parentUuid")).collect();
+        entries.values().filter_map(|(_, fields)| text_field(fields, "parentUuid")).collect();
     let terminals = entries.keys().filter(|uuid| !parents.contains(uuid.as_str()));
     let candidates = terminals.filter_map(|uuid| {
         let (uuid, fields) = ancestors(entries, uuid).find(|(_, fields)| is_message(fields))?;
@@ -77,17 +77,17 @@ fn ancestors<'a>(
     std::iter::from_fn(move || {
         let uuid = next.take().filter(|uuid| seen.insert(*uuid))?;
         let (_, fields) = entries.get(uuid)?;
-        next = named(fields, "parentUuid");
+        next = text_field(fields, "parentUuid");
         Some((uuid, fields))
     })
 }
 
-fn named<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+fn text_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 fn is_message(fields: &Map<String, Value>) -> bool {
-    matches!(named(fields, "type"), Some("user" | "assistant"))
+    matches!(text_field(fields, "type"), Some("user" | "assistant"))
 }
 
 fn is_hidden(fields: &Map<String, Value>) -> bool {

@@ -32,7 +32,7 @@ const CHANGES: &[(&str, DamageKind, Option<u64>)] = &[
     ("DELETE FROM lariat.blobs", DamageKind::Blob, Some(1)),
 ];
 
-async fn written(store: &dyn SessionArchive) -> Script {
+async fn write_session(store: &dyn SessionArchive) -> Script {
     let mut script = Script::claim(store, "s", 1_000).await;
     let large = "large ".repeat(10_000);
     script.write(store, [said("zero"), said(&large), described(Some("two"), Some("/w"), None)]).await;
@@ -45,7 +45,7 @@ async fn finds_locates_and_repairs_every_change() {
     for (change, kind, seq) in CHANGES {
         let database = Database::new();
         let store = database.connect().await;
-        let mut script = written(&store).await;
+        let mut script = write_session(&store).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound());
         database.sql(change);
         let verdict = store.verify(&script.session_id).await.unwrap();
@@ -84,7 +84,7 @@ async fn reading_a_damaged_event_fails() {
         let Some(seq) = seq.filter(|_| !matches!(kind, DamageKind::Garbage)) else { continue };
         let database = Database::new();
         let store = database.connect().await;
-        let script = written(&store).await;
+        let script = write_session(&store).await;
         database.sql(change);
         let read = store.read(&script.session_id, 0, usize::MAX).await;
         let named = format!("event {seq}");
@@ -106,7 +106,7 @@ async fn reading_a_damaged_event_fails() {
 async fn finds_swapped_events() {
     let database = Database::new();
     let store = database.connect().await;
-    let script = written(&store).await;
+    let script = write_session(&store).await;
     database.sql(
         "UPDATE lariat.events e SET crc = o.crc, chain = o.chain, body = o.body FROM lariat.events o \
          WHERE e.session = o.session AND ((e.seq = 3 AND o.seq = 4) OR (e.seq = 4 AND o.seq = 3))",
@@ -120,7 +120,7 @@ async fn finds_swapped_events() {
 async fn repairing_shared_events_repairs_all_forks() {
     let database = Database::new();
     let store = database.connect().await;
-    let parent = written(&store).await;
+    let parent = write_session(&store).await;
     let mut scripts = Vec::new();
     for (name, from, at) in [("early", "s", 2), ("late", "s", 5), ("grandchild", "late", 6)] {
         store.fork(&SessionId::from(from), at, &SessionId::from(name)).await.unwrap();
@@ -150,7 +150,7 @@ async fn repairing_shared_events_repairs_all_forks() {
 async fn search_and_garbage_collection_survive_a_damaged_session() {
     let database = Database::new();
     let store = database.connect().await;
-    written(&store).await;
+    write_session(&store).await;
     database.sql("UPDATE lariat.events SET body = 'damaged' WHERE seq = 0");
     let mut query = lariat_core::archive::ListQuery::default();
     query.text = Some("FOUR".to_owned());

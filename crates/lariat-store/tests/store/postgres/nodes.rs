@@ -124,8 +124,8 @@ async fn waiter_is_notified_when_the_session_is_deleted() {
     let waiter = tokio::spawn(async move { store.grown(&id, 1).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     one.delete(&script.session_id).await.unwrap();
-    let told = tokio::time::timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
-    assert!(matches!(told, Err(StoreError::NotFound(_))), "{told:?}");
+    let result = tokio::time::timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
+    assert!(matches!(result, Err(StoreError::NotFound(_))), "{result:?}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use lariat_testkit::conformance::{Script, said};
 
 use super::SqliteFixture;
 
-async fn written(fixture: &SqliteFixture, count: usize) -> Script {
+async fn write_session(fixture: &SqliteFixture, count: usize) -> Script {
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let mut other = Script::claim(&store, "other", 2_000).await;
@@ -80,7 +80,7 @@ async fn reports_and_repairs_damage_by_position_and_kind() {
     ];
     for (tamper, expected) in cases {
         let fixture = SqliteFixture::new(Durability::Fast);
-        let mut script = written(&fixture, 10).await;
+        let mut script = write_session(&fixture, 10).await;
         fixture.raw_connection().execute_batch(&tamper.replace("{of}", of)).unwrap();
         let store = fixture.store().await;
         let verdict = store.verify(&script.session_id).await.unwrap();
@@ -108,7 +108,7 @@ async fn reports_and_repairs_damage_by_position_and_kind() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forged_event_with_valid_checksum_breaks_the_chain() {
     let fixture = SqliteFixture::new(Durability::Fast);
-    let mut script = written(&fixture, 6).await;
+    let mut script = write_session(&fixture, 6).await;
     let connection = fixture.raw_connection();
     let (place, chain, body): (i64, [u8; 16], Vec<u8>) = connection
         .query_row(
@@ -155,7 +155,7 @@ async fn changed_blob_damages_the_event_that_needs_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn repair_of_shared_events_reseals_all_forks() {
     let fixture = SqliteFixture::new(Durability::Fast);
-    let mut parent = written(&fixture, 8).await;
+    let mut parent = write_session(&fixture, 8).await;
     let store = fixture.store().await;
     let mut family = Vec::new();
     for (from, at, name) in [("s", 6, "child"), ("child", 7, "grandchild"), ("s", 2, "before it")] {
@@ -193,7 +193,7 @@ async fn repair_of_shared_events_reseals_all_forks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unreadable_page_loses_only_its_own_events() {
     let fixture = SqliteFixture::new(Durability::Fast);
-    let mut script = written(&fixture, 300).await;
+    let mut script = write_session(&fixture, 300).await;
     let mut bytes = std::fs::read(fixture.database()).unwrap();
     let needle = b"event 150\"";
     let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
@@ -223,7 +223,7 @@ async fn unreadable_page_loses_only_its_own_events() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn folds_an_unreadable_summary_again() {
     let fixture = SqliteFixture::new(Durability::Fast);
-    let mut script = written(&fixture, 5).await;
+    let mut script = write_session(&fixture, 5).await;
     fixture.raw_connection().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
     let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);

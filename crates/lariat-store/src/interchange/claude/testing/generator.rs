@@ -34,7 +34,7 @@ pub(in crate::interchange::claude) const LINE_KINDS: &[&str] = &[
 ];
 
 /// Returns a file, and what it contains.
-pub(in crate::interchange::claude) fn generated(seed: u64) -> (Vec<u8>, Vec<&'static str>) {
+pub(in crate::interchange::claude) fn generate(seed: u64) -> (Vec<u8>, Vec<&'static str>) {
     let mut file = GeneratedFile {
         dice: Seeded::new(seed),
         lines: Vec::new(),

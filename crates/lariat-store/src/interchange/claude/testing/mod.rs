@@ -17,7 +17,7 @@ use lariat_core::session::SessionFold;
 use lariat_core::transcript::Transcript;
 use serde_json::{Map, Value, json};
 
-pub(super) use generator::{LINE_KINDS, generated};
+pub(super) use generator::{LINE_KINDS, generate};
 
 use super::read_conversation;
 use crate::interchange::Imported;
@@ -35,7 +35,7 @@ pub(super) fn assert_same(found: &Conversation, wanted: &Conversation, about: &s
 }
 
 /// Returns what the model sees according to a fold.
-pub(super) fn folded(events: &[Event]) -> (Conversation, Vec<MessageId>, usize) {
+pub(super) fn fold_conversation(events: &[Event]) -> (Conversation, Vec<MessageId>, usize) {
     let fold = SessionFold::of(events);
     let (transcript, repairs) = fold.conversation(fold.tip());
     let window = transcript.window();
@@ -91,7 +91,7 @@ fn api(block: &Content) -> Value {
 }
 
 /// Returns what Claude Code would show of a file, unchanged.
-pub(super) fn shown(file: &[u8]) -> Conversation {
+pub(super) fn shown_conversation(file: &[u8]) -> Conversation {
     let mut said = Vec::new();
     for line in read_conversation(file) {
         let role = if line.role == "user" { "user" } else { "assistant" };
