@@ -38,7 +38,8 @@ impl Piece {
 pub(super) enum PieceKind {
     /// A header, with or without its newline.
     Header(Header, Newline),
-    /// A record, with or without its newline. [`JournalScanner::body`] returns its event until the next call of [`JournalScanner::next`].
+    /// A record, with or without its newline. [`JournalScanner::body`] returns its event until the next call of
+    /// [`JournalScanner::next`].
     Record(RecordLine, Newline),
     /// Anything else.
     Gap(Gap),

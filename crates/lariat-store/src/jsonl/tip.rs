@@ -1,8 +1,8 @@
 //! Summarizes a journal up to its end, so that readers need not start at the beginning.
 //!
-//! A [`JournalTip`] is stored in a sidecar file (the index) and extended with events that were written since. An index is trusted
-//! if the record that it names as last is in the journal; only the events after it are read. Without an index, the whole
-//! journal is read.
+//! A [`JournalTip`] is stored in a sidecar file (the index) and extended with events that were written since. An index
+//! is trusted if the record that it names as last is in the journal; only the events after it are read. Without an
+//! index, the whole journal is read.
 //! Invariants: the tip of a sound journal ends after a whole record; a tip does not include incomplete writes; events that
 //! the index lists as synced are reported as missing if they are not in the journal.
 

@@ -1,7 +1,8 @@
 //! Keeps the summaries in `sessions` up to date.
 //!
-//! A row of `sessions` has the fold of its session with everything that a listing needs. Appends update the fold in memory
-//! only. The row is written ("settled") with the first append, every [`SETTLE_INTERVAL`] events, before a listing and at the end.
+//! A row of `sessions` has the fold of its session with everything that a listing needs. Appends update the fold in
+//! memory only. The row is written ("settled") with the first append, every [`SETTLE_INTERVAL`] events, before a
+//! listing and at the end.
 //! Invariant: a row that is not marked `unsettled` includes all events of its session.
 
 use lariat_core::archive::SessionSummary;

@@ -1,11 +1,11 @@
 //! Runs the one thread that writes.
 //!
-//! The thread owns the writing connection. It runs all tasks that wait in the queue in one transaction (group commit) and
-//! answers them after the commit. If the queue is empty, a caller runs a small task that needs no sync on its own thread
-//! ([`WriterThread::run_inline`]), because waking the writer would take longer than the task. Everything that may take long stays
-//! with the writer thread: waiting for other processes, moving the WAL into the database, opening, retrying.
-//! After a failure, the thread abandons the connection. The next transaction opens a new one with an empty cache and
-//! trusts only the file.
+//! The thread owns the writing connection. It runs all tasks that wait in the queue in one transaction (group commit)
+//! and answers them after the commit. If the queue is empty, a caller runs a small task that needs no sync on its own
+//! thread ([`WriterThread::run_inline`]), because waking the writer would take longer than the task. Everything that
+//! may take long stays with the writer thread: waiting for other processes, moving the WAL into the database, opening,
+//! retrying. After a failure, the thread abandons the connection. The next transaction opens a new one with an empty
+//! cache and trusts only the file.
 //! Invariant: a successful answer follows a commit at the stated level, in the file that is at the path.
 
 use std::path::PathBuf;
