@@ -1,20 +1,21 @@
-//! A whole session as one file, with its blobs: to keep it, to send it, to move it from one store to another.
+//! Exports a whole session with its blobs to one file and imports it, to keep it, send it or move it between stores.
 //!
-//! The file is a line that names the format, then frames: one byte for the kind, eight for the length (little endian),
-//! the content, four for a CRC-32 of all that.
+//! The file starts with a line that names the format. Frames follow: one byte for the kind, eight for the length (little
+//! endian), the content, and four for a CRC-32 of kind, length and content.
 //!
 //! | kind | content |
 //! | --- | --- |
 //! | `H` | JSON: the session's id and its number of events |
-//! | `B` | a blob: 32 bytes of BLAKE3, then its bytes; before the first record that mentions it |
+//! | `B` | a blob: 32 bytes of BLAKE3, then its bytes; before the first record that references it |
 //! | `R` | a record as [`crate::record`] seals it: position (8), chain (16), checksum (4), body |
 //! | `E` | the end: BLAKE3 of everything before it |
 //!
-//! A fork is written with what it shares, so that the file stands alone. Bodies are the same bytes in every store, so a
-//! file from one has the chain of a file from another.
-//! An imported session begins with [`AgentEvent::SessionImported`], which is written before anything of the file: whatever
-//! becomes of the import, no decision in the file applies here. What the file learned for later sessions stays out.
-//! Invariant: a file that is cut, longer or changed anywhere is refused, with the place, before anything is written.
+//! The file of a fork also contains the events that the fork shares with its parent, so that the file is self-contained.
+//! Bodies are the same bytes in every store, so exports from different stores have the same chain.
+//! The import writes [`AgentEvent::SessionImported`] before any event of the file: even if the import stops halfway, no
+//! decision in the file applies here. The import leaves out learnings, which would otherwise affect later sessions.
+//! Invariant: the import rejects a file that was cut, extended or changed anywhere, with the offset, before it writes
+//! anything.
 
 mod frame;
 
@@ -27,51 +28,51 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Import}
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 
-use self::frame::{Checked, Item, Writer};
+use self::frame::{FrameReader, FrameWriter, Item};
 use crate::content;
 use crate::record::{Chain, Sealed, event_of};
 
-/// Events that are read or appended at once.
+/// Number of events that are read or appended at once.
 const BATCH: usize = 64;
 
-/// What is in a file.
+/// Describes what a session file contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
-    /// The session's id where it was exported.
+    /// The session's id in the store that exported it.
     pub session_id: SessionId,
     /// Number of events.
     pub events: u64,
     /// Number of blobs.
     pub blobs: u64,
-    /// The chain of all events.
+    /// The chain hash over all events.
     pub chain: Chain,
 }
 
-/// Why a session was not exported or imported.
+/// Why an export or import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveFileError {
-    /// The file is not whole or was changed.
+    /// The file is incomplete or was changed.
     #[error("the file is damaged at byte {offset}: {what}")]
     Damaged {
-        /// Where.
+        /// Byte offset of the damage.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         what: String,
     },
     /// The file could not be read or written.
-    #[error("the file could not be read or written: {0}")]
+    #[error("could not read or write the file: {0}")]
     Io(#[from] io::Error),
-    /// The store refused or failed.
+    /// The store rejected a request or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Writes a session to a file. Events that come while it is written are not part of it.
+/// Writes a session to a file. Events appended during the export are not included.
 ///
 /// # Errors
-/// When there is no such session, the store cannot give an event or a blob that belongs to it, or writing fails.
+/// When the session does not exist, the store cannot return one of its events or blobs, or writing fails.
 pub async fn export(
     store: &dyn SessionArchive,
     session_id: &SessionId,
@@ -81,7 +82,7 @@ pub async fn export(
     if events == 0 {
         return Err(StoreError::NotFound(format!("session {session_id}")).into());
     }
-    let mut file = Writer::begin(writer, session_id, events)?;
+    let mut file = FrameWriter::begin(writer, session_id, events)?;
     let mut chain = Chain::start(session_id);
     let mut seq = 0;
     while seq < events {
@@ -112,33 +113,33 @@ pub async fn export(
 
 async fn write_mentioned<W: Write + Send>(
     store: &dyn SessionArchive,
-    file: &mut Writer<W>,
+    file: &mut FrameWriter<W>,
     hash: &BlobHash,
 ) -> Result<(), ArchiveFileError> {
     match store.blob(hash).await {
         Ok(bytes) => Ok(file.blob(hash, &bytes)?),
-        // Somebody wrote about a hash; that does not make it a blob of this session.
+        // A text that looks like an address does not have to be a blob of this session.
         Err(StoreError::NotFound(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reads a file to its end and says what is in it.
+/// Reads a file to its end, verifies it and returns what it contains.
 ///
 /// # Errors
-/// When it is damaged or cannot be read.
+/// When the file is damaged or cannot be read.
 pub fn check(reader: impl Read) -> Result<Contents, ArchiveFileError> {
-    let mut file = Checked::begin(reader)?;
+    let mut file = FrameReader::begin(reader)?;
     while file.next()?.is_some() {}
     Ok(file.contents())
 }
 
-/// Brings a session of a file into a store, under its own id or another. The file is checked to its end before. An
-/// import that was interrupted goes on when it is made again; one that is complete is not made twice, and a file of a
-/// session that is here already changes nothing.
+/// Imports the session of a file into a store, under its own id or another. Verifies the whole file first. Repeating an
+/// interrupted import continues it, repeating a complete one changes nothing, and so does importing a file of a session
+/// that this store already has.
 ///
 /// # Errors
-/// When the file is damaged, when there is another session of this id, or when the store fails.
+/// When the file is damaged, another session has this id, or the store fails.
 pub async fn import(
     store: &dyn SessionArchive,
     mut reader: impl Read + Seek + Send,
@@ -147,23 +148,23 @@ pub async fn import(
     let start = reader.stream_position()?;
     let contents = check(&mut reader)?;
     let session_id = session_id.unwrap_or_else(|| contents.session_id.clone());
-    let there = store.head(&session_id).await?;
+    let existing = store.head(&session_id).await?;
     let import = Import::new(contents.chain.to_string(), "lariat", contents.session_id.clone());
-    let first = match there {
+    let first = match existing {
         0 => None,
         _ => store.read(&session_id, 0, 1).await?.into_iter().next(),
     };
     let is_this = |event: &Event| event.event == AgentEvent::SessionImported(Box::new(import.clone()));
-    let marked = there == 0 || first.as_ref().is_some_and(is_this);
-    // A session of this store's own can be compared with a file of it, and never grows by one.
+    let marked = existing == 0 || first.as_ref().is_some_and(is_this);
+    // The store's own session may only be compared with its export; an import never appends to it.
     let whole = contents.events + u64::from(marked);
-    if there > whole || (!marked && there < whole) {
-        return Err(StoreError::Conflict { expected: whole, actual: there }.into());
+    if existing > whole || (!marked && existing < whole) {
+        return Err(StoreError::Conflict { expected: whole, actual: existing }.into());
     }
     reader.seek(SeekFrom::Start(start))?;
-    let mut file = Checked::begin(reader)?;
+    let mut file = FrameReader::begin(reader)?;
     let epoch = store.claim(&session_id).await?;
-    let mut target = Target { store, session_id, epoch, there, batch: Vec::new(), next: 0 };
+    let mut target = ImportTarget { store, session_id, epoch, existing, batch: Vec::new(), next: 0 };
     let mut mark = marked.then_some(import);
     let mut blobs = HashMap::new();
     while let Some(item) = file.next()? {
@@ -171,17 +172,17 @@ pub async fn import(
             Item::Blob(hash, bytes) => {
                 let kept = store.put_blob(&bytes).await?;
                 if kept != hash {
-                    let what = format!("the store calls blob {} by {}", hash.0, kept.0);
+                    let what = format!("the store returned address {1} for blob {0}", hash.0, kept.0);
                     return Err(StoreError::Damaged(what).into());
                 }
                 blobs.insert(hash, bytes);
             }
             Item::Record(record) => {
-                let event = opened(store, &record, &blobs).await?;
-                // Most blobs are mentioned once, by the record after them; the store has them all.
+                let event = unpack_event(store, &record, &blobs).await?;
+                // Most blobs are referenced once, by the record after them. Other blobs are read from the store.
                 blobs.clear();
                 if let Some(import) = mark.take() {
-                    target.push(marking(import, &event)).await?;
+                    target.push(import_event(import, &event)).await?;
                 }
                 target
                     .push(if marked { without_learning(event) } else { EventRecord::clone(&event) })
@@ -193,8 +194,8 @@ pub async fn import(
     Ok(contents)
 }
 
-/// What is written before the first event of a file: the same each time.
-fn marking(import: Import, first: &EventRecord) -> EventRecord {
+/// Returns the event that precedes the first event of a file. It is the same on every attempt.
+fn import_event(import: Import, first: &EventRecord) -> EventRecord {
     let digits = blake3::hash(format!("lariat import {}", import.import_id).as_bytes());
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(digits.as_bytes()).for_each(|(byte, digit)| *byte = *digit);
@@ -208,18 +209,18 @@ fn marking(import: Import, first: &EventRecord) -> EventRecord {
     }
 }
 
-/// What was learned elsewhere is told to no session here, and takes nothing away that was learned here.
+/// Replaces learnings from elsewhere: they must not reach a session here, and must not remove learnings made here.
 fn without_learning(event: Event) -> EventRecord {
     let mut record = EventRecord::clone(&event);
     if matches!(record.event, AgentEvent::Learned(_) | AgentEvent::Unlearned { .. }) {
         record.event =
-            AgentEvent::EventLost { note: "a learning of another machine was left out".to_owned() };
+            AgentEvent::EventLost { note: "the import left out a learning from another machine".to_owned() };
     }
     record
 }
 
-/// The event of a record, with its text put back.
-async fn opened(
+/// Returns the event of a record, with moved text restored.
+async fn unpack_event(
     store: &dyn SessionArchive,
     record: &Sealed,
     near: &HashMap<BlobHash, Vec<u8>>,
@@ -239,23 +240,23 @@ async fn opened(
     Ok(Arc::new(event_of(record.seq, body.as_deref().unwrap_or(&record.body))?))
 }
 
-/// The session that is being written.
-struct Target<'a> {
+/// The session that the import writes.
+struct ImportTarget<'a> {
     store: &'a dyn SessionArchive,
     session_id: SessionId,
     epoch: Epoch,
-    /// Events that were there before: they must be those of the file.
-    there: u64,
+    /// Number of events that the session had before. They must equal those of the file.
+    existing: u64,
     batch: Vec<Event>,
-    /// The position of the next event.
+    /// Position of the next event.
     next: u64,
 }
 
-impl Target<'_> {
+impl ImportTarget<'_> {
     async fn push(&mut self, record: EventRecord) -> Result<(), StoreError> {
         let seq = self.next;
         self.next += 1;
-        let full = self.batch.len() >= BATCH || seq == self.there;
+        let full = self.batch.len() >= BATCH || seq == self.existing;
         if full {
             self.flush().await?;
         }
@@ -266,7 +267,7 @@ impl Target<'_> {
     async fn flush(&mut self) -> Result<(), StoreError> {
         let events = std::mem::take(&mut self.batch);
         let Some(first) = events.first().map(|event| event.seq) else { return Ok(()) };
-        if first >= self.there {
+        if first >= self.existing {
             self.store.append(Append::new(&self.session_id, self.epoch, first, &events)).await?;
             return Ok(());
         }
@@ -275,6 +276,6 @@ impl Target<'_> {
             return Ok(());
         }
         let same = known.iter().zip(&events).take_while(|(known, event)| known == event).count() as u64;
-        Err(StoreError::Conflict { expected: first + same, actual: self.there })
+        Err(StoreError::Conflict { expected: first + same, actual: self.existing })
     }
 }

@@ -1,8 +1,8 @@
-//! Large text lives in blobs; events name it by its hash.
+//! Moves large text out of events into blobs, which events reference by hash.
 //!
-//! Owns the rule which text is moved out of an event, how the stored body says so, and which blobs a body mentions.
-//! A body with text moved out has one more field, `$blobs`, from JSON pointers to addresses; the text itself is empty
-//! there. Invariant: what is packed unpacks to the same event, whatever names the user's own data has.
+//! This module decides which text to move, how the stored body records it, and which blobs a body references. A body with
+//! moved text has one more field, `$blobs`, which maps JSON pointers to blob addresses; the text itself is empty there.
+//! Invariant: a packed event unpacks to the same event, whatever field names the user's data has.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,35 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Text of at least this many bytes is moved out. Smaller text costs more as a blob than in its event.
+/// Text of at least this many bytes becomes a blob. Smaller text costs more as a blob than inside its event.
 pub const LARGE: usize = 32 * 1024;
 
 const FIELD: &str = "$blobs";
 const PREFIX: &str = "blake3:";
 const DIGITS: usize = 64;
 
-/// The address of these bytes.
+/// Returns the blob address of these bytes.
 pub fn address(bytes: &[u8]) -> BlobHash {
     BlobHash(format!("{PREFIX}{}", blake3::hash(bytes).to_hex()))
 }
 
-/// The hash in an address; `None` when it is not one of ours.
+/// Returns the hash inside an address, or `None` if the address is not a BLAKE3 address.
 pub fn hash_of(address: &BlobHash) -> Option<[u8; 32]> {
     let digits = address.0.strip_prefix(PREFIX).filter(|digits| is_hash(digits.as_bytes()))?;
     blake3::Hash::from_hex(digits).ok().map(|hash| *hash.as_bytes())
 }
 
-/// The address of a hash.
+/// Returns the address of a hash.
 pub fn address_of(hash: &[u8; 32]) -> BlobHash {
     BlobHash(format!("{PREFIX}{}", blake3::Hash::from_bytes(*hash).to_hex()))
 }
 
-/// An event as it is stored.
+/// An event in its stored form.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Packed {
-    /// Its JSON, without the text that was moved out.
+pub struct PackedEvent {
+    /// The event as JSON, without the moved text.
     pub body: Vec<u8>,
-    /// The text that was moved out, by address.
+    /// The moved text, by address.
     pub blobs: Vec<(BlobHash, Vec<u8>)>,
 }
 
@@ -52,15 +52,15 @@ struct WithBlobs<'a> {
     blobs: BTreeMap<String, BlobHash>,
 }
 
-/// Makes the body of an event, and moves large text out of it.
+/// Serializes an event and moves large text out of its body.
 ///
 /// # Errors
-/// When the event cannot be written as JSON.
-pub fn pack(event: &EventRecord) -> Result<Packed, StoreError> {
+/// When the event cannot be serialized as JSON.
+pub fn pack(event: &EventRecord) -> Result<PackedEvent, StoreError> {
     let unwritable = |error: serde_json::Error| StoreError::Damaged(format!("event {}: {error}", event.seq));
     let body = serde_json::to_vec(event).map_err(unwritable)?;
     if body.len() < LARGE {
-        return Ok(Packed { body, blobs: Vec::new() });
+        return Ok(PackedEvent { body, blobs: Vec::new() });
     }
     let mut json = serde_json::to_value(event).map_err(unwritable)?;
     let (mut places, mut blobs) = (BTreeMap::new(), Vec::new());
@@ -70,10 +70,10 @@ pub fn pack(event: &EventRecord) -> Result<Packed, StoreError> {
         blobs.push((hash, text.into_bytes()));
     });
     if blobs.is_empty() {
-        return Ok(Packed { body, blobs });
+        return Ok(PackedEvent { body, blobs });
     }
     let body = serde_json::to_vec(&WithBlobs { event: &json, blobs: places }).map_err(unwritable)?;
-    Ok(Packed { body, blobs })
+    Ok(PackedEvent { body, blobs })
 }
 
 fn move_out(value: &mut Value, place: &mut String, take: &mut impl FnMut(&str, String)) {
@@ -100,7 +100,7 @@ fn move_out(value: &mut Value, place: &mut String, take: &mut impl FnMut(&str, S
     }
 }
 
-/// The addresses that a body moved text out to: what must be read to unpack it. Empty for almost every body.
+/// Returns the addresses of the text that was moved out of a body: the blobs needed to unpack it. Almost always empty.
 pub fn moved_out(body: &[u8]) -> Vec<BlobHash> {
     let places = places_of(body).unwrap_or_default();
     let mut addresses: Vec<BlobHash> = places.into_values().collect();
@@ -115,15 +115,15 @@ fn places_of(body: &[u8]) -> Option<BTreeMap<String, BlobHash>> {
         #[serde(rename = "$blobs")]
         blobs: Option<BTreeMap<String, BlobHash>>,
     }
-    // The user's own data may have such a field, deeper down: then there is none at the top.
+    // User data may have a field of this name at a deeper level. Then the top level has none.
     memmem::find(body, b"\"$blobs\":{")?;
     serde_json::from_slice::<Places>(body).ok()?.blobs
 }
 
-/// Puts text back that was moved out. `blob` gives the bytes of an address.
+/// Restores moved text. `blob` returns the bytes of an address. Returns `None` if no text was moved out.
 ///
 /// # Errors
-/// When a blob is missing or is not text, or the body is not JSON.
+/// When a blob is missing or is not UTF-8, or the body is not JSON.
 pub fn unpack(
     body: &[u8],
     mut blob: impl FnMut(&BlobHash) -> Result<Vec<u8>, StoreError>,
@@ -137,13 +137,16 @@ pub fn unpack(
     for (place, address) in places {
         let text = String::from_utf8(blob(&address)?)
             .map_err(|_| damaged(format!("blob {} is not text", address.0)))?;
-        let slot = json.pointer_mut(&place).ok_or_else(|| damaged(format!("no place {place} for a blob")))?;
+        let slot = json
+            .pointer_mut(&place)
+            .ok_or_else(|| damaged(format!("pointer {place} for a blob leads nowhere")))?;
         *slot = Value::String(text);
     }
     serde_json::to_vec(&json).map(Some).map_err(|error| damaged(error.to_string()))
 }
 
-/// Every blob that a body mentions anywhere: moved out by [`pack`], or named by a tool. These must be kept.
+/// Returns every blob that a body references, whether [`pack`] moved it out or a tool named it. Garbage collection must
+/// keep these.
 pub fn mentions(body: &[u8]) -> Vec<BlobHash> {
     let mut found: Vec<BlobHash> = Vec::new();
     for at in memmem::find_iter(body, PREFIX) {

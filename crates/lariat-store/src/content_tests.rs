@@ -20,7 +20,7 @@ fn event(fields: serde_json::Value) -> EventRecord {
     }
 }
 
-fn round_trip(event: &EventRecord) -> Packed {
+fn round_trip(event: &EventRecord) -> PackedEvent {
     let packed = pack(event).unwrap();
     let blobs: HashMap<_, _> = packed.blobs.iter().cloned().collect();
     let mut needed = moved_out(&packed.body);
@@ -36,13 +36,13 @@ fn round_trip(event: &EventRecord) -> Packed {
 }
 
 #[test]
-fn small_events_stay_as_they_are() {
+fn keeps_small_text_in_the_event() {
     let packed = round_trip(&event(json!({"type": "Later", "text": "x".repeat(LARGE - 200)})));
     assert!(packed.blobs.is_empty());
 }
 
 #[test]
-fn large_text_is_moved_out_and_the_same_text_to_the_same_place() {
+fn moves_large_text_to_one_blob_per_content() {
     let large = "é\"\n".repeat(LARGE);
     let packed = round_trip(&event(
         json!({"type": "Later", "a/b": [{"c~d": large, "small": "s"}, large], "e": "y".repeat(LARGE)}),
@@ -53,7 +53,7 @@ fn large_text_is_moved_out_and_the_same_text_to_the_same_place() {
 }
 
 #[test]
-fn names_of_the_user_are_not_ours() {
+fn ignores_a_blobs_field_in_user_data() {
     let own = json!({"$blobs": {"/text": address(b"other").0}});
     let small = round_trip(&event(json!({"type": "Later", "args": own})));
     assert!(moved_out(&small.body).is_empty());
@@ -61,7 +61,7 @@ fn names_of_the_user_are_not_ours() {
 }
 
 #[test]
-fn a_missing_or_wrong_blob_is_damage() {
+fn unpack_fails_for_a_missing_or_invalid_blob() {
     let packed = pack(&event(json!({"type": "Later", "text": "z".repeat(LARGE)}))).unwrap();
     let missing = unpack(&packed.body, |hash| Err(StoreError::NotFound(hash.0.clone())));
     assert!(matches!(missing, Err(StoreError::NotFound(_))));
@@ -69,7 +69,7 @@ fn a_missing_or_wrong_blob_is_damage() {
 }
 
 #[test]
-fn mentions_are_found_wherever_they_are() {
+fn finds_blob_addresses_anywhere_in_a_body() {
     let (one, two) = (address(b"1"), address(b"2"));
     let body =
         format!("{{\"a\":\"see {} and\",\"b\":[\"{}\",\"{}\",\"blake3:short\"]}}", two.0, one.0, two.0);

@@ -1,79 +1,78 @@
-//! The one door to the file system of this crate, and the lock that keeps a session's second writer out.
+//! Contains every file system access of this crate, and the lock that keeps a second writer out of a session.
 //!
-//! Owns what makes a change of files durable: data is synced, then the name is put in place, then the folder is
-//! synced. Invariant: a session's lock is held by at most one living process, and by none when its holder died.
+//! A durable change happens in three steps: sync the data, rename the file into place, sync the directory. Invariant: at
+//! most one living process holds a session's lock, and a lock becomes free when its holder dies.
 
-#![expect(clippy::disallowed_methods, reason = "this is the store's door to its own files")]
+#![expect(clippy::disallowed_methods, reason = "the store accesses its own files only here")]
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Opens a file for reading and writing, creating it if needed. Nothing of it is cut.
+/// Opens a file for reading and writing. Creates it if needed and never truncates it.
 pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// Makes a folder and those above it, durable: each is synced before there is something in it. One that is there is
-/// synced again, for whoever made it may have died before.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+/// Creates a directory and its parents durably: syncs each parent before it creates anything in the new directory. Syncs
+/// the parent of an existing directory too, because the process that created it may have died before its sync.
+pub(crate) fn create_dir_durably(path: &Path) -> io::Result<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     if path.is_dir() {
-        return match sync_folder(parent) {
-            // A folder above that is none of our business.
+        return match sync_dir(parent) {
+            // The parent is outside the store and belongs to another user.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             synced => synced,
         };
     }
-    make_folder(parent)?;
-    match private_folder().create(path) {
-        // Somebody else was faster.
+    create_dir_durably(parent)?;
+    match private_dir_builder().create(path) {
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
-    sync_folder(parent)
+    sync_dir(parent)
 }
 
-/// Makes a folder and those above it, for what may be lost in a power loss.
-pub(crate) fn make_cache_folder(path: &Path) -> io::Result<()> {
-    private_folder().recursive(true).create(path)
+/// Creates a directory and its parents for data that a power loss may destroy.
+pub(crate) fn create_cache_dir(path: &Path) -> io::Result<()> {
+    private_dir_builder().recursive(true).create(path)
 }
 
-/// What is in a store is for its owner alone.
-fn private_folder() -> std::fs::DirBuilder {
+/// Only the owner may read a store.
+fn private_dir_builder() -> std::fs::DirBuilder {
     let mut builder = std::fs::DirBuilder::new();
     builder.mode(0o700);
     builder
 }
 
-/// Makes the names in a folder durable.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+/// Makes the entries of a directory durable.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
 }
 
-/// Puts a whole file in place: others see the old one or the new one, and after this returned the new one, also after
-/// a power loss.
+/// Replaces a whole file durably: others see the old content or the new one, and after this function returns the new
+/// content survives a power loss.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    put_by(path, |file| {
+    write_and_rename(path, |file| {
         file.write_all(bytes)?;
         file.sync_data()
     })?;
-    path.parent().map_or(Ok(()), sync_folder)
+    path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Puts a whole file in place that may be lost in a power loss, the old one included: for what can be made again.
+/// Replaces a whole file without a sync: a power loss may destroy the old content too. For data that can be rebuilt.
 pub(crate) fn put_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    put_by(path, |file| file.write_all(bytes))
+    write_and_rename(path, |file| file.write_all(bytes))
 }
 
-fn put_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+fn write_and_rename(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let temporary = temporary(path);
     let written = create(&temporary)
         .and_then(|mut file| write(&mut file))
@@ -84,67 +83,67 @@ fn put_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::R
     written
 }
 
-/// A name beside a file that nothing else has. Names with a dot in front are never a finished file.
+/// Returns an unused name next to a file. A name with a leading dot never belongs to a finished file.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}", uuid::Uuid::new_v4().simple()))
 }
 
-/// Makes a file that was not there.
+/// Creates a file, and fails if it exists.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
-/// Opens a file that is there for reading and writing.
-pub(crate) fn open_again(path: &Path) -> io::Result<File> {
+/// Opens an existing file for reading and writing.
+pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// Gives a file a second name; where that is not possible, a copy.
-pub(crate) fn keep_as(path: &Path, kept: &Path) -> io::Result<()> {
+/// Gives a file a second name with a hard link. Copies the file where the file system has no hard links.
+pub(crate) fn link_or_copy(path: &Path, kept: &Path) -> io::Result<()> {
     if std::fs::hard_link(path, kept).is_err() {
         let mut copy = create(kept)?;
         io::copy(&mut open(path)?, &mut copy)?;
         copy.sync_data()?;
     }
-    kept.parent().map_or(Ok(()), sync_folder)
+    kept.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Makes a file durable that somebody else put in place, and young again.
-pub(crate) fn settle(path: &Path, level: Settled) -> io::Result<()> {
-    let file = open_again(path)?;
+/// Makes an existing file, which another process may have put in place, durable and updates its modification time.
+pub(crate) fn refresh(path: &Path, level: FileDurability) -> io::Result<()> {
+    let file = open_existing(path)?;
     file.set_modified(std::time::SystemTime::now())?;
-    if level == Settled::Durable {
+    if level == FileDurability::Durable {
         file.sync_all()?;
-        path.parent().map_or(Ok(()), sync_folder)?;
+        path.parent().map_or(Ok(()), sync_dir)?;
     }
     Ok(())
 }
 
-/// Whether a power loss may take a file.
+/// Whether a file must survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    /// It may.
+pub(crate) enum FileDurability {
+    /// A power loss may destroy it.
     Cache,
-    /// It may not.
+    /// It survives a power loss.
     Durable,
 }
 
-/// What tells one state of a file from another.
+/// File metadata that changes whenever the file changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct FileState {
     /// Length in bytes.
     pub(crate) length: u64,
-    /// Time of the last change, in nanoseconds.
+    /// Time of the last modification, in nanoseconds.
     pub(crate) changed: i64,
-    /// Number of the file in its file system: another one after it was replaced.
+    /// The inode number, which changes when the file is replaced.
     pub(crate) inode: u64,
 }
 
-/// The state of a file; `None` when there is none.
-pub(crate) fn state(path: &Path) -> io::Result<Option<State>> {
+/// Returns the state of a file, or `None` if it does not exist.
+pub(crate) fn state(path: &Path) -> io::Result<Option<FileState>> {
     match std::fs::metadata(path) {
-        Ok(data) => Ok(Some(State {
+        Ok(data) => Ok(Some(FileState {
             length: data.len(),
             changed: data.mtime().wrapping_mul(1_000_000_000).wrapping_add(data.mtime_nsec()),
             inode: data.ino(),
@@ -154,13 +153,13 @@ pub(crate) fn state(path: &Path) -> io::Result<Option<State>> {
     }
 }
 
-/// How long ago a file was changed; zero when there is none or the clock went backwards.
+/// Returns the time since a file was modified, or zero if it does not exist or the clock went backwards.
 pub(crate) fn age(path: &Path) -> std::time::Duration {
     let changed = std::fs::metadata(path).and_then(|data| data.modified());
     changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
 }
 
-/// The whole of a file; `None` when there is none.
+/// Returns the content of a file, or `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -169,7 +168,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Removes a file; it is no error when there is none.
+/// Removes a file. Succeeds if it does not exist.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -177,13 +176,13 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a file another name in the same folder, durable.
+/// Renames a file within its directory, durably.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
-    to.parent().map_or(Ok(()), sync_folder)
+    to.parent().map_or(Ok(()), sync_dir)
 }
 
-/// The files of a folder; none when there is no folder.
+/// Returns the paths in a directory, or none if the directory does not exist.
 pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     match std::fs::read_dir(path) {
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
@@ -192,58 +191,58 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Which file it is, whatever its name.
+/// Identifies a file independently of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
-/// Which file has this name. Does not open it.
-pub(crate) fn identity(path: &Path) -> io::Result<Identity> {
+/// Identifies the file at this path without opening it.
+pub(crate) fn identity(path: &Path) -> io::Result<FileIdentity> {
     let metadata = std::fs::metadata(path)?;
-    Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
+    Ok(FileIdentity { device: metadata.dev(), inode: metadata.ino() })
 }
 
-/// The right to write, among all processes of this machine. Ends when dropped, and with the process.
+/// An exclusive lock among all processes of this machine. Released when dropped and when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
     file: File,
 }
 
-/// Why a lock was not given.
+/// Why a lock could not be taken.
 #[derive(Debug)]
-pub(crate) enum Locked {
-    /// Somebody has it: what they wrote about themselves.
-    By(String),
-    /// It could not be tried.
-    Failed(io::Error),
+pub(crate) enum LockError {
+    /// Another process holds it. Contains the description that the holder wrote.
+    HeldBy(String),
+    /// The lock file could not be opened or locked.
+    Io(io::Error),
 }
 
 impl Lock {
-    /// Takes the lock or says who has it. Does not wait: the lock of a process that died is free at once.
-    pub(crate) fn take(path: &Path) -> Result<Self, Locked> {
+    /// Takes the lock or reports its holder. Does not wait: the lock of a dead process is free at once.
+    pub(crate) fn take(path: &Path) -> Result<Self, LockError> {
         loop {
-            let mut file = open_to_write(path).map_err(Locked::Failed)?;
+            let mut file = open_to_write(path).map_err(LockError::Io)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = file.read_to_string(&mut holder);
-                    return Err(Locked::By(holder.trim().to_owned()));
+                    return Err(LockError::HeldBy(holder.trim().to_owned()));
                 }
-                Err(TryLockError::Error(error)) => return Err(Locked::Failed(error)),
+                Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
             }
-            // The holder before removed the file between our opening and locking it: this lock excludes nobody.
-            let ours = file.metadata().map_err(Locked::Failed)?;
+            // The previous holder removed the file after we opened it and before we locked it: this lock excludes no one.
+            let ours = file.metadata().map_err(LockError::Io)?;
             if !std::fs::metadata(path)
                 .is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev())
             {
                 continue;
             }
             let about = format!("process {}\n", std::process::id());
-            // For people only: a lock that cannot say whose it is still is a lock.
+            // Only informs users: a lock that cannot describe its holder is still a lock.
             let _ = file
                 .set_len(0)
                 .and_then(|()| file.seek(SeekFrom::Start(0)))
@@ -255,7 +254,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while it is still held, so that whoever opened it finds that out.
+        // Remove the file while holding the lock, so that a process that already opened it notices the removal.
         let _ = std::fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }

@@ -1,17 +1,17 @@
-//! Journals that survive: one contract ([`lariat_core::store::SessionStore`] and
-//! [`lariat_core::archive::SessionArchive`]), three stores.
+//! Stores sessions in SQLite, in JSONL files or in PostgreSQL. All three stores implement the same contract:
+//! [`lariat_core::store::SessionStore`] and [`lariat_core::archive::SessionArchive`].
 //!
-//! | store | for | what it stands on |
+//! | store | for | built on |
 //! | --- | --- | --- |
-//! | [`sqlite::SqliteStore`] | a person's machine | one database file, WAL, one writer thread |
+//! | [`sqlite::SqliteStore`] | a user's machine | one database file, WAL, one writer thread |
 //! | [`jsonl::JsonlStore`] | files that `grep` reads | one file per session, one lock per writer |
 //! | [`postgres::PostgresStore`] | servers | fenced appends in one statement |
 //!
-//! Around them: [`archive_file`] keeps a session in one file, [`interchange`] reads and writes sessions of other programs,
-//! [`recorder`] makes records of loops while events come.
+//! [`archive_file`] writes a session to one file, [`interchange`] reads and writes session files of other programs, and
+//! [`recorder`] builds session records from events as they arrive.
 //!
-//! What they share is here: [`record`] seals events with a checksum and a chain, [`content`] moves large text out of
-//! events into blobs, `files` is the one door to the file system.
+//! All stores share three modules: [`record`] seals events with a checksum and a chain hash, [`content`] moves large text
+//! out of events into blobs, and `files` contains every access to the file system.
 
 pub mod archive_file;
 pub mod content;
@@ -25,19 +25,19 @@ pub mod recorder;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-/// Events from one summary that is kept on the way to the next: so many at most a fork in the middle has to fold. A
-/// summary has about 600 bytes, so that this is about one more byte for each event.
+/// Number of events between two stored summaries. A fork in the middle of a session folds at most this many events. A
+/// summary has about 600 bytes, which adds about one byte per event.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub(crate) const FOLDED: u64 = 512;
+pub(crate) const SUMMARY_INTERVAL: u64 = 512;
 
-/// How hard a store tries before it acknowledges.
+/// How durable an append is when the store acknowledges it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// The level that every append meets. [`Memory`](lariat_core::store::Durability::Memory) means
+    /// The durability level of every append. [`Memory`](lariat_core::store::Durability::Memory) means
     /// [`Fast`](lariat_core::store::Durability::Fast) here.
     pub durability: lariat_core::store::Durability,
-    /// How late the sync of a batched append may be.
+    /// The longest time that the sync of a batched append may be delayed.
     pub batch_window: std::time::Duration,
 }
 
@@ -51,7 +51,7 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Options with this level.
+    /// Returns the default options with this durability level.
     pub fn with_durability(durability: lariat_core::store::Durability) -> Self {
         Self { durability, ..Self::default() }
     }

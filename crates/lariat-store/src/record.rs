@@ -1,9 +1,9 @@
-//! Events as they are stored: sealed with a checksum and a chain hash.
+//! Seals events for storage with a checksum and a chain hash.
 //!
-//! The checksum says whether one record is as it was written, without looking at any other. The chain hash covers the
-//! record and, through the one before it, everything before: a record that was removed, moved, changed or taken from
-//! another journal does not fit. Owns both, and the form of the body (the event's JSON).
-//! Invariant: equal journals have equal chains in every store, so a journal can be compared and moved between them.
+//! The checksum detects a changed record without reading any other. The chain hash covers the record and, through its
+//! predecessor, everything before it: it detects a record that was removed, moved, changed or taken from another journal.
+//! The body of a record is the event's JSON.
+//! Invariant: equal journals have equal chains in every store, so a journal can be compared and moved between stores.
 
 use std::fmt;
 
@@ -11,36 +11,36 @@ use lariat_core::event::EventRecord;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
-/// Sixteen bytes of BLAKE3 over everything up to a record.
+/// Sixteen bytes of BLAKE3 over all records up to and including one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Chain([u8; 16]);
 
 impl Chain {
-    /// The chain before the first record of a session. A fork goes on with the chain of what it shares.
+    /// Returns the chain before the first record of a session. A fork continues the chain of the events that it shares.
     pub fn start(session_id: &SessionId) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"lariat journal 1\n").update(session_id.as_str().as_bytes());
         Self::of(&hasher)
     }
 
-    /// The chain after one more record.
+    /// Returns the chain after one more record.
     pub fn then(self, body: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0).update(body);
         Self::of(&hasher)
     }
 
-    /// From its bytes.
+    /// Wraps the bytes of a chain hash.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the chain hash.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// From 32 hexadecimal digits.
+    /// Parses 32 lower-case hexadecimal digits.
     pub fn from_hex(digits: &[u8]) -> Option<Self> {
         let digits = std::str::from_utf8(digits).ok().filter(|text| text.len() == 32)?;
         let lower = !digits.bytes().any(|digit| digit.is_ascii_uppercase() || digit == b'+');
@@ -66,38 +66,38 @@ impl fmt::Debug for Chain {
     }
 }
 
-/// An event as it is stored.
+/// An event in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// Position in the journal.
     pub seq: u64,
-    /// The chain up to and including this record.
+    /// The chain hash up to and including this record.
     pub chain: Chain,
-    /// Checksum over the three other fields.
+    /// CRC-32 over the three other fields.
     pub check: u32,
-    /// The event as JSON, large text moved out (see [`crate::content`]).
+    /// The event as JSON, without the large text that was moved to blobs (see [`crate::content`]).
     pub body: Vec<u8>,
 }
 
 impl Sealed {
-    /// Seals a body that follows a chain.
+    /// Seals a body that follows the chain `previous`.
     pub fn new(seq: u64, previous: Chain, body: Vec<u8>) -> Self {
         let chain = previous.then(&body);
         Self { seq, chain, check: checksum(seq, chain, &body), body }
     }
 
-    /// Whether the record is as it was written.
+    /// Returns whether the checksum matches: the record is as it was written.
     pub fn is_whole(&self) -> bool {
         self.check == checksum(self.seq, self.chain, &self.body)
     }
 
-    /// Whether the record comes right after this chain.
+    /// Returns whether the record continues this chain.
     pub fn follows(&self, previous: Chain) -> bool {
         self.chain == previous.then(&self.body)
     }
 }
 
-/// CRC-32 over position, chain and body.
+/// Returns the CRC-32 over position, chain hash and body.
 pub fn checksum(seq: u64, chain: Chain, body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&seq.to_le_bytes());
@@ -106,15 +106,15 @@ pub fn checksum(seq: u64, chain: Chain, body: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// An event read back from its body. The body's own position must be the record's.
+/// Parses an event from its body. The position in the body must equal the position of the record.
 ///
 /// # Errors
-/// When the body is not this event.
+/// When the body is not an event, or has another position.
 pub fn event_of(seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
     let damaged = |what: String| StoreError::Damaged(format!("event {seq}: {what}"));
     let event = EventRecord::from_json(body).map_err(|error| damaged(error.to_string()))?;
     if event.seq != seq {
-        return Err(damaged(format!("its body says {}", event.seq)));
+        return Err(damaged(format!("the body has position {}", event.seq)));
     }
     Ok(event)
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_whole_and_follows() {
+    fn sealed_records_verify_and_chain() {
         let records = sealed(&["a", "b", "c"]);
         let mut chain = Chain::start(&SessionId::from("s"));
         for record in &records {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_removed_moved_or_replaced_breaks_the_chain() {
+    fn removing_moving_or_replacing_a_record_breaks_the_chain() {
         let records = sealed(&["a", "b", "c"]);
         assert!(!records[2].follows(records[0].chain), "removed");
         assert!(!records[1].follows(records[2].chain), "moved");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn hex_is_read_only_as_it_is_written() {
+    fn parses_only_32_lower_case_hex_digits() {
         assert!(Chain::from_hex(b"0123456789abcdef0123456789abcdef").is_some());
         for digits in ["", "0123", "0123456789ABCDEF0123456789abcdef", "+123456789abcdef0123456789abcdef"] {
             assert_eq!(Chain::from_hex(digits.as_bytes()), None, "{digits}");

@@ -1,4 +1,4 @@
-//! The frames of a file: written, and read with everything that can be checked.
+//! Writes the frames of a session file, and verifies them while reading.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use super::{ArchiveFileError, Contents};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// The line a file begins with.
+/// The first line of a file.
 const MAGIC: &[u8] = b"LARIAT SESSION 1\n";
 
 const HEADER: u8 = b'H';
@@ -19,7 +19,7 @@ const BLOB: u8 = b'B';
 const RECORD: u8 = b'R';
 const END: u8 = b'E';
 
-/// Bytes of a record before its body: position, chain, checksum.
+/// Bytes of a record before its body: position, chain hash, checksum.
 const RECORD_HEAD: usize = 8 + 16 + 4;
 
 #[derive(Serialize, Deserialize)]
@@ -28,14 +28,14 @@ struct Header {
     events: u64,
 }
 
-/// Writes a file.
-pub(super) struct Writer<W> {
+/// Writes a session file.
+pub(super) struct FrameWriter<W> {
     out: W,
     hasher: blake3::Hasher,
     blobs: HashSet<BlobHash>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> FrameWriter<W> {
     pub(super) fn begin(out: W, session_id: &SessionId, events: u64) -> io::Result<Self> {
         let mut file = Self { out, hasher: blake3::Hasher::new(), blobs: HashSet::new() };
         file.write(MAGIC)?;
@@ -48,7 +48,7 @@ impl<W: Write> Writer<W> {
         self.blobs.contains(blob)
     }
 
-    /// Writes a blob unless it was written.
+    /// Writes a blob, unless the file already has it.
     pub(super) fn blob(&mut self, hash: &BlobHash, bytes: &[u8]) -> io::Result<()> {
         match content::hash_of(hash) {
             Some(digits) if self.blobs.insert(hash.clone()) => self.frame(BLOB, &[&digits, bytes]),
@@ -61,7 +61,7 @@ impl<W: Write> Writer<W> {
         self.frame(RECORD, &[&seq, record.chain.as_bytes(), &check, &record.body])
     }
 
-    /// Ends the file; returns the number of blobs in it.
+    /// Ends the file and returns its number of blobs.
     pub(super) fn end(mut self) -> io::Result<u64> {
         let hash = self.hasher.finalize();
         self.frame(END, &[hash.as_bytes()])?;
@@ -85,14 +85,14 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What a file holds, in order.
+/// One element of a session file, in file order.
 pub(super) enum Item {
     Blob(BlobHash, Vec<u8>),
     Record(Sealed),
 }
 
-/// A file that is read: each item fits those before it, and the last one is followed by the end.
-pub(super) struct Checked<R> {
+/// Reads a session file and verifies it: each item must continue those before it, and the file must be complete.
+pub(super) struct FrameReader<R> {
     input: R,
     offset: u64,
     hasher: blake3::Hasher,
@@ -106,19 +106,19 @@ struct Frame {
     kind: u8,
     content: Vec<u8>,
     offset: u64,
-    /// The hash of all that came before it.
+    /// The hash of everything before this frame.
     before: blake3::Hash,
 }
 
-impl<R: Read> Checked<R> {
+impl<R: Read> FrameReader<R> {
     pub(super) fn begin(input: R) -> Result<Self, ArchiveFileError> {
-        let nobody = SessionId::from("");
+        let none = SessionId::from("");
         let mut file = Self {
             input,
             offset: 0,
             hasher: blake3::Hasher::new(),
-            chain: Chain::start(&nobody),
-            header: Header { session_id: nobody, events: 0 },
+            chain: Chain::start(&none),
+            header: Header { session_id: none, events: 0 },
             seq: 0,
             blobs: HashSet::new(),
         };
@@ -128,23 +128,22 @@ impl<R: Read> Checked<R> {
         }
         let frame = file.frame()?;
         let header = serde_json::from_slice(&frame.content).ok().filter(|_| frame.kind == HEADER);
-        file.header = header.ok_or_else(|| damaged(frame.offset, "no header"))?;
+        file.header = header.ok_or_else(|| damaged(frame.offset, "missing header"))?;
         file.chain = Chain::start(&file.header.session_id);
         Ok(file)
     }
 
-    /// The next item; `None` after the end, when the file is whole.
+    /// Returns the next item, or `None` after the end of a valid file.
     pub(super) fn next(&mut self) -> Result<Option<Item>, ArchiveFileError> {
         let Frame { kind, content, offset, before } = self.frame()?;
         match kind {
             BLOB => self.blob(&content, offset).map(Some),
             RECORD => self.record(&content, offset).map(Some),
             END => self.end(&content, offset, before).map(|()| None),
-            other => Err(damaged(offset, format!("an unknown frame `{}`", other.escape_ascii()))),
+            other => Err(damaged(offset, format!("unknown frame kind `{}`", other.escape_ascii()))),
         }
     }
 
-    /// What was read.
     pub(super) fn contents(&self) -> Contents {
         Contents {
             session_id: self.header.session_id.clone(),
@@ -156,17 +155,17 @@ impl<R: Read> Checked<R> {
 
     fn blob(&mut self, content: &[u8], offset: u64) -> Result<Item, ArchiveFileError> {
         let split = content.split_first_chunk::<32>();
-        let (hash, bytes) = split.ok_or_else(|| damaged(offset, "a blob without hash"))?;
+        let (hash, bytes) = split.ok_or_else(|| damaged(offset, "blob frame without a hash"))?;
         let address = content::address_of(hash);
         if content::address(bytes) != address {
-            return Err(damaged(offset, format!("a blob that is not {}", address.0)));
+            return Err(damaged(offset, format!("blob content does not match its hash {}", address.0)));
         }
         self.blobs.insert(address.clone());
         Ok(Item::Blob(address, bytes.to_vec()))
     }
 
     fn record(&mut self, content: &[u8], offset: u64) -> Result<Item, ArchiveFileError> {
-        let short = || damaged(offset, "a record that is too short");
+        let short = || damaged(offset, "record is too short");
         let (head, body) = content.split_at_checked(RECORD_HEAD).ok_or_else(short)?;
         let (seq, rest) = head.split_first_chunk::<8>().ok_or_else(short)?;
         let (chain, check) = rest.split_first_chunk::<16>().ok_or_else(short)?;
@@ -178,7 +177,7 @@ impl<R: Read> Checked<R> {
             body: body.to_vec(),
         };
         if record.seq != self.seq || !record.is_whole() || !record.follows(self.chain) {
-            return Err(damaged(offset, format!("event {} is not what comes here", self.seq)));
+            return Err(damaged(offset, format!("event {} is missing, changed or out of order", self.seq)));
         }
         if let Some(missing) =
             content::moved_out(&record.body).into_iter().find(|hash| !self.blobs.contains(hash))
@@ -192,14 +191,17 @@ impl<R: Read> Checked<R> {
 
     fn end(&mut self, content: &[u8], offset: u64, before: blake3::Hash) -> Result<(), ArchiveFileError> {
         if content != before.as_bytes() {
-            return Err(damaged(offset, "what comes before is not what was written"));
+            return Err(damaged(offset, "the hash of the file does not match its content"));
         }
         if self.seq != self.header.events {
-            return Err(damaged(offset, format!("{} events of {}", self.seq, self.header.events)));
+            return Err(damaged(
+                offset,
+                format!("found {} events, expected {}", self.seq, self.header.events),
+            ));
         }
         match self.input.read(&mut [0])? {
             0 => Ok(()),
-            _ => Err(damaged(self.offset, "something follows the end")),
+            _ => Err(damaged(self.offset, "unexpected data after the end")),
         }
     }
 
@@ -215,19 +217,19 @@ impl<R: Read> Checked<R> {
         crc.update(&head);
         crc.update(&content);
         if self.take(4)? != crc.finalize().to_le_bytes() {
-            return Err(damaged(offset, "a frame that was changed"));
+            return Err(damaged(offset, "frame checksum does not match"));
         }
         Ok(Frame { kind, content, offset, before })
     }
 
-    /// Exactly so many bytes. Memory grows with what is there, not with what a length says.
+    /// Reads exactly `length` bytes. Memory grows with the bytes that the file has, not with what its length fields claim.
     fn take(&mut self, length: u64) -> Result<Vec<u8>, ArchiveFileError> {
         let mut bytes = Vec::new();
         self.input.by_ref().take(length).read_to_end(&mut bytes)?;
         self.hasher.update(&bytes);
         self.offset += bytes.len() as u64;
         if bytes.len() as u64 != length {
-            return Err(damaged(self.offset, "the file ends here"));
+            return Err(damaged(self.offset, "unexpected end of file"));
         }
         Ok(bytes)
     }

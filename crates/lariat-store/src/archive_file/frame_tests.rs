@@ -15,10 +15,10 @@ fn records(bodies: &[&str]) -> Vec<Sealed> {
     records
 }
 
-/// A file that is whole as far as its frames go.
+/// A file whose frames are valid.
 fn file(events: u64, blobs: &[&[u8]], records: &[&Sealed]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut file = Writer::begin(&mut bytes, &session(), events).unwrap();
+    let mut file = FrameWriter::begin(&mut bytes, &session(), events).unwrap();
     blobs.iter().for_each(|blob| file.blob(&content::address(blob), blob).unwrap());
     records.iter().for_each(|record| file.record(record).unwrap());
     file.end().unwrap();
@@ -30,40 +30,45 @@ fn refused(file: &[u8]) -> String {
 }
 
 #[test]
-fn records_left_out_moved_or_forged_are_refused_though_every_frame_is_whole() {
+fn rejects_missing_moved_or_forged_records_in_valid_frames() {
     let [a, b, c] = &records(&["{}", "{\"b\":1}", "{\"c\":1}"])[..] else { panic!() };
     assert!(super::super::check(&file(3, &[], &[a, b, c])[..]).is_ok());
     for others in [&[b, c][..], &[a, c], &[a, c, b]] {
-        assert!(refused(&file(others.len() as u64, &[], others)).contains("is not what comes here"));
+        assert!(
+            refused(&file(others.len() as u64, &[], others)).contains("is missing, changed or out of order")
+        );
     }
     let forged = Sealed::new(1, Chain::start(&session()), b"{}".to_vec());
     assert!(forged.is_whole());
-    assert!(refused(&file(3, &[], &[a, &forged, c])).contains("event 1 is not what comes here"));
-    assert!(refused(&file(3, &[], &[a, b])).contains("2 events of 3"), "cut at the end, and ended anew");
+    assert!(refused(&file(3, &[], &[a, &forged, c])).contains("event 1 is missing, changed or out of order"));
+    assert!(
+        refused(&file(3, &[], &[a, b])).contains("found 2 events, expected 3"),
+        "cut at the end, with a new end frame"
+    );
 }
 
 #[test]
-fn a_blob_that_is_missing_is_refused_whoever_needs_it() {
+fn rejects_a_missing_blob() {
     let blob = "large".repeat(10);
     let body = format!("{{\"a\":\"\",\"$blobs\":{{\"/a\":\"{}\"}}}}", content::address(blob.as_bytes()).0);
     let moved_out = &records(&[&body])[..];
     assert!(super::super::check(&file(1, &[blob.as_bytes()], &[&moved_out[0]])[..]).is_ok());
     assert!(refused(&file(1, &[], &[&moved_out[0]])).contains("of event 0 is missing"));
 
-    // Only named by a tool: taking its frame out leaves frames that fit, but not what was written.
+    // A blob that only a tool names: removing its frame leaves valid frames, but the hash of the file changes.
     let records = records(&["{}"]);
     let with = file(1, &[b"blob"], &[&records[0]]);
     let without = file(1, &[], &[&records[0]]);
     let end = 9 + 32 + 4;
     let forged = [&without[..without.len() - end], &with[with.len() - end..]].concat();
-    assert!(refused(&forged).contains("what comes before is not what was written"));
+    assert!(refused(&forged).contains("the hash of the file does not match its content"));
 }
 
 #[test]
-fn a_length_that_says_more_than_there_is_costs_no_memory() {
+fn a_forged_length_allocates_no_memory() {
     let mut forged = MAGIC.to_vec();
     forged.push(HEADER);
     forged.extend_from_slice(&u64::MAX.to_le_bytes());
     forged.extend_from_slice(b"{}");
-    assert!(refused(&forged).contains("the file ends here"));
+    assert!(refused(&forged).contains("unexpected end of file"));
 }

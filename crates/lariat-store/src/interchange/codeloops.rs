@@ -1,8 +1,8 @@
-//! Sessions of codeloops, read (seed 004).
+//! Imports sessions of codeloops.
 //!
-//! There an actor works and a critic judges: one line when it begins, one per iteration, one when it ends. Here the
-//! prompt and the critic's feedback are what the user said, the actor's output is what the model replied. What is more
-//! in a line (the diff, exit codes, durations, confidence) is kept with it in an extension message that holds the line.
+//! In codeloops, an actor works and a critic judges: the file has one line at the start, one per iteration and one at the
+//! end. The import turns the prompt and the critic's feedback into user messages, and the actor's output into replies. An
+//! extension message keeps each whole line, with the diff, exit codes, durations and confidence.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value};
 
 use super::lines::{self, JsonLine, text, timestamp};
-use super::{About, Imported, ImportedEvent, InterchangeError, Note, Segment, derived, title_of};
+use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of};
 
-/// Extension messages that hold a line have a kind that begins so.
+/// Prefix of the kind of extension messages that contain a line.
 const KIND: &str = "codeloops/";
-/// What the user says when the critic decided without words.
-const NO_FEEDBACK: &str = "Go on.";
+/// The user message for a critic's decision without feedback.
+const NO_FEEDBACK: &str = "Continue.";
 
-/// Reads a session file.
+/// Imports a session file.
 ///
 /// ```
 /// let file = br#"{"type":"session_start","timestamp":"2025-01-27T15:30:45Z","prompt":"fix it","working_dir":"/w"}"#;
@@ -34,15 +34,15 @@ const NO_FEEDBACK: &str = "Go on.";
 /// ```
 ///
 /// # Errors
-/// When there is no line of such a session in it. Everything else that is wrong is a note.
+/// When the file has no line of such a session. All other problems become notes.
 pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let (objects, notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
-    let mut session = Session { notes, ..Session::default() };
-    // Appending to the file adds lines and changes none: its first line names the session for good.
+    let mut session = SessionImport { notes, ..SessionImport::default() };
+    // Appending to the file never changes its first line, so the session's id derives from it.
     let first =
         objects.first().map(|line| Value::Object(line.fields.clone()).to_string()).unwrap_or_default();
-    session.name = derived("codeloops", &[&first]).to_string();
+    session.name = derive_id("codeloops", &[&first]).to_string();
     objects.iter().for_each(|line| session.line(line));
     if session.messages.is_empty() {
         return Err(InterchangeError::NoMessages { format: "codeloops", lines: found });
@@ -56,9 +56,9 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
 }
 
 #[derive(Default)]
-struct Session {
+struct SessionImport {
     name: String,
-    about: About,
+    about: SessionInfo,
     notes: Vec<Note>,
     begun: Option<Timestamp>,
     now: Timestamp,
@@ -67,7 +67,7 @@ struct Session {
     messages: Vec<(Timestamp, AgentMessage)>,
 }
 
-impl Session {
+impl SessionImport {
     fn line(&mut self, JsonLine { number, fields }: &JsonLine) {
         if let Some(at) = timestamp(fields) {
             self.begun.get_or_insert(at);
@@ -78,7 +78,7 @@ impl Session {
             Some("iteration") => self.iteration(*number, fields),
             Some("session_end") => self.keep(*number, "session_end", fields),
             other => {
-                let text = other.map_or("no type".to_owned(), |other| format!("unknown type `{other}`"));
+                let text = other.map_or("missing type".to_owned(), |other| format!("unknown type `{other}`"));
                 self.notes.push(Note { line: *number, text });
             }
         }
@@ -108,7 +108,7 @@ impl Session {
         });
         self.push(number, reply);
         self.keep(number, "iteration", line);
-        // After DONE nobody said anything more.
+        // After DONE the conversation ends.
         if matches!(text(line, "critic_decision"), Some("CONTINUE" | "ERROR")) {
             let feedback = text(line, "feedback").or_else(|| text(line, "recovery")).unwrap_or(NO_FEEDBACK);
             self.user(number, feedback);
@@ -134,7 +134,7 @@ impl Session {
 
     fn id(&self, number: usize) -> MessageId {
         let place = self.messages.len().to_string();
-        MessageId::new(derived("codeloops", &[&self.name, &number.to_string(), &place]))
+        MessageId::new(derive_id("codeloops", &[&self.name, &number.to_string(), &place]))
     }
 }
 

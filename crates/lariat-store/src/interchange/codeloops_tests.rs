@@ -2,7 +2,7 @@ use lariat_core::session::SessionFold;
 
 use super::*;
 
-/// The session that seed 004 shows.
+/// A whole session: start, three iterations, end.
 const SEED: &str = r#"{"type":"session_start","timestamp":"2025-01-27T15:30:45Z","prompt":"Fix the bug\nin main","working_dir":"/path/to/project","actor_agent":"Claude Code","critic_agent":"Claude Code","actor_model":"sonnet","critic_model":null,"max_iterations":10}
 {"type":"iteration","iteration_number":1,"actor_output":"I tried","actor_stderr":"","actor_exit_code":0,"actor_duration_secs":45.2,"git_diff":"diff --git","git_files_changed":3,"critic_decision":"CONTINUE","feedback":"Tests fail","timestamp":"2025-01-27T15:31:30Z"}
 {"type":"iteration","iteration_number":2,"actor_output":"","actor_stderr":"killed","actor_exit_code":1,"actor_duration_secs":1.0,"git_diff":"","git_files_changed":0,"critic_decision":"ERROR","feedback":null,"timestamp":"2025-01-27T15:31:50Z"}
@@ -10,7 +10,7 @@ const SEED: &str = r#"{"type":"session_start","timestamp":"2025-01-27T15:30:45Z"
 {"type":"session_end","outcome":"success","iterations":3,"summary":"All good","confidence":0.95,"duration_secs":89.4,"timestamp":"2025-01-27T15:32:14Z"}
 "#;
 
-fn told(imported: &Imported) -> Vec<String> {
+fn short_form(imported: &Imported) -> Vec<String> {
     let fold = SessionFold::of(&imported.records(0));
     let (transcript, repairs) = fold.conversation(fold.tip());
     assert!(repairs.is_empty(), "{repairs:?}");
@@ -25,7 +25,7 @@ fn told(imported: &Imported) -> Vec<String> {
 }
 
 #[test]
-fn the_session_of_the_seed_is_a_conversation_with_the_critic() {
+fn imports_a_session_as_a_conversation_with_the_critic() {
     let imported = import(SEED.as_bytes()).unwrap();
     let wanted = [
         "codeloops/session_start",
@@ -35,12 +35,12 @@ fn the_session_of_the_seed_is_a_conversation_with_the_critic() {
         "user: Tests fail",
         "sonnet: killed",
         "codeloops/iteration",
-        "user: Go on.",
+        "user: Continue.",
         "sonnet: Fixed",
         "codeloops/iteration",
         "codeloops/session_end",
     ];
-    assert_eq!(told(&imported), wanted);
+    assert_eq!(short_form(&imported), wanted);
     let AgentEvent::SessionDescribed(about) = &imported.events[0].event else { panic!() };
     assert_eq!(
         (about.title.as_deref(), about.cwd.as_deref()),
@@ -53,7 +53,7 @@ fn the_session_of_the_seed_is_a_conversation_with_the_critic() {
 }
 
 #[test]
-fn a_session_that_is_still_written_keeps_its_id_and_messages() {
+fn unfinished_session_keeps_its_id_and_messages_as_it_grows() {
     let whole = import(SEED.as_bytes()).unwrap();
     for end in SEED.match_indices('\n').map(|(at, _)| at) {
         let part = import(&SEED.as_bytes()[..end]).unwrap();
@@ -71,7 +71,7 @@ fn a_session_that_is_still_written_keeps_its_id_and_messages() {
 }
 
 #[test]
-fn damage_is_noted_by_line() {
+fn notes_damaged_lines() {
     let file = format!("nonsense\n{{\"type\":\"hologram\"}}\n{SEED}{{\"type\":\"iter");
     let notes: Vec<usize> = import(file.as_bytes()).unwrap().notes.iter().map(|note| note.line).collect();
     assert_eq!(notes, [1, 2, 8]);

@@ -1,9 +1,8 @@
-//! Codex CLI rollouts, read.
+//! Imports Codex CLI rollouts.
 //!
-//! A rollout is a log of `{timestamp, type, payload}`: items of the Responses API, in order, between lines about turns
-//! and the session. Older ones have the items bare. Owns putting items together to messages: what a model gave between
-//! two inputs is one reply. A `compacted` line begins the conversation anew, a rollback goes back by whole turns; what
-//! was before stays in the journal.
+//! A rollout is a log of `{timestamp, type, payload}`: items of the Responses API, in order, between lines about turns and
+//! the session. Older rollouts have bare items. The import joins all model items between two inputs into one reply. A
+//! `compacted` line starts the conversation again, and a rollback removes whole turns; earlier messages stay in the journal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,12 +19,12 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value, json};
 
 use super::lines::{self, JsonLine, count, object, text, timestamp};
-use super::{About, Imported, ImportedEvent, InterchangeError, Note, Segment, derived, title_of};
+use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of};
 
-/// Extension messages that hold an item without a form of ours have a kind that begins so.
+/// Prefix of the kind of extension messages that contain an item without a counterpart.
 const KIND: &str = "codex/";
 
-/// Beginnings of user messages that no user wrote: Codex puts the environment and instructions into them.
+/// Prefixes of user messages that Codex writes itself, with the environment and instructions.
 const CONTEXT: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
@@ -36,7 +35,7 @@ const CONTEXT: &[&str] = &[
     "<user_shell_command>",
 ];
 
-/// Reads a rollout.
+/// Imports a rollout.
 ///
 /// ```
 /// let rollout = br#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":
@@ -47,7 +46,7 @@ const CONTEXT: &[&str] = &[
 /// ```
 ///
 /// # Errors
-/// When there is no item in it. Everything else that is wrong is a note.
+/// When the file has no item. All other problems become notes.
 pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let (objects, notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
@@ -65,28 +64,28 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
 #[derive(Default)]
 struct Rollout {
     session_id: Option<String>,
-    about: About,
+    about: SessionInfo,
     model: String,
     notes: Vec<Note>,
     begun: Option<Timestamp>,
     now: Timestamp,
-    /// The line being read, and how many messages came of it.
+    /// The line being read, and the number of messages it has produced.
     number: usize,
     made: usize,
     segments: Vec<Segment>,
     base: Option<MessageId>,
     messages: Vec<(Timestamp, AgentMessage)>,
-    /// Where each turn of the conversation began: the message before it.
+    /// The message before each turn of the conversation.
     turns: Vec<Option<MessageId>>,
-    /// The reply that is being put together, and the newest one, by place among the messages.
+    /// Index of the reply being built, and of the newest reply.
     open: Option<usize>,
     newest: Option<usize>,
-    /// Tools by call; calls without result.
+    /// Tool names by tool call, and tool calls without a result.
     tools: HashMap<String, String>,
     pending: Vec<String>,
-    /// What came between a call and its result.
+    /// Messages between a tool call and its result.
     asides: Vec<(Timestamp, AgentMessage)>,
-    /// What the user wrote, for compactions that only have a summary.
+    /// The user's prompts, for compactions that only have a summary.
     prompts: Vec<Vec<Content>>,
 }
 
@@ -97,24 +96,24 @@ impl Rollout {
             self.begun.get_or_insert(at);
             self.now = self.now.max(at);
         }
-        let Some(payload) = object(&fields, "payload") else { return self.bare(&fields) };
+        let Some(payload) = object(&fields, "payload") else { return self.bare_line(&fields) };
         match text(&fields, "type").unwrap_or_default() {
             "session_meta" => self.session(payload),
             "response_item" => self.item(payload),
             "turn_context" => self.context(payload),
-            "event_msg" => self.happening(payload),
+            "event_msg" => self.event_message(payload),
             "compacted" => self.compacted(payload),
             other => self.note(format!("unknown type `{other}`")),
         }
     }
 
-    /// A line of an older rollout: an item, or what is now `session_meta`.
-    fn bare(&mut self, fields: &Map<String, Value>) {
+    /// Reads a line of an older rollout: an item, or what is now `session_meta`.
+    fn bare_line(&mut self, fields: &Map<String, Value>) {
         match text(fields, "type") {
             Some(_) => self.item(fields),
             None if fields.contains_key("id") => self.session(fields),
             None if fields.contains_key("record_type") => {}
-            None => self.note("no type".to_owned()),
+            None => self.note("missing type".to_owned()),
         }
     }
 
@@ -123,7 +122,7 @@ impl Rollout {
     }
 
     fn session(&mut self, meta: &Map<String, Value>) {
-        // A forked rollout begins with its own and goes on with the one it came from.
+        // A forked rollout has its own metadata first, then that of its parent.
         if self.session_id.is_some() {
             return;
         }
@@ -141,8 +140,8 @@ impl Rollout {
         }
     }
 
-    /// What else happened. Most of it repeats items for people.
-    fn happening(&mut self, event: &Map<String, Value>) {
+    /// Reads an event message. Most of them repeat items for display.
+    fn event_message(&mut self, event: &Map<String, Value>) {
         match text(event, "type").unwrap_or_default() {
             "token_count" => {
                 let used = object(event, "info").and_then(|info| object(info, "last_token_usage"));
@@ -171,7 +170,7 @@ impl Rollout {
         self.turns.clear();
         match compacted.get("replacement_history").and_then(Value::as_array) {
             Some(history) => history.iter().filter_map(Value::as_object).for_each(|item| self.item(item)),
-            // Codex keeps what the user said, and adds the summary as if the user had said it.
+            // Codex keeps the user's messages and adds the summary as another user message.
             None => {
                 let summary = vec![Content::text(text(compacted, "message").unwrap_or_default())];
                 for content in std::mem::take(&mut self.prompts).into_iter().chain([summary]) {
@@ -209,7 +208,7 @@ impl Rollout {
             "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
                 self.output(item);
             }
-            "" => self.note("an item without type".to_owned()),
+            "" => self.note("item has no type".to_owned()),
             _ => self.aside(item),
         }
     }
@@ -217,7 +216,7 @@ impl Rollout {
     fn id(&mut self) -> MessageId {
         let session = self.session_id.as_deref().unwrap_or_default();
         self.made += 1;
-        MessageId::new(derived("codex", &[session, &self.number.to_string(), &self.made.to_string()]))
+        MessageId::new(derive_id("codex", &[session, &self.number.to_string(), &self.made.to_string()]))
     }
 
     fn push(&mut self, message: Message) {
@@ -277,7 +276,7 @@ impl Rollout {
         let call = text(item, "call_id").unwrap_or_default();
         self.pending.retain(|pending| pending != call);
         let output = item.get("output").unwrap_or(&Value::Null);
-        // Failures were once written as an object.
+        // Older versions wrote failures as an object.
         let inside = output.as_object();
         let content = inside.map_or(Some(output), |inside| inside.get("content"));
         self.push(Message::ToolResult(ToolResultMessage {
@@ -289,7 +288,7 @@ impl Rollout {
         }));
     }
 
-    /// Something that is not said. It never stands between a call and its result.
+    /// Adds an item that is not part of the conversation. Never separates a tool call from its result.
     fn aside(&mut self, item: &Map<String, Value>) {
         let kind = format!("{KIND}{}", text(item, "type").unwrap_or_default());
         let mut message: AgentMessage = ExtensionMessage::new(kind, Value::Object(item.clone())).into();
@@ -307,7 +306,7 @@ impl Rollout {
         self.messages.append(&mut self.asides);
     }
 
-    /// Ends what was said so far; what follows comes after `base`.
+    /// Ends the current segment. The messages that follow come after `base`.
     fn begin(&mut self, base: Option<MessageId>) {
         self.close();
         let messages: Vec<_> =
@@ -322,7 +321,7 @@ impl Rollout {
     fn finish(self, tip: Option<MessageId>, bytes: &[u8]) -> Imported {
         let session_id = self
             .session_id
-            .unwrap_or_else(|| derived("session", &[blake3::hash(bytes).to_hex().as_str()]).to_string());
+            .unwrap_or_else(|| derive_id("session", &[blake3::hash(bytes).to_hex().as_str()]).to_string());
         let mut events = vec![self.about.event(self.begun.unwrap_or_default())];
         events.extend(self.segments.into_iter().flat_map(Segment::events));
         events.push(ImportedEvent { at: self.now, event: AgentEvent::Rewound { tip } });
@@ -330,7 +329,7 @@ impl Rollout {
     }
 }
 
-/// The blocks of an item: text, or a list of parts.
+/// Parses the content of an item: text, or a list of parts.
 fn contents(content: Option<&Value>) -> Vec<Content> {
     match content {
         Some(Value::String(text)) => vec![Content::text(text.as_str())],
@@ -349,13 +348,13 @@ fn part(part: &Map<String, Value>) -> Content {
     .unwrap_or_else(|| Content::Unknown(part.clone()))
 }
 
-/// The image of a `data:` address.
+/// Parses the image of a `data:` URL.
 fn image(url: &str) -> Option<Content> {
     let (mime_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some(Content::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
 }
 
-/// Reasoning goes back as the item it came as, which is its signature.
+/// Keeps the whole reasoning item as the signature, because the API expects it back unchanged.
 fn reasoning(item: &Map<String, Value>) -> Content {
     let texts = |name: &str| {
         let parts = item.get(name).and_then(Value::as_array).into_iter().flatten();

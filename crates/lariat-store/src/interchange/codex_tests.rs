@@ -34,8 +34,8 @@ fn output(id: &str, output: Value) -> (&'static str, Value) {
     item(json!({"type": "function_call_output", "call_id": id, "output": output}))
 }
 
-/// The newest conversation in short, and what had to be repaired in it.
-fn told(bytes: &[u8]) -> (Vec<String>, Vec<RepairKind>) {
+/// A short form of the newest conversation, and the repairs it needed.
+fn short_form(bytes: &[u8]) -> (Vec<String>, Vec<RepairKind>) {
     let imported = import(bytes).unwrap();
     let fold = SessionFold::of(&imported.records(0));
     let (transcript, repairs) = fold.conversation(fold.tip());
@@ -53,7 +53,7 @@ fn told(bytes: &[u8]) -> (Vec<String>, Vec<RepairKind>) {
 }
 
 #[test]
-fn items_between_two_inputs_are_one_reply_with_usage_and_model() {
+fn joins_items_between_two_inputs_into_one_reply_with_usage_and_model() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}],
         "encrypted_content": "gAAA"});
     let count = json!({"type": "token_count", "info": {"last_token_usage": {"input_tokens": 10,
@@ -77,7 +77,7 @@ fn items_between_two_inputs_are_one_reply_with_usage_and_model() {
         ),
         said("assistant", "done"),
     ]);
-    let (conversation, repairs) = told(&bytes);
+    let (conversation, repairs) = short_form(&bytes);
     let wanted = [
         "x",
         "u:<environment_context>x</environment_context>",
@@ -93,7 +93,7 @@ fn items_between_two_inputs_are_one_reply_with_usage_and_model() {
     let imported = import(&bytes).unwrap();
     assert!(imported.notes.is_empty());
     let AgentEvent::SessionDescribed(about) = &imported.events[0].event else { panic!() };
-    assert_eq!(about.title.as_deref(), Some("list the files"), "not what Codex put in");
+    assert_eq!(about.title.as_deref(), Some("list the files"), "not the context that Codex adds");
     assert_eq!((about.cwd.as_deref(), about.git_branch.as_deref()), (Some("/srv/me"), Some("main")));
     let AgentEvent::MessagesImported { messages, .. } = &imported.events[1].event else { panic!() };
     let reply = messages[3].as_assistant().unwrap();
@@ -106,7 +106,7 @@ fn items_between_two_inputs_are_one_reply_with_usage_and_model() {
 }
 
 #[test]
-fn outputs_come_in_every_form_they_were_ever_written_in() {
+fn reads_all_historical_forms_of_tool_output() {
     let image = json!([{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}]);
     let bytes = rollout(&[
         said("user", "go"),
@@ -128,7 +128,7 @@ fn outputs_come_in_every_form_they_were_ever_written_in() {
 }
 
 #[test]
-fn a_compaction_begins_the_conversation_anew() {
+fn compaction_restarts_the_conversation() {
     let history = json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]},
         {"type": "compaction", "encrypted_content": "x"}]);
     let before = [said("user", "old"), said("assistant", "older")];
@@ -136,18 +136,21 @@ fn a_compaction_begins_the_conversation_anew() {
     let with_summary = ("compacted", json!({"message": "in short"}));
     let after = [said("assistant", "new")];
     let file = |compacted| rollout(&[&before[..], &[compacted], &after].concat());
-    assert_eq!(told(&file(with_history)).0, ["u:kept", "x", "a:new 0"]);
+    assert_eq!(short_form(&file(with_history)).0, ["u:kept", "x", "a:new 0"]);
     let file = file(with_summary);
-    assert_eq!(told(&file).0, ["u:old", "u:in short", "a:new 0"]);
-    assert!(format!("{:?}", import(&file).unwrap().events).contains("older"), "the journal keeps it");
+    assert_eq!(short_form(&file).0, ["u:old", "u:in short", "a:new 0"]);
+    assert!(
+        format!("{:?}", import(&file).unwrap().events).contains("older"),
+        "the journal keeps the old messages"
+    );
 }
 
 #[test]
-fn a_rollback_goes_back_by_turns() {
+fn rollback_removes_whole_turns() {
     let rolled = |turns: u64| ("event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}));
     let turns = [said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")];
     let back = |turns_back: u64, after: &[(&str, Value)]| {
-        told(&rollout(&[&turns[..], &[rolled(turns_back)], after].concat())).0
+        short_form(&rollout(&[&turns[..], &[rolled(turns_back)], after].concat())).0
     };
     assert_eq!(back(1, &[]), ["u:one", "a:1 0"]);
     assert_eq!(back(1, &[said("user", "three")]), ["u:one", "a:1 0", "u:three"]);
@@ -156,7 +159,7 @@ fn a_rollback_goes_back_by_turns() {
 }
 
 #[test]
-fn older_rollouts_have_bare_items() {
+fn reads_bare_items_of_older_rollouts() {
     let lines = [
         json!({"id": "old", "timestamp": "2025-05-01T00:00:00Z", "instructions": null}),
         json!({"record_type": "state"}),
@@ -165,17 +168,17 @@ fn older_rollouts_have_bare_items() {
     ];
     let bytes: String = lines.iter().map(|line| format!("{line}\n")).collect();
     assert_eq!(import(bytes.as_bytes()).unwrap().session_id.as_str(), "old");
-    assert_eq!(told(bytes.as_bytes()).0, ["u:hi", "a:hello 0"]);
+    assert_eq!(short_form(bytes.as_bytes()).0, ["u:hi", "a:hello 0"]);
 }
 
 #[test]
-fn damage_is_noted_and_lost_outputs_are_repaired() {
+fn notes_damaged_lines_and_repairs_missing_outputs() {
     let mut bytes =
         rollout(&[said("user", "go"), call("c1"), said("user", "well?"), output("gone", json!("x"))]);
     bytes.extend_from_slice(
         b"{\"timestamp\":\"2026\n{\"type\":\"hologram\",\"payload\":{}}\n[]\n{\"payload\":1}\n",
     );
-    let (conversation, repairs) = told(&bytes);
+    let (conversation, repairs) = short_form(&bytes);
     assert_eq!(conversation.len(), 4);
     assert_eq!(repairs, [RepairKind::MissingResult, RepairKind::OrphanResult]);
     let notes: Vec<usize> = import(&bytes).unwrap().notes.iter().map(|note| note.line).collect();
@@ -184,7 +187,7 @@ fn damage_is_noted_and_lost_outputs_are_repaired() {
 }
 
 #[test]
-fn a_rollout_cut_anywhere_is_read() {
+fn reads_a_rollout_cut_at_any_byte() {
     let bytes =
         rollout(&[said("user", "go"), call("c1"), output("c1", json!("x")), said("assistant", "done")]);
     for end in 0..bytes.len() {

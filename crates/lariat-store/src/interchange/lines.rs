@@ -1,19 +1,19 @@
-//! Files of JSON objects, one per line, as they are found on disks.
+//! Reads files with one JSON object per line.
 //!
-//! Owns reading them without ever failing: a line that is not an object is a note, torn, fused, empty or not UTF-8.
+//! Reading never fails: a line that is not an object (torn, merged with another, or not UTF-8) becomes a note.
 
 use lariat_core::time::Timestamp;
 use serde_json::{Map, Value};
 
 use super::Note;
 
-/// A JSON object and the line it stands on, from 1.
+/// A JSON object and its line number, from 1.
 pub(super) struct JsonLine {
     pub(super) number: usize,
     pub(super) fields: Map<String, Value>,
 }
 
-/// The objects of a file, and what the other lines are.
+/// Returns the objects of a file, and notes about the other lines.
 pub(super) fn read(bytes: &[u8]) -> (Vec<JsonLine>, Vec<Note>) {
     let (mut lines, mut notes) = (Vec::new(), Vec::new());
     for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
@@ -29,22 +29,22 @@ pub(super) fn read(bytes: &[u8]) -> (Vec<JsonLine>, Vec<Note>) {
     (lines, notes)
 }
 
-/// A text field that is not empty.
+/// Returns a text field that is not empty.
 pub(super) fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// A field that is an object.
+/// Returns a field that is an object.
 pub(super) fn object<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String, Value>> {
     fields.get(name).and_then(Value::as_object)
 }
 
-/// A count; 0 when there is none.
+/// Returns a number, or 0 if the field is missing.
 pub(super) fn count(fields: &Map<String, Value>, name: &str) -> u64 {
     fields.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// The `timestamp` of an object.
+/// Returns the `timestamp` of an object.
 pub(super) fn timestamp(fields: &Map<String, Value>) -> Option<Timestamp> {
     serde::Deserialize::deserialize(fields.get("timestamp")?).ok()
 }

@@ -1,8 +1,8 @@
-//! Sessions of other programs: read as events of ours, and written for them to read.
+//! Imports sessions of other programs as events, and exports sessions for them.
 //!
-//! Owns what an import gives ([`Imported`]) and what all formats share: lines of JSON that may be broken, and ids that
-//! come out the same whenever the same file is read. Pure code over bytes and events; nothing here touches a file.
-//! Invariant: no input makes an import panic or loop. What cannot be used is named in [`Imported::notes`].
+//! All formats are lines of JSON that may be broken. The functions work on bytes and events and never touch a file. Ids are
+//! derived from the content, so importing the same file again gives the same ids.
+//! Invariant: no input makes an import panic or loop. [`Imported::notes`] names everything that could not be used.
 
 pub mod claude;
 pub mod codeloops;
@@ -18,40 +18,40 @@ use lariat_core::message::SharedMessage;
 use lariat_core::time::{Minter, Stamp, Timestamp};
 use uuid::Uuid;
 
-/// Messages in one event at most, give or take an exchange: bounds what reading one event costs.
+/// Approximate maximum number of messages in one event. Bounds the cost of reading one event.
 const SEGMENT: usize = 256;
-/// Characters of a prompt that serve as a title.
+/// Maximum number of characters of a title taken from a prompt.
 const TITLE: usize = 200;
 
-/// A session of another program, as events to be appended to a journal.
+/// A session of another program, as events to append to a journal.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The session's id there.
+    /// The session's id in the other program.
     pub session_id: SessionId,
-    /// The format it was read from.
+    /// The format of the file.
     pub format: &'static str,
-    /// What to append, in order.
+    /// The events to append, in order.
     pub events: Vec<ImportedEvent>,
-    /// What could not be used, and where it is.
+    /// Everything that could not be used, with its line.
     pub notes: Vec<Note>,
 }
 
-/// An event to be appended, and when it happened.
+/// An event to append, and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedEvent {
     /// When it happened.
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     pub event: AgentEvent,
 }
 
-/// Something in a file that was not used, or not as it stands there.
+/// A part of a file that was not used, or not used unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Line in the file, from 1; 0 for the file as a whole.
+    /// Line in the file, from 1; 0 for the whole file.
     pub line: usize,
-    /// In words.
+    /// Description of the problem.
     pub text: String,
 }
 
@@ -59,12 +59,12 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterchangeError {
-    /// Nothing in it is a message of this format.
-    #[error("no message of a {format} session was found in {lines} lines")]
+    /// The file has no message of this format.
+    #[error("found no message of a {format} session in {lines} lines")]
     NoMessages {
-        /// The format that was expected.
+        /// The expected format.
         format: &'static str,
-        /// Lines that were looked at.
+        /// Number of lines in the file.
         lines: usize,
     },
 }
@@ -86,19 +86,19 @@ impl Imported {
         Self { session_id, format, events, notes }
     }
 
-    /// Says that the session was imported; comes before its events.
+    /// Returns the event that precedes the session's events and marks them as imported.
     fn mark(&self) -> ImportedEvent {
-        let id = derived("import", &[self.format, self.session_id.as_str()]).to_string();
+        let id = derive_id("import", &[self.format, self.session_id.as_str()]).to_string();
         let import = Import::new(id, self.format, self.session_id.clone());
         let at = self.events.iter().map(|event| event.at).min().unwrap_or_default();
         ImportedEvent { at, event: AgentEvent::SessionImported(Box::new(import)) }
     }
 
-    /// The events as records of a journal, numbered from `first_seq`, after one that says where they come from. The same
-    /// import gives the same records.
+    /// Returns the events as records of a journal, numbered from `first_seq`, after an event that names their origin. The
+    /// same import gives the same records.
     pub fn records(&self, first_seq: u64) -> Vec<Event> {
         let mut minter = Minter::default();
-        let entropy = derived("events", &[self.session_id.as_str()]).as_u64_pair().0;
+        let entropy = derive_id("events", &[self.session_id.as_str()]).as_u64_pair().0;
         let record = |(seq, imported): (u64, &ImportedEvent)| {
             minter.stamp(Stamp { now: imported.at, entropy });
             Arc::new(EventRecord {
@@ -115,8 +115,8 @@ impl Imported {
     }
 }
 
-/// An id made of its parts, the same each time.
-fn derived(purpose: &str, parts: &[&str]) -> Uuid {
+/// Derives an id from its parts. Equal parts give equal ids.
+fn derive_id(purpose: &str, parts: &[&str]) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"lariat interchange\n").update(purpose.as_bytes());
     for part in parts {
@@ -125,18 +125,18 @@ fn derived(purpose: &str, parts: &[&str]) -> Uuid {
     let mut bytes = [0; 16];
     hasher.finalize_xof().fill(&mut bytes);
     let number = u128::from_be_bytes(bytes);
-    // Version 8 (made by an application) and the variant of RFC 9562.
+    // Version 8 (application-defined) and the variant of RFC 9562.
     Uuid::from_u128(number & !(0xf << 76) & !(0b11 << 62) | (0x8 << 76) | (0b10 << 62))
 }
 
-/// The message id of a name in a file: the name itself where it is a UUID, else one derived from it.
+/// Returns the message id for a name in a file: the name itself if it is a UUID, else an id derived from it.
 fn message_id(name: &str) -> MessageId {
-    // Compared with its own writing, so that two names never become one id.
+    // Compare with the canonical spelling, so that two names never get the same id.
     let written = Uuid::try_parse(name).ok().filter(|uuid| !uuid.is_nil() && uuid.to_string() == name);
-    MessageId::new(written.unwrap_or_else(|| derived("message", &[name])))
+    MessageId::new(written.unwrap_or_else(|| derive_id("message", &[name])))
 }
 
-/// Messages with their times that follow one another after a base.
+/// Consecutive messages after a base, with their times.
 #[derive(Debug, Default)]
 struct Segment {
     base: Option<MessageId>,
@@ -144,7 +144,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// As events of bounded size. An exchange stays in one event, so that a conversation that ends in it is whole.
+    /// Converts the messages to events of bounded size. Keeps a reply and its tool results in one event.
     fn events(self) -> Vec<ImportedEvent> {
         let mut events = Vec::new();
         let (mut base, mut open, mut at) = (self.base, Vec::new(), Timestamp::default());
@@ -170,14 +170,14 @@ fn imported(base: Option<MessageId>, messages: Vec<SharedMessage>) -> AgentEvent
 
 /// What is known about a session besides its messages.
 #[derive(Debug, Default)]
-struct About {
+struct SessionInfo {
     title: Option<String>,
     cwd: Option<String>,
     git_branch: Option<String>,
     tags: Vec<String>,
 }
 
-impl About {
+impl SessionInfo {
     fn event(self, at: Timestamp) -> ImportedEvent {
         let mut description = Description::default();
         description.title = self.title;
@@ -188,7 +188,7 @@ impl About {
     }
 }
 
-/// A prompt as a title: one line of bounded length. `None` when nothing of it is visible.
+/// Shortens a prompt to a title: one line of bounded length. `None` if the prompt is blank.
 fn title_of(prompt: &str) -> Option<String> {
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = line.chars().take(TITLE).collect();

@@ -1,9 +1,8 @@
-//! What is wrong with a journal, and where: a fold over its pieces.
+//! Finds damage in a journal by checking its pieces in order.
 //!
-//! Owns the rules by which records follow each other, and the words in which damage is reported. Reads bytes once, from
-//! the beginning to the end, and changes nothing.
-//! Invariant: bytes that differ from what was written, other than a cut between two records, are reported; that cut is
-//! when the caller knows how many events there should be.
+//! Reads the bytes once, from start to end, and changes nothing.
+//! Invariant: every difference from the bytes that were written is reported, except a cut between two records; that cut is
+//! reported if the caller knows how many events there should be.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -11,88 +10,88 @@ use std::ops::Range;
 
 use lariat_core::archive::{Damage, DamageKind, Verdict};
 
-use super::line::{Header, Line};
-use super::scan::{Found, Gap, Newline, Piece, Pieces};
+use super::line::{Header, RecordLine};
+use super::scan::{Gap, JournalScanner, Newline, Piece, PieceKind};
 use crate::record::Chain;
 
-/// Looks through a journal. `known` is what is known about it from elsewhere: the session, where it was forked if its
-/// own header cannot be read, and how many events it should have at least.
+/// Checks a journal. `expected` has facts from other sources: the header, in case the journal's own is unreadable, and the
+/// minimum number of events.
 ///
 /// # Errors
-/// When the source fails.
-pub fn examine(source: impl Read, known: &Known) -> io::Result<Verdict> {
-    Ok(survey(source, known, |_, _, _| {})?.verdict)
+/// When reading the source fails.
+pub fn examine(source: impl Read, expected: &ExpectedJournal) -> io::Result<Verdict> {
+    Ok(survey(source, expected, |_, _, _| {})?.verdict)
 }
 
-/// What is known about a journal without reading it.
+/// What a journal should contain, known from other sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Known {
-    /// What its first line should say.
+pub struct ExpectedJournal {
+    /// The expected first line.
     pub header: Header,
-    /// How many events it has at least, those before the fork included.
+    /// Minimum number of events, including those before the fork.
     pub events: u64,
 }
 
-impl Known {
-    /// A journal with this header and at least so many events, those before the fork included.
+impl ExpectedJournal {
+    /// Expects a journal with this header and at least `events` events, including those before the fork.
     pub const fn new(header: Header, events: u64) -> Self {
         Self { header, events }
     }
 }
 
-/// What was found.
+/// The result of checking a journal.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// The journal's own header, or the one that was known.
+    /// The journal's own header, or the expected one if that is unreadable.
     pub(super) header: Header,
     pub(super) verdict: Verdict,
 }
 
-/// Looks through a journal and shows every record that is whole, in the order of the file.
+/// Checks a journal and calls `visit` for every whole record, in file order.
 pub(super) fn survey(
     source: impl Read,
-    known: &Known,
-    mut visit: impl FnMut(&Piece, &Line, &[u8]),
+    expected: &ExpectedJournal,
+    mut visit: impl FnMut(&Piece, &RecordLine, &[u8]),
 ) -> io::Result<Survey> {
-    let mut pieces = Pieces::new(source, 0);
+    let mut pieces = JournalScanner::new(source, 0);
     let mut piece = pieces.next()?;
     let own = match &piece {
-        Some(Piece { offset: 0, found: Found::Header(header, _), .. })
-            if header.session == known.header.session =>
+        Some(Piece { offset: 0, kind: PieceKind::Header(header, _), .. })
+            if header.session == expected.header.session =>
         {
             Some(header.clone())
         }
         _ => None,
     };
-    let mut audit = Audit::new(own.as_ref().unwrap_or(&known.header));
+    let mut audit = Audit::new(own.as_ref().unwrap_or(&expected.header));
     if own.is_none() {
-        audit.report(None, 0, DamageKind::Checksum, "the header is not as it was written".to_owned());
+        audit.report(None, 0, DamageKind::Checksum, "the header is damaged".to_owned());
     }
     while let Some(found) = piece {
         audit.take(&found, pieces.body());
-        if let Found::Record(line, _) = &found.found {
+        if let PieceKind::Record(line, _) = &found.kind {
             visit(&found, line, pieces.body());
         }
         piece = pieces.next()?;
     }
-    let header = own.unwrap_or_else(|| known.header.clone());
-    Ok(Survey { header, verdict: audit.finish(known.events) })
+    let header = own.unwrap_or_else(|| expected.header.clone());
+    Ok(Survey { header, verdict: audit.finish(expected.events) })
 }
 
-/// Goes through the pieces of a journal.
+/// Checks the pieces of a journal.
 struct Audit {
     start: u64,
-    /// The position that should come next, and the chain before it.
+    /// The next expected position, and the chain before it.
     next: u64,
     chain: Chain,
-    /// Positions of records that are whole.
+    /// Positions of whole records.
     seen: Positions,
-    /// Where losses begin that a gap stands for.
+    /// First positions of losses that a reported gap already covers.
     explained: BTreeSet<u64>,
-    /// What was neither record nor header since the last record.
+    /// Gaps since the last record: offset, length and kind.
     gaps: Vec<(u64, u64, Gap)>,
-    /// A line without its newline ends here.
+    /// A line without its newline, as offset and position.
     fused: Option<(u64, Option<u64>)>,
     end: u64,
     damage: Vec<Damage>,
@@ -120,34 +119,34 @@ impl Audit {
 
     fn take(&mut self, piece: &Piece, body: &[u8]) {
         if let Some((offset, seq)) = self.fused.take() {
-            let note = "the newline of this line is missing, something else follows it".to_owned();
+            let note = "missing newline in the middle of the journal".to_owned();
             self.report(seq, offset, DamageKind::Garbage, note);
         }
         self.end = piece.end();
-        match &piece.found {
-            Found::Gap(gap) => self.gaps.push((piece.offset, piece.length, *gap)),
-            Found::Header(_, newline) => {
+        match &piece.kind {
+            PieceKind::Gap(gap) => self.gaps.push((piece.offset, piece.length, *gap)),
+            PieceKind::Header(_, newline) => {
                 if piece.offset > 0 {
-                    let note = "a header that is not at the beginning".to_owned();
+                    let note = "unexpected header".to_owned();
                     self.report(None, piece.offset, DamageKind::Garbage, note);
                 }
                 self.fused = (*newline == Newline::Missing).then_some((piece.offset, None));
             }
-            Found::Record(line, newline) => {
-                self.place(piece.offset, line, body);
+            PieceKind::Record(line, newline) => {
+                self.check_record(piece.offset, line, body);
                 self.fused = (*newline == Newline::Missing).then_some((piece.offset, Some(line.seq)));
             }
         }
     }
 
-    fn place(&mut self, offset: u64, line: &Line, body: &[u8]) {
+    fn check_record(&mut self, offset: u64, line: &RecordLine, body: &[u8]) {
         let seq = line.seq;
         if seq < self.next {
             self.explain_gaps(0);
             let note = match seq {
-                _ if seq < self.start => format!("event {seq} is from before the fork"),
-                _ if self.seen.contains(seq) => format!("event {seq} is here again"),
-                _ => format!("event {seq} is out of place"),
+                _ if seq < self.start => format!("event {seq} belongs before the fork"),
+                _ if self.seen.contains(seq) => format!("event {seq} is duplicated"),
+                _ => format!("event {seq} is out of order"),
             };
             self.report(Some(seq), offset, DamageKind::Chain, note);
             if seq >= self.start {
@@ -159,10 +158,10 @@ impl Audit {
         let had_gaps = !self.gaps.is_empty();
         self.explain_gaps(lost);
         if lost > 0 && !had_gaps {
-            let note = format!("event {seq} is where event {} should be", self.next);
+            let note = format!("found event {seq} instead of event {}", self.next);
             self.report(Some(seq), offset, DamageKind::Chain, note);
         } else if lost == 0 && line.chain != self.chain.then(body) {
-            let note = format!("event {seq} does not follow what is before it");
+            let note = format!("the chain hash of event {seq} does not continue the previous event");
             self.report(Some(seq), offset, DamageKind::Chain, note);
         }
         self.seen.add(seq);
@@ -170,22 +169,22 @@ impl Audit {
         self.chain = line.chain;
     }
 
-    /// Reports the gaps before a record, which stand where so many events were.
+    /// Reports the gaps before a record, in which `lost` events are missing.
     fn explain_gaps(&mut self, lost: u64) {
         let mut lost = lost;
         let mut next = self.next;
         let gaps = std::mem::take(&mut self.gaps);
         let last = gaps.len().saturating_sub(1);
         for (index, (offset, length, gap)) in gaps.into_iter().enumerate() {
-            // One event each, as a broken line is; the last one stands for all that is left.
+            // Each gap covers one event, like a broken line. The last one covers all that remain.
             let here = if index == last { lost } else { lost.min(1) };
             let (kind, what) = gap.damage();
             let events = match here {
                 0 => String::new(),
-                1 => format!(", where event {next} should be"),
-                _ => format!(", where events {next} to {} should be", next + here - 1),
+                1 => format!(" in place of event {next}"),
+                _ => format!(" in place of events {next} to {}", next + here - 1),
             };
-            let note = format!("{length} bytes that are {what}{events}");
+            let note = format!("{what} of {length} bytes{events}");
             self.report((here > 0).then_some(next), offset, kind, note);
             if here > 0 {
                 self.explained.insert(next);
@@ -199,7 +198,12 @@ impl Audit {
         let events = events.max(self.next);
         self.explain_gaps(events - self.next);
         if let Some((offset, seq)) = self.fused {
-            self.report(seq, offset, DamageKind::Torn, "the newline of the last line is missing".to_owned());
+            self.report(
+                seq,
+                offset,
+                DamageKind::Torn,
+                "missing newline at the end of the journal".to_owned(),
+            );
         }
         for missing in self.seen.holes(self.start..events) {
             if self.explained.contains(&missing.start) {
@@ -218,7 +222,7 @@ impl Audit {
     }
 }
 
-/// A set of positions that mostly follow each other.
+/// A set of positions that are mostly consecutive.
 #[derive(Debug, Default)]
 pub(super) struct Positions(Vec<Range<u64>>);
 
@@ -231,7 +235,7 @@ impl Positions {
         if new.is_empty() {
             return;
         }
-        // The usual case: right behind what is there.
+        // The usual case: the new range follows the last one.
         if let Some(last) = self.0.last_mut().filter(|last| last.end == new.start) {
             last.end = new.end;
             return;
@@ -253,13 +257,13 @@ impl Positions {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// How many are in a range.
+    /// Returns how many positions are in a range.
     pub(super) fn count_between(&self, start: u64, end: u64) -> u64 {
         let inside = |range: &Range<u64>| range.end.min(end).saturating_sub(range.start.max(start));
         self.0.iter().map(inside).sum()
     }
 
-    /// What of a range is not in the set.
+    /// Returns the parts of a range that are not in the set.
     fn holes(&self, whole: Range<u64>) -> Vec<Range<u64>> {
         let (mut holes, mut from) = (Vec::new(), whole.start);
         let first = self.0.partition_point(|range| range.end <= whole.start);

@@ -21,12 +21,12 @@ fn lines(count: u64) -> Vec<Vec<u8>> {
 
 fn verdict(lines: &[&[u8]], events: u64) -> Vec<(DamageKind, Option<u64>)> {
     let bytes = [&[header().line().as_slice()], lines].concat().concat();
-    let verdict = examine(bytes.as_slice(), &Known { header: header(), events }).unwrap();
+    let verdict = examine(bytes.as_slice(), &ExpectedJournal { header: header(), events }).unwrap();
     verdict.damage.iter().map(|damage| (damage.kind, damage.seq)).collect()
 }
 
 #[test]
-fn each_damage_has_its_name_and_its_place() {
+fn reports_kind_and_position_of_each_damage() {
     let lines = lines(4);
     let [zero, one, two, three] = [&lines[0][..], &lines[1], &lines[2], &lines[3]];
     let mut broken = two.to_vec();
@@ -47,7 +47,7 @@ fn each_damage_has_its_name_and_its_place() {
 }
 
 #[test]
-fn a_record_that_was_replaced_by_a_whole_one_is_noticed() {
+fn detects_a_forged_whole_record() {
     let lines = lines(3);
     let forged =
         Sealed::new(1, Chain::start(&SessionId::from("elsewhere")), b"{\"v\":1,\"seq\":1,\"x\":0}".to_vec());
@@ -60,7 +60,7 @@ fn a_record_that_was_replaced_by_a_whole_one_is_noticed() {
 }
 
 #[test]
-fn positions_are_a_set() {
+fn positions_behave_like_a_set() {
     let mut dice = lariat_testkit::Seeded::new(5);
     for _ in 0..200 {
         let (mut set, mut model) = (Positions::default(), BTreeSet::new());

@@ -1,7 +1,7 @@
-//! Blobs as files, named by their hash: `blobs/ab/abcd…`.
+//! Stores blobs as files named by their hash: `blobs/ab/abcd…`.
 //!
-//! Owns writing, reading and listing them. Invariants: a blob is in place as a whole or not at all; what is read is
-//! what the address says; a blob that somebody brings again is young again, so that nobody collects it meanwhile.
+//! Invariants: a blob file is complete or absent; reading verifies the hash; storing an existing blob again updates its
+//! time, so that garbage collection does not remove it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use lariat_core::store::{BlobHash, StoreError};
 
 use super::unavailable;
 use crate::content::{address, address_of, hash_of, unpack};
-use crate::files::{self, Settled};
+use crate::files::{self, FileDurability};
 use crate::record::event_of;
 
-/// The blobs of a store.
+/// The blob directory of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Blobs {
-    folder: PathBuf,
-    level: Settled,
+    dir: PathBuf,
+    level: FileDurability,
 }
 
 impl Blobs {
-    pub(super) const fn new(folder: PathBuf, level: Settled) -> Self {
-        Self { folder, level }
+    pub(super) const fn new(dir: PathBuf, level: FileDurability) -> Self {
+        Self { dir, level }
     }
 
     fn path(&self, hash: &[u8; 32]) -> PathBuf {
         let digits = blake3::Hash::from_bytes(*hash).to_hex();
-        self.folder.join(digits.get(..2).unwrap_or_default()).join(digits.as_str())
+        self.dir.join(digits.get(..2).unwrap_or_default()).join(digits.as_str())
     }
 
-    /// Keeps bytes.
+    /// Stores bytes.
     pub(super) fn put(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
         let hash = *blake3::hash(bytes).as_bytes();
         let path = self.path(&hash);
@@ -41,43 +41,45 @@ impl Blobs {
 
     fn put_at(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if files::read(path)?.is_some_and(|kept| kept == bytes) {
-            // Whoever put it there may not have gone so far as we have to.
-            return files::settle(path, self.level);
+            // The process that stored it may have used a lower durability level.
+            return files::refresh(path, self.level);
         }
-        let folder = path.parent().unwrap_or(&self.folder);
+        let dir = path.parent().unwrap_or(&self.dir);
         match self.level {
-            Settled::Durable => files::make_folder(folder).and_then(|()| files::put(path, bytes)),
-            Settled::Cache => files::make_cache_folder(folder).and_then(|()| files::put_cache(path, bytes)),
+            FileDurability::Durable => files::create_dir_durably(dir).and_then(|()| files::put(path, bytes)),
+            FileDurability::Cache => {
+                files::create_cache_dir(dir).and_then(|()| files::put_cache(path, bytes))
+            }
         }
     }
 
-    /// Bytes kept earlier.
+    /// Reads a blob and verifies its hash.
     pub(super) fn read(&self, hash: &BlobHash) -> Result<Vec<u8>, StoreError> {
         let missing = || StoreError::NotFound(format!("blob {}", hash.0));
         let path = self.path(&hash_of(hash).ok_or_else(missing)?);
         let bytes = files::read(&path).map_err(|error| unavailable(&path, &error))?.ok_or_else(missing)?;
         if address(&bytes) != *hash {
-            return Err(StoreError::Damaged(format!("blob {} is not what it was", hash.0)));
+            return Err(StoreError::Damaged(format!("blob {} does not match its hash", hash.0)));
         }
         Ok(bytes)
     }
 
-    /// The event of a stored body, with the text that was moved out of it.
+    /// Returns the event of a stored body, with moved text restored.
     pub(super) fn event(&self, seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
         let whole = unpack(body, |hash| match self.read(hash) {
-            Err(StoreError::NotFound(what)) => Err(StoreError::Damaged(format!(
-                "event {seq}: the text that was moved out of it is gone: {what}"
-            ))),
+            Err(StoreError::NotFound(what)) => {
+                Err(StoreError::Damaged(format!("event {seq}: a part of its text is missing: {what}")))
+            }
             other => other,
         })?;
         event_of(seq, whole.as_deref().unwrap_or(body))
     }
 
-    /// All blobs that are there.
+    /// Lists all blobs.
     pub(super) fn list(&self) -> io::Result<Vec<([u8; 32], PathBuf)>> {
         let mut found = Vec::new();
-        for folder in files::list(&self.folder)? {
-            for path in files::list(&folder)? {
+        for dir in files::list(&self.dir)? {
+            for path in files::list(&dir)? {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 if let Ok(hash) = blake3::Hash::from_hex(name.as_bytes()) {
                     found.push((*hash.as_bytes(), path));

@@ -1,8 +1,8 @@
-//! Removing for good what nobody can reach.
+//! Removes deleted sessions and blobs that are no longer referenced.
 //!
-//! Owns which deleted sessions and which blobs are still needed. What a journal mentions is found by looking through
-//! its bytes, damaged and set-aside ones included: no index is trusted with what can be lost.
-//! Invariant: a blob is removed only when it is old enough and no file of a session that stays names it.
+//! Blob references are found by searching the bytes of all journals, including damaged ones and data set aside: removal
+//! does not trust an index. Invariant: a blob is removed only if it is old enough and no file of a remaining session
+//! references it.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
@@ -12,26 +12,26 @@ use std::time::Duration;
 use lariat_core::archive::Freed;
 use lariat_core::store::StoreError;
 
-use super::name::{self, Name};
-use super::scan::{Found, Pieces};
+use super::inner::{ClaimRecord, JsonlStoreInner, locked};
+use super::paths::{self, SessionPaths};
+use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
-use super::shelf::{Claimed, Shelf, locked};
-use super::{checked, unavailable};
+use super::{checksummed, unavailable};
 use crate::content::{hash_of, mentions};
 use crate::files;
 
-/// A file that was not finished for so long never will be: whoever wrote it is gone.
-const UNFINISHED: Duration = Duration::from_secs(3_600);
-/// Bytes looked through at once.
+/// Age at which an unfinished file is certainly abandoned by its writer.
+const MAX_UNFINISHED_AGE: Duration = Duration::from_secs(3_600);
+/// Number of bytes to search at once.
 const CHUNK: usize = 1024 * 1024;
-/// An address that begins in one chunk may end in the next: bytes that are looked at twice.
+/// Number of bytes to search twice, because an address may begin in one chunk and end in the next.
 const OVERLAP: usize = 128;
 
-impl Shelf {
-    /// Removes what nobody can reach, if it is older than `grace`.
+impl JsonlStoreInner {
+    /// Removes unreferenced sessions and blobs older than `grace`.
     pub(super) fn collect_garbage(&self, grace: Duration) -> Result<Freed, StoreError> {
         let failed = |error: io::Error| unavailable(&self.root, &error);
-        // Listed before the journals are read: what comes later is not on the list.
+        // List the blobs before reading the journals, so that blobs stored later are not candidates.
         let blobs = self.blobs.list().map_err(failed)?;
         let blobs: Vec<_> = blobs.into_iter().filter(|(_, path)| files::age(path) >= grace).collect();
         let mut freed = Freed::default();
@@ -43,17 +43,16 @@ impl Shelf {
                 freed.blobs += 1;
             }
         }
-        freed.bytes += self.collect_unfinished(grace.max(UNFINISHED)).map_err(failed)?;
+        freed.bytes += self.collect_unfinished(grace.max(MAX_UNFINISHED_AGE)).map_err(failed)?;
         Ok(freed)
     }
 
-    /// Removes what a crash left of files that were being put in place.
+    /// Removes temporary files left by a crash.
     fn collect_unfinished(&self, age: Duration) -> io::Result<u64> {
-        let mut folders = files::list(&name::blobs(&self.root))?;
-        folders.extend([name::sessions(&self.root), name::sides(&self.root)]);
+        let mut dirs = files::list(&paths::blobs_dir(&self.root))?;
+        dirs.extend([paths::sessions_dir(&self.root), paths::index_dir(&self.root)]);
         let mut bytes = 0;
-        for path in folders.iter().map(|folder| files::list(folder)).collect::<io::Result<Vec<_>>>()?.concat()
-        {
+        for path in dirs.iter().map(|dir| files::list(dir)).collect::<io::Result<Vec<_>>>()?.concat() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with('.') && files::age(&path) >= age {
                 bytes += remove(&path)?;
@@ -65,8 +64,8 @@ impl Shelf {
     /// Removes deleted sessions that no fork needs.
     fn collect_sessions(&self, freed: &mut Freed) -> io::Result<()> {
         let (mut parents, mut deleted, mut needed) = (HashMap::new(), Vec::new(), Vec::new());
-        for path in files::list(&name::sessions(&self.root))? {
-            let Some(name) = Name::of_journal(&self.root, &path) else { continue };
+        for path in files::list(&paths::sessions_dir(&self.root))? {
+            let Some(name) = SessionPaths::of_journal(&self.root, &path) else { continue };
             let is_deleted = files::state(&name.tombstone())?.is_some();
             match parent_of(&self.root, &name)? {
                 Parent::Unknown if !is_deleted => return Ok(()),
@@ -81,7 +80,7 @@ impl Shelf {
         }
         let mut kept: HashSet<String> = HashSet::new();
         while let Some(name) = needed.pop() {
-            // Damage can make a circle of forks.
+            // Damage can make a cycle of forks.
             needed.extend(parents.get(&name).filter(|parent| !kept.contains(*parent)).cloned());
             kept.insert(name);
         }
@@ -92,33 +91,33 @@ impl Shelf {
         Ok(())
     }
 
-    /// Removes the files of a session. Its tombstone stays.
-    fn remove_session(&self, name: &Name) -> io::Result<u64> {
+    /// Removes the files of a session except its tombstone.
+    fn remove_session(&self, name: &SessionPaths) -> io::Result<u64> {
         let mut bytes = 0;
         for path in files::list(&name.snapshots())? {
             bytes += remove(&path)?;
         }
-        for path in files::list(&name::sessions(&self.root))? {
+        for path in files::list(&paths::sessions_dir(&self.root))? {
             let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
             let aside = file.strip_prefix(name.stem()).unwrap_or_default();
             if aside.starts_with(".torn-") || aside.starts_with(".damaged-") {
                 bytes += remove(&path)?;
             }
         }
-        // The journal last: without it nothing here is found again.
+        // Remove the journal last: without it, a later collection would not find the other files.
         for path in [name.index(), name.epoch(), name.journal()] {
             bytes += remove(&path)?;
         }
-        locked(&self.sessions).retain(|_, session| session.name != *name || locked(&session.known).own);
+        locked(&self.sessions).retain(|_, session| session.paths != *name || locked(&session.cached).own);
         Ok(bytes)
     }
 
-    /// Every blob that a file of a session names.
+    /// Returns every blob that a session file references.
     fn mentioned(&self) -> io::Result<HashSet<[u8; 32]>> {
         let mut found = HashSet::new();
-        for path in files::list(&name::sessions(&self.root))? {
+        for path in files::list(&paths::sessions_dir(&self.root))? {
             match files::open(&path) {
-                Ok(file) => look_through(file, &mut found)?,
+                Ok(file) => collect_mentions(file, &mut found)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -127,7 +126,7 @@ impl Shelf {
     }
 }
 
-fn look_through(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Result<()> {
+fn collect_mentions(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Result<()> {
     let mut window = Vec::new();
     loop {
         let kept = window.len().min(OVERLAP);
@@ -140,24 +139,25 @@ fn look_through(mut file: impl Read, found: &mut HashSet<[u8; 32]>) -> io::Resul
     }
 }
 
-/// What a session was forked from.
+/// The session that a session was forked from.
 enum Parent {
     None,
     /// The session with this file name.
     Named(String),
-    /// Neither the journal nor what is beside it can tell.
+    /// Neither the journal nor its side files can tell.
     Unknown,
 }
 
-fn parent_of(root: &Path, name: &Name) -> io::Result<Parent> {
+fn parent_of(root: &Path, name: &SessionPaths) -> io::Result<Parent> {
     let file = files::open(&name.journal())?;
     let length = file.metadata()?.len();
-    let header = match Pieces::new(Section::new(&file, 0, length), 0).next()?.map(|piece| piece.found) {
-        Some(Found::Header(header, _)) => Some(header),
-        _ => checked::read::<Claimed>(&name.epoch())?.map(|claimed| claimed.header),
+    let header = match JournalScanner::new(Section::new(&file, 0, length), 0).next()?.map(|piece| piece.kind)
+    {
+        Some(PieceKind::Header(header, _)) => Some(header),
+        _ => checksummed::read::<ClaimRecord>(&name.epoch())?.map(|claimed| claimed.header),
     };
     Ok(match header.map(|header| header.fork) {
-        Some(Some(fork)) => Parent::Named(Name::of(root, &fork.session).stem().to_owned()),
+        Some(Some(fork)) => Parent::Named(SessionPaths::of(root, &fork.session).stem().to_owned()),
         Some(None) => Parent::None,
         None => Parent::Unknown,
     })

@@ -1,11 +1,11 @@
-//! The form of a journal's lines.
+//! Writes and parses the lines of a journal.
 //!
 //! A record is one line of JSON: `{"#":"LLLLLLLL CCCCCCCC H…","v":1,"seq":…}`. The field `#` is the seal: the length of
-//! the event's JSON in bytes, its checksum and the chain (8, 8 and 32 hexadecimal digits); without that field the line
-//! is the event. The checksum of a record that continues the batch of the one before is written as its complement: a
-//! batch is written as one, so what is broken before such a record was not acknowledged when the power went.
-//! Invariant: the beginning of a seal occurs nowhere inside an event, so a reader that lost its place finds it again,
-//! and nobody can write an event that looks like several.
+//! the event's JSON in bytes, its checksum and the chain (8, 8 and 32 hexadecimal digits). Without that field the line is
+//! the event. A record that continues the batch of the previous one has the complement of its checksum: a batch is written
+//! with one call, so damage before such a record means that the batch was not acknowledged when the power failed.
+//! Invariant: the beginning of a seal occurs nowhere inside an event, so a reader can find the next record after damage,
+//! and no event can imitate several records.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -16,61 +16,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Chain, Sealed, checksum};
 
-/// How every record begins.
+/// The first bytes of every record.
 pub(super) const OPENING: &[u8] = b"{\"#\":\"";
-/// The same bytes inside an event, where they would be an object of the user with that very field. Equal JSON; nothing
-/// that writes JSON for us spells it like this by itself.
+/// Replaces the same bytes inside an event, where user data has an object that starts with this field. It is equal JSON,
+/// and no JSON writer that we use writes it this way.
 const HIDDEN: &[u8] = b"{\"\\u0023\":\"";
-/// Digits of a seal, and the spaces between them.
+/// Digits of a seal and the spaces between them.
 const DIGITS: usize = 50;
-/// How a seal ends.
+/// The last bytes of a seal.
 const SEAL_END: &[u8] = b"\",";
-/// Bytes from the beginning of a line to the event's own JSON, whose `{` is left out.
+/// Bytes from the beginning of a line to the event's JSON, whose `{` is omitted.
 pub(super) const SEAL: usize = OPENING.len() + DIGITS + SEAL_END.len();
-/// Bytes of a character that is written as `\u0061`.
+/// Bytes of an escaped character such as `\u0061`.
 const ESCAPE: usize = 6;
-/// The longest event, in bytes. Large text is moved out to blobs, so real events are far below.
+/// The largest event, in bytes. Real events are far smaller, because large text is moved to blobs.
 pub(super) const MAX_BODY: usize = 64 * 1024 * 1024;
 
-/// How every header begins.
+/// The first bytes of every header.
 pub(super) const HEADER_OPENING: &[u8] = b"{\"lariat\":";
 const HEADER_CHECK: &[u8] = b",\"check\":\"";
 /// The longest header, in bytes.
 pub(super) const MAX_HEADER: usize = 1024 * 1024;
 const VERSION: u32 = 1;
 
-/// Whether a record was written together with the one before it.
+/// Whether a record was written together with the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Batch {
-    /// It is the first of its batch: everything before it had been acknowledged.
+    /// The first record of a batch: everything before it had been acknowledged.
     Begins,
-    /// It is not.
+    /// A later record of a batch.
     Continues,
 }
 
-/// What a line says about its record before the record is looked at.
+/// The seal of a record, parsed before the record itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seal {
-    /// Bytes of the event's JSON as it is written.
+    /// Length of the event's JSON as written, in bytes.
     pub(super) length: usize,
     check: u32,
     chain: Chain,
 }
 
-/// A record that is as it was written.
+/// A verified record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct RecordLine {
     /// Position in the journal.
     pub(super) seq: u64,
-    /// The chain up to and including it.
+    /// The chain up to and including this record.
     pub(super) chain: Chain,
-    /// How it was written.
+    /// Whether the record starts a batch.
     pub(super) batch: Batch,
 }
 
 /// Writes a record as a line.
 pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
-    let body = hidden(&record.body);
+    let body = escape_openings(&record.body);
     let check = match batch {
         Batch::Begins => record.check,
         Batch::Continues => !record.check,
@@ -81,7 +81,7 @@ pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
     line.push(b'\n');
 }
 
-/// The seal that bytes begin with.
+/// Parses the seal at the start of `bytes`.
 pub(super) fn seal_of(bytes: &[u8]) -> Option<Seal> {
     let seal = bytes.get(..SEAL)?.strip_prefix(OPENING)?.strip_suffix(SEAL_END)?;
     let (length, rest) = seal.split_at_checked(8)?;
@@ -97,17 +97,17 @@ fn number(digits: &[u8]) -> Option<u32> {
 }
 
 impl Seal {
-    /// Bytes of the whole line, without the newline.
+    /// Returns the length of the whole line in bytes, without the newline.
     pub(super) const fn line_length(&self) -> usize {
         SEAL + self.length - 1
     }
 
-    /// Opens the record with this seal: puts the event's JSON into `body`. `None` when it is not as it was written.
-    pub(super) fn open(&self, written: &[u8], body: &mut Vec<u8>) -> Option<Line> {
+    /// Verifies the record with this seal and puts the event's JSON into `body`. Returns `None` if the record is damaged.
+    pub(super) fn open(&self, written: &[u8], body: &mut Vec<u8>) -> Option<RecordLine> {
         body.clear();
         body.push(b'{');
         body.extend_from_slice(written);
-        if let Cow::Owned(shown) = shown(body) {
+        if let Cow::Owned(shown) = unescape_openings(body) {
             *body = shown;
         }
         let seq = seq_of(body)?;
@@ -117,28 +117,28 @@ impl Seal {
             written if written == !check => Batch::Continues,
             _ => return None,
         };
-        Some(Line { seq, chain: self.chain, batch })
+        Some(RecordLine { seq, chain: self.chain, batch })
     }
 }
 
-/// The position that an event's JSON states.
+/// Returns the position in an event's JSON.
 fn seq_of(body: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Place {
+    struct SeqField {
         seq: u64,
     }
-    // As events without moved-out text are written; anything else is left to the parser.
+    // The usual form of events without moved text. The parser handles all others.
     let plain = body.strip_prefix(b"{\"v\":1,\"seq\":").and_then(|rest| {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         std::str::from_utf8(rest.get(..digits)?).ok()?.parse().ok()
     });
-    plain.or_else(|| serde_json::from_slice::<Place>(body).ok().map(|place| place.seq))
+    plain.or_else(|| serde_json::from_slice::<SeqField>(body).ok().map(|place| place.seq))
 }
 
-/// An event with no beginning of a seal in it. Of a whole seal the last digit is spelled differently, too: when a disk
-/// mixes up blocks, a beginning that is left over must not find the rest of a seal in what somebody wrote.
-fn hidden(body: &[u8]) -> Cow<'_, [u8]> {
-    rewritten(body, OPENING, |hidden, rest| {
+/// Escapes every beginning of a seal in an event. In a complete seal it also escapes the last digit: if a disk mixes up
+/// blocks, a leftover beginning must not find the rest of a seal in user data.
+fn escape_openings(body: &[u8]) -> Cow<'_, [u8]> {
+    replace_all(body, OPENING, |hidden, rest| {
         hidden.extend_from_slice(HIDDEN);
         let Some((last, digits)) = rest.get(..DIGITS).and_then(<[u8]>::split_last) else { return 0 };
         if !ends_a_seal(digits, *last, rest.get(DIGITS..)) {
@@ -151,9 +151,9 @@ fn hidden(body: &[u8]) -> Cow<'_, [u8]> {
     })
 }
 
-/// The event as it was before it was [`hidden`].
-fn shown(body: &[u8]) -> Cow<'_, [u8]> {
-    rewritten(body, HIDDEN, |shown, rest| {
+/// Reverses [`escape_openings`].
+fn unescape_openings(body: &[u8]) -> Cow<'_, [u8]> {
+    replace_all(body, HIDDEN, |shown, rest| {
         shown.extend_from_slice(OPENING);
         let escaped = rest.split_at_checked(DIGITS - 1).and_then(|(digits, rest)| {
             let (escape, rest) = rest.split_at_checked(ESCAPE)?;
@@ -172,9 +172,9 @@ fn ends_a_seal(digits: &[u8], last: u8, rest: Option<&[u8]>) -> bool {
     seal_of(&[OPENING, digits, &[last], closing].concat()).is_some()
 }
 
-/// Bytes with every occurrence of `from` replaced. `replace` writes what stands for it and says how many of the bytes
-/// behind it that includes.
-fn rewritten<'a>(
+/// Replaces every occurrence of `from`. `replace` writes the replacement and returns how many of the following bytes it
+/// includes.
+fn replace_all<'a>(
     bytes: &'a [u8],
     from: &[u8],
     mut replace: impl FnMut(&mut Vec<u8>, &[u8]) -> usize,
@@ -193,56 +193,56 @@ fn rewritten<'a>(
     Cow::Owned(changed)
 }
 
-/// Where a journal goes on from another one.
+/// Where a journal continues another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fork {
-    /// The other session.
+    /// The parent session.
     pub session: SessionId,
-    /// How many of its events are shared.
+    /// Number of shared events.
     pub seq: u64,
-    /// The chain of those.
+    /// The chain after the shared events.
     #[serde(with = "chain_digits")]
     pub chain: Chain,
 }
 
 impl Fork {
-    /// The first `seq` events of a session, whose chain is this.
+    /// Shares the first `seq` events of a session, which end with this chain.
     pub const fn new(session: SessionId, seq: u64, chain: Chain) -> Self {
         Self { session, seq, chain }
     }
 }
 
-/// What a journal's first line says: whose events these are, and what is before them.
+/// The first line of a journal: its session and where it was forked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Header {
     lariat: u32,
     /// The session.
     pub session: SessionId,
-    /// Where it was forked.
+    /// Where the session was forked, if it was.
     pub fork: Option<Fork>,
 }
 
 impl Header {
-    /// The header of a session.
+    /// Creates the header of a session.
     pub const fn new(session: SessionId, fork: Option<Fork>) -> Self {
         Self { lariat: VERSION, session, fork }
     }
 
-    /// Position of the first event that is the journal's own.
+    /// Returns the position of the journal's first own event.
     pub fn start(&self) -> u64 {
         self.fork.as_ref().map_or(0, |fork| fork.seq)
     }
 
-    /// The chain before that event.
+    /// Returns the chain before that event.
     pub fn chain(&self) -> Chain {
         self.fork.as_ref().map_or_else(|| Chain::start(&self.session), |fork| fork.chain)
     }
 
-    /// The line, with its newline.
+    /// Returns the header as a line with its newline.
     pub fn line(&self) -> Vec<u8> {
-        // Text and numbers: there is nothing in it that JSON could not say.
+        // Text and numbers always serialize.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.pop();
         let check = crc32fast::hash(&line);
@@ -251,7 +251,7 @@ impl Header {
         line
     }
 
-    /// The header that bytes begin with, and its length without the newline.
+    /// Parses the header at the start of `bytes`. Returns it and its length without the newline.
     pub(super) fn of(bytes: &[u8]) -> Option<(Self, usize)> {
         let bytes = bytes.get(..bytes.len().min(MAX_HEADER))?;
         if !bytes.starts_with(HEADER_OPENING) {
@@ -270,7 +270,7 @@ impl Header {
     }
 }
 
-/// A chain as its digits.
+/// Serializes a chain as hexadecimal digits.
 pub(super) mod chain_digits {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
@@ -282,7 +282,7 @@ pub(super) mod chain_digits {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Chain, D::Error> {
         let digits = String::deserialize(deserializer)?;
-        Chain::from_hex(digits.as_bytes()).ok_or_else(|| de::Error::custom("not a chain"))
+        Chain::from_hex(digits.as_bytes()).ok_or_else(|| de::Error::custom("not a chain hash"))
     }
 }
 

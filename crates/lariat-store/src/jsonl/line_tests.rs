@@ -4,13 +4,13 @@ fn sealed(body: &str) -> Sealed {
     Sealed::new(7, Chain::start(&SessionId::from("s")), body.as_bytes().to_vec())
 }
 
-fn written(body: &str, batch: Batch) -> Vec<u8> {
+fn write_line(body: &str, batch: Batch) -> Vec<u8> {
     let mut line = Vec::new();
     write(&mut line, &sealed(body), batch);
     line
 }
 
-fn opened(line: &[u8]) -> Option<(Line, Vec<u8>)> {
+fn open_line(line: &[u8]) -> Option<(RecordLine, Vec<u8>)> {
     let seal = seal_of(line)?;
     let mut body = Vec::new();
     let found = seal.open(line.get(SEAL..seal.line_length())?, &mut body)?;
@@ -18,34 +18,34 @@ fn opened(line: &[u8]) -> Option<(Line, Vec<u8>)> {
 }
 
 #[test]
-fn a_line_is_json_and_has_the_event_after_its_seal() {
-    let line = written(r#"{"v":1,"seq":7,"type":"X"}"#, Batch::Begins);
+fn line_is_json_with_a_seal_before_the_event() {
+    let line = write_line(r#"{"v":1,"seq":7,"type":"X"}"#, Batch::Begins);
     let chain = sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain.to_string();
     let text = String::from_utf8(line.clone()).unwrap();
     assert!(text.starts_with("{\"#\":\"0000001a "), "{text}");
     assert!(text.ends_with(&format!(" {chain}\",\"v\":1,\"seq\":7,\"type\":\"X\"}}\n")), "{text}");
     assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
     assert_eq!(
-        opened(&line).unwrap().0,
-        Line { seq: 7, chain: sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain, batch: Batch::Begins }
+        open_line(&line).unwrap().0,
+        RecordLine { seq: 7, chain: sealed(r#"{"v":1,"seq":7,"type":"X"}"#).chain, batch: Batch::Begins }
     );
 }
 
 #[test]
-fn whether_a_record_continues_its_batch_is_under_the_checksum() {
+fn checksum_covers_the_batch_flag() {
     let body = r#"{"v":1,"seq":7}"#;
-    let (begins, continues) = (written(body, Batch::Begins), written(body, Batch::Continues));
-    assert_eq!(opened(&begins).unwrap().0.batch, Batch::Begins);
-    assert_eq!(opened(&continues).unwrap().0.batch, Batch::Continues);
+    let (begins, continues) = (write_line(body, Batch::Begins), write_line(body, Batch::Continues));
+    assert_eq!(open_line(&begins).unwrap().0.batch, Batch::Begins);
+    assert_eq!(open_line(&continues).unwrap().0.batch, Batch::Continues);
     for bit in 0..(begins.len() - 1) * 8 {
         let mut broken = begins.clone();
         broken[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(opened(&broken), None, "bit {bit}");
+        assert_eq!(open_line(&broken), None, "bit {bit}");
     }
 }
 
 #[test]
-fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
+fn escapes_and_restores_a_seal_opening_inside_an_event() {
     for body in [
         r##"{"v":1,"seq":7,"args":{"#":"00000010 00000000 00000000000000000000000000000000","x":[{"#":"y"}]}}"##,
         r##"{"#":"first","seq":7}"##,
@@ -54,9 +54,9 @@ fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
         r##"{"seq":7,"a":{"#":"00000010 00000000 0123456789abcdef0123456789abcdef"}}"##,
         r##"{"seq":7,"text":"{\"#\":\"","other":"{\\u0023"}"##,
     ] {
-        let line = written(body, Batch::Begins);
+        let line = write_line(body, Batch::Begins);
         assert_eq!(memmem::find_iter(&line, OPENING).collect::<Vec<_>>(), [0], "{body}");
-        assert_eq!(opened(&line).unwrap().1, body.as_bytes());
+        assert_eq!(open_line(&line).unwrap().1, body.as_bytes());
         let (one, other) = (serde_json::from_slice::<serde_json::Value>(&line).unwrap(), body);
         let other: serde_json::Value = serde_json::from_str(other).unwrap();
         assert_eq!((one.get("args"), one.get("a")), (other.get("args"), other.get("a")));
@@ -64,19 +64,19 @@ fn a_beginning_inside_an_event_is_hidden_and_comes_back() {
 }
 
 #[test]
-fn a_seal_inside_an_event_is_no_seal_behind_any_beginning() {
-    let inner = String::from_utf8(written(r#"{"seq":7}"#, Batch::Begins)).unwrap();
+fn seal_inside_an_event_stays_invalid_after_block_mixups() {
+    let inner = String::from_utf8(write_line(r#"{"seq":7}"#, Batch::Begins)).unwrap();
     let body = format!("{{\"v\":1,\"seq\":7,\"forged\":[{}]}}", inner.trim_end());
-    let outer = written(&body, Batch::Begins);
-    assert_eq!(opened(&outer).unwrap().1, body.as_bytes());
+    let outer = write_line(&body, Batch::Begins);
+    assert_eq!(open_line(&outer).unwrap().1, body.as_bytes());
     for (kept, from) in (1..SEAL).flat_map(|kept| (SEAL..outer.len()).map(move |from| (kept, from))) {
         let spliced = [&outer[..kept], &outer[from..]].concat();
-        assert_eq!(opened(&spliced), None, "{kept} bytes of a seal before byte {from}");
+        assert_eq!(open_line(&spliced), None, "{kept} bytes of a seal before byte {from}");
     }
 }
 
 #[test]
-fn a_header_comes_back_and_no_changed_one_does() {
+fn header_round_trips_and_any_flipped_bit_invalidates_it() {
     let fork = Fork::new(SessionId::from("a \"parent\"\n"), 12, Chain::start(&SessionId::from("p")));
     for fork in [None, Some(fork)] {
         let header = Header::new(SessionId::from("s,\"check\":\"00000000\"}"), fork);

@@ -1,10 +1,9 @@
-//! Listing and searching sessions.
+//! Lists and searches sessions.
 //!
-//! Owns the catalog: the summary of each session with the state of the file it was made of, in memory and, as a cache,
-//! in one file, so that a listing looks at each journal's length and time and opens only what changed. The pages after
-//! the first one are cut from what was looked at shortly before, so that all pages cost one look.
-//! Invariant: a summary is listed only for the state of the file that was there when its listing began, or by its
-//! writer.
+//! The catalog caches the summary of each session with the state of its file, in memory and in one file. A listing checks
+//! length and time of each journal and opens only those that changed. Pages after the first come from the catalog without
+//! another check, so that all pages cost one check.
+//! Invariant: a listed summary matches the state of its file when the listing began, or comes from the session's writer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,37 +15,37 @@ use lariat_core::store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::name::{self, JOURNAL, Name};
-use super::scan::{Found, Pieces};
+use super::inner::{JsonlStoreInner, PAGE, is_deleted, locked};
+use super::paths::{self, JOURNAL, SessionPaths};
+use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
-use super::shelf::{PAGE, Shelf, is_deleted, locked};
-use super::tip::Tip;
-use super::{checked, unavailable};
+use super::tip::JournalTip;
+use super::{checksummed, unavailable};
 use crate::files;
 
-/// The catalog is written again when one in so many of its entries is new.
+/// The catalog is written again when at least one in this many entries is new.
 const STALE_SHARE: usize = 16;
 
-/// How long a look at the files serves the pages that follow it.
-const PAGES_WITHIN: Duration = Duration::from_secs(10);
+/// How long later pages may use a check of the files.
+const MAX_CHECK_AGE: Duration = Duration::from_secs(10);
 
-/// The summaries of the sessions that were listed.
+/// Cached summaries of the listed sessions.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     /// By the name of the journal.
     entries: Option<HashMap<String, Entry>>,
-    /// When the files were last looked at.
-    looked: Option<Instant>,
-    /// Entries that the file does not have.
+    /// When the files were last checked.
+    checked_at: Option<Instant>,
+    /// Number of entries that the catalog file lacks.
     unsaved: usize,
 }
 
-/// How fresh summaries must be.
+/// How current summaries must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    /// As the files are.
-    Now,
-    /// As they were shortly before.
+enum Freshness {
+    /// As current as the files.
+    Current,
+    /// As of a recent check.
     Recent,
 }
 
@@ -54,16 +53,16 @@ enum Look {
 struct Entry {
     name: String,
     state: (u64, i64, u64),
-    /// `None` when there is nothing to show.
+    /// `None` if the journal has no readable session id.
     summary: Option<Arc<SessionSummary>>,
 }
 
-impl Shelf {
-    /// Sessions that fit, newest first.
+impl JsonlStoreInner {
+    /// Returns the sessions that match a query, newest first.
     pub(super) fn list(&self, query: &ListQuery) -> Result<Vec<SessionSummary>, StoreError> {
-        let look = if query.after.is_some() { Look::Recent } else { Look::Now };
+        let freshness = if query.after.is_some() { Freshness::Recent } else { Freshness::Current };
         let mut fitting: Vec<Arc<SessionSummary>> = self
-            .summaries(look)?
+            .summaries(freshness)?
             .into_iter()
             .filter(|summary| summary.events > 0 && query.fits(summary))
             .collect();
@@ -77,32 +76,34 @@ impl Shelf {
             if listed.len() >= limit {
                 break;
             }
-            // What was looked at before may have been deleted since.
-            if look == Look::Recent && is_deleted(&Name::of(&self.root, &summary.session_id))? {
+            // The session may have been deleted since the check.
+            if freshness == Freshness::Recent
+                && is_deleted(&SessionPaths::of(&self.root, &summary.session_id))?
+            {
                 continue;
             }
-            if words.is_empty() || self.says(&summary.session_id, words.clone())? {
+            if words.is_empty() || self.contains_words(&summary.session_id, words.clone())? {
                 listed.push(SessionSummary::clone(&summary));
             }
         }
         Ok(listed)
     }
 
-    fn summaries(&self, look: Look) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
-        let folder = name::sessions(&self.root);
-        let failed = |error: std::io::Error| unavailable(&folder, &error);
+    fn summaries(&self, freshness: Freshness) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
+        let dir = paths::sessions_dir(&self.root);
+        let failed = |error: std::io::Error| unavailable(&dir, &error);
         let mut catalog = locked(&self.catalog);
-        if look == Look::Recent
+        if freshness == Freshness::Recent
             && let Some(entries) = &catalog.entries
-            && catalog.looked.is_some_and(|looked| looked.elapsed() < PAGES_WITHIN)
+            && catalog.checked_at.is_some_and(|checked_at| checked_at.elapsed() < MAX_CHECK_AGE)
         {
-            return Ok(self.known(entries));
+            return Ok(self.summaries_of(entries));
         }
         let mut before = match catalog.entries.take() {
             Some(entries) => entries,
-            None => self.saved().unwrap_or_default(),
+            None => self.load_catalog().unwrap_or_default(),
         };
-        let paths = files::list(&folder).map_err(failed)?;
+        let paths = files::list(&dir).map_err(failed)?;
         let deleted: std::collections::HashSet<&str> =
             paths.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".deleted")).collect();
         let own = self.own_tips();
@@ -116,11 +117,11 @@ impl Shelf {
                 continue;
             }
             if let Some(tip) = own.get(name) {
-                // Not kept: the file may be ahead of what was acknowledged.
+                // Do not cache it: the file may have more events than were acknowledged.
                 summaries.push(Arc::new(tip.summary.clone()));
                 continue;
             }
-            // Before it is read: what is written meanwhile makes it another state.
+            // Take the state before reading, so that a concurrent write changes the state.
             let Some(state) = files::state(path).map_err(failed)? else { continue };
             let state = (state.length, state.changed, state.inode);
             let known = before.remove(name).filter(|entry| entry.state == state);
@@ -135,17 +136,17 @@ impl Shelf {
             entries.insert(name.to_owned(), entry);
         }
         if catalog.unsaved * STALE_SHARE > entries.len() {
-            self.save(&entries);
+            self.save_catalog(&entries);
             catalog.unsaved = 0;
         }
         summaries.extend(entries.values().filter_map(|entry| entry.summary.clone()));
         catalog.entries = Some(entries);
-        catalog.looked = Some(Instant::now());
+        catalog.checked_at = Some(Instant::now());
         Ok(summaries)
     }
 
-    /// The summaries of these entries; of the sessions that this store writes to, as they are now.
-    fn known(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
+    /// Returns the summaries of these entries, with current ones for the sessions that this store writes to.
+    fn summaries_of(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
         let own = self.own_tips();
         let others = entries.values().filter(|entry| !own.contains_key(&entry.name));
         let mut summaries: Vec<_> = others.filter_map(|entry| entry.summary.clone()).collect();
@@ -153,56 +154,61 @@ impl Shelf {
         summaries
     }
 
-    /// What is known of the sessions that this store writes to, by name.
-    fn own_tips(&self) -> HashMap<String, Arc<Tip>> {
+    /// Returns the tips of the sessions that this store writes to, by name.
+    fn own_tips(&self) -> HashMap<String, Arc<JournalTip>> {
         let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
         let own = sessions.iter().filter_map(|session| {
-            let known = locked(&session.known);
+            let known = locked(&session.cached);
             let tip = known.tip.clone().filter(|_| known.own)?;
-            Some((session.name.stem().to_owned(), tip))
+            Some((session.paths.stem().to_owned(), tip))
         });
         own.collect()
     }
 
-    /// The summary of a journal that nothing is known about.
+    /// Reads the summary of a journal that is not cached.
     fn summary_of(&self, path: &std::path::Path) -> Result<Option<SessionSummary>, StoreError> {
         let failed = |error: std::io::Error| unavailable(path, &error);
-        let Some(name) = Name::of_journal(&self.root, path) else { return Ok(None) };
+        let Some(name) = SessionPaths::of_journal(&self.root, path) else { return Ok(None) };
         let Some(state) = files::state(path).map_err(failed)? else { return Ok(None) };
         let file = files::open(path).map_err(failed)?;
         let Some(id) = self.id_of(&name, &file, state.length).map_err(failed)? else { return Ok(None) };
         Ok(Some(self.load(&id, &name, &file, state)?.summary))
     }
 
-    /// Whose journal this is: as it says itself, or what is beside it.
-    fn id_of(&self, name: &Name, file: &std::fs::File, length: u64) -> std::io::Result<Option<SessionId>> {
-        let first = Pieces::new(Section::new(file, 0, length), 0).next()?;
-        if let Some(Found::Header(header, _)) = first.map(|piece| piece.found) {
+    /// Returns the session id of a journal, from its header or its `.epoch` file.
+    fn id_of(
+        &self,
+        name: &SessionPaths,
+        file: &std::fs::File,
+        length: u64,
+    ) -> std::io::Result<Option<SessionId>> {
+        let first = JournalScanner::new(Section::new(file, 0, length), 0).next()?;
+        if let Some(PieceKind::Header(header, _)) = first.map(|piece| piece.kind) {
             return Ok(Some(header.session));
         }
-        let claimed: Option<super::shelf::Claimed> = checked::read(&name.epoch())?;
+        let claimed: Option<super::inner::ClaimRecord> = checksummed::read(&name.epoch())?;
         Ok(claimed.map(|claimed| claimed.header.session))
     }
 
-    fn saved(&self) -> Option<HashMap<String, Entry>> {
-        let entries: Vec<Entry> = checked::read(&name::catalog(&self.root)).ok()??;
+    fn load_catalog(&self) -> Option<HashMap<String, Entry>> {
+        let entries: Vec<Entry> = checksummed::read(&paths::catalog_file(&self.root)).ok()??;
         Some(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect())
     }
 
-    fn save(&self, entries: &HashMap<String, Entry>) {
+    fn save_catalog(&self, entries: &HashMap<String, Entry>) {
         let entries: Vec<&Entry> = entries.values().collect();
-        // A cache: without it the next listing is slower.
-        let _ = files::put_cache(&name::catalog(&self.root), &checked::bytes(&entries));
+        // The catalog is a cache: if writing fails, the next listing is slower.
+        let _ = files::put_cache(&paths::catalog_file(&self.root), &checksummed::bytes(&entries));
     }
 
-    /// Whether all words occur in what was said in a session. What is damaged is passed over: it is for finding.
-    fn says(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
+    /// Returns whether the text of a session contains all words. Skips damaged events.
+    fn contains_words(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
         let Some(tip) = self.tip(id)? else { return Ok(false) };
         let mut from = 0;
         while from < tip.head && !words.is_empty() {
             let mut page = self.read(id, from, PAGE);
             if let Err(StoreError::Damaged(_)) = page {
-                page = self.readable(id, from);
+                page = self.read_intact(id, from);
             }
             for text in page?.iter().filter_map(|event| searchable(event)) {
                 let text = text.to_lowercase();
@@ -213,8 +219,8 @@ impl Shelf {
         Ok(words.is_empty())
     }
 
-    /// The events of a page that can be read.
-    fn readable(&self, id: &SessionId, from: u64) -> Result<Vec<lariat_core::event::Event>, StoreError> {
+    /// Returns the readable events of a page.
+    fn read_intact(&self, id: &SessionId, from: u64) -> Result<Vec<lariat_core::event::Event>, StoreError> {
         let mut events = Vec::new();
         for seq in from..from + PAGE as u64 {
             match self.read(id, seq, 1) {

@@ -1,37 +1,37 @@
-//! Journals as files that `grep` reads: one line of JSON per event.
+//! Stores each session in a JSONL file that `grep` can read: one line of JSON per event.
 //!
-//! | file | what it is |
+//! | file | content |
 //! | --- | --- |
 //! | `sessions/<id>.jsonl` | the journal: a header, then one sealed line per event (`line.rs`) |
-//! | `sessions/<id>.deleted` | the session was deleted |
-//! | `sessions/<id>.torn-<n>`, `.damaged-<n>` | what was set aside: an end not written to its end, a journal before its repair |
-//! | `index/<id>.idx`, `.epoch`, `.lock` | what the journal folds to, its writer's epoch, its writer's lock |
-//! | `snapshots/<id>/<n>` | folds that callers keep |
-//! | `blobs/ab/<hash>` | large text, and what tools keep |
+//! | `sessions/<id>.deleted` | marks a deleted session |
+//! | `sessions/<id>.torn-<n>`, `.damaged-<n>` | data set aside: an incomplete end of a journal, a journal before its repair |
+//! | `index/<id>.idx`, `.epoch`, `.lock` | the journal's summary and offsets, its writer's epoch, its writer's lock |
+//! | `snapshots/<id>/<n>` | snapshots stored by callers |
+//! | `blobs/ab/<hash>` | large text, and blobs stored by tools |
 //! | `catalog` | all summaries, for listing |
 //!
-//! Bytes are understood by pure functions (`scan`, `audit`, `mend`); files are a thin layer on them. File work
-//! runs on tokio's blocking threads. Invariant: one writer per session among all processes of the machine, by a lock
-//! that dies with its holder; what was acknowledged is never cut off, overwritten or fused with something else.
+//! Pure functions interpret the bytes (`scan`, `audit`, `rebuild`); the file layer on top is thin. File access runs on tokio's
+//! blocking threads. Invariant: among all processes of the machine, at most one writes to a session, guarded by a lock that
+//! ends with its holder; acknowledged data is never cut off, overwritten or merged with other data.
 
+mod append;
 mod audit;
 mod blobs;
-mod checked;
+mod checksummed;
 mod garbage;
+mod inner;
 mod line;
 mod list;
-mod managing;
-mod mend;
-pub(crate) mod name;
-mod reading;
+mod manage;
+pub(crate) mod paths;
+mod read;
+mod rebuild;
 mod repair;
 mod scan;
 mod section;
-mod shelf;
 mod syncer;
 mod tip;
 mod writer;
-mod writing;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,17 +44,17 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 
-pub use audit::{Known, examine};
+pub use audit::{ExpectedJournal, examine};
 pub use line::{Fork, Header};
-pub use mend::{MendError, mend};
+pub use rebuild::{RebuildError, rebuild};
 
 use crate::StoreOptions;
-use shelf::Shelf;
+use inner::JsonlStoreInner;
 
-/// How often a journal that another process may write to is looked at by whoever waits for it.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often a caller that waits for a journal polls for changes by other processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Sessions in a folder, one file each.
+/// Stores sessions in a directory, one file each.
 ///
 /// ```
 /// use lariat_core::id::SessionId;
@@ -64,41 +64,42 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), lariat_core::store::StoreError> {
-/// # let folder = std::env::temp_dir().join(format!("lariat-jsonl-doc-{}", std::process::id()));
-/// let store = JsonlStore::open(&folder, StoreOptions::default()).await?;
+/// # let dir = std::env::temp_dir().join(format!("lariat-jsonl-doc-{}", std::process::id()));
+/// let store = JsonlStore::open(&dir, StoreOptions::default()).await?;
 /// let session = SessionId::from("s");
 /// let epoch = store.claim(&session).await?;
 /// let ack = store.append(Append::new(&session, epoch, 0, &[])).await?;
 /// assert_eq!(ack.next_seq, 0);
 /// # drop(store);
-/// # std::fs::remove_dir_all(&folder).ok();
+/// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct JsonlStore {
-    shelf: Arc<Shelf>,
+    inner: Arc<JsonlStoreInner>,
 }
 
 impl JsonlStore {
-    /// Opens the store in a folder, which is made if needed.
+    /// Opens the store in a directory and creates it if needed.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the directory cannot be created.
     pub async fn open(root: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
         let root = root.into();
-        let shelf =
-            blocking(move || Shelf::new(root.clone(), options).map_err(|error| unavailable(&root, &error)));
-        Ok(Self { shelf: Arc::new(shelf.await?) })
+        let inner = blocking(move || {
+            JsonlStoreInner::new(root.clone(), options).map_err(|error| unavailable(&root, &error))
+        });
+        Ok(Self { inner: Arc::new(inner.await?) })
     }
 
-    /// Does something with the files on a thread that may wait for them.
+    /// Runs `work` on a thread that may block.
     fn with<'a, T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shelf) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&JsonlStoreInner) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
-        let shelf = Arc::clone(&self.shelf);
-        Box::pin(blocking(move || work(&shelf)))
+        let inner = Arc::clone(&self.inner);
+        Box::pin(blocking(move || work(&inner)))
     }
 }
 
@@ -107,7 +108,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| {
-        Err(StoreError::Unavailable(format!("the work on files ended early: {error}")))
+        Err(StoreError::Unavailable(format!("a file operation was aborted: {error}")))
     })
 }
 
@@ -122,7 +123,7 @@ fn not_found(session_id: &SessionId) -> StoreError {
 impl SessionStore for JsonlStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.claim(&id))
+        self.with(move |inner| inner.claim(&id))
     }
 
     fn release<'a>(
@@ -131,17 +132,17 @@ impl SessionStore for JsonlStore {
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.release(&id, epoch))
+        self.with(move |inner| inner.release(&id, epoch))
     }
 
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         let Append { session_id, epoch, expected_seq, events, .. } = append;
         Box::pin(async move {
-            if self.shelf.appends_at_once(session_id) {
-                return self.shelf.append(session_id, epoch, expected_seq, events);
+            if self.inner.can_append_inline(session_id) {
+                return self.inner.append(session_id, epoch, expected_seq, events);
             }
             let (id, events) = (session_id.clone(), events.to_vec());
-            self.with(move |shelf| shelf.append(&id, epoch, expected_seq, &events)).await
+            self.with(move |inner| inner.append(&id, epoch, expected_seq, &events)).await
         })
     }
 
@@ -152,22 +153,22 @@ impl SessionStore for JsonlStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.read(&id, from_seq, limit))
+        self.with(move |inner| inner.read(&id, from_seq, limit))
     }
 
     fn head<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<u64, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| Ok(shelf.tip(&id)?.map_or(0, |tip| tip.head)))
+        self.with(move |inner| Ok(inner.tip(&id)?.map_or(0, |tip| tip.head)))
     }
 
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
         let bytes = bytes.to_vec();
-        self.with(move |shelf| shelf.blobs.put(&bytes))
+        self.with(move |inner| inner.blobs.put(&bytes))
     }
 
     fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>> {
         let hash = hash.clone();
-        self.with(move |shelf| shelf.blobs.read(&hash))
+        self.with(move |inner| inner.blobs.read(&hash))
     }
 
     fn put_snapshot<'a>(
@@ -176,7 +177,7 @@ impl SessionStore for JsonlStore {
         snapshot: Snapshot,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.put_snapshot(&id, &snapshot))
+        self.with(move |inner| inner.put_snapshot(&id, &snapshot))
     }
 
     fn snapshot<'a>(
@@ -185,7 +186,7 @@ impl SessionStore for JsonlStore {
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.snapshot(&id, seq))
+        self.with(move |inner| inner.snapshot(&id, seq))
     }
 }
 
@@ -197,32 +198,32 @@ impl SessionArchive for JsonlStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.read_back(&id, before_seq, limit))
+        self.with(move |inner| inner.read_back(&id, before_seq, limit))
     }
 
     fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            // Before looking: what grows while we look is not missed.
-            let mut grew = self.shelf.session(session_id).grew.subscribe();
+            // Subscribe before reading, so that no change in between is missed.
+            let mut grew = self.inner.session(session_id).grew.subscribe();
             loop {
                 let head = self.head(session_id).await?;
                 if head > beyond {
                     return Ok(head);
                 }
-                // Another process may write to it; this one says so at once.
-                let _ = tokio::time::timeout(LOOK_EVERY, grew.changed()).await;
+                // A change by this process ends the wait at once; poll for changes by others.
+                let _ = tokio::time::timeout(POLL_INTERVAL, grew.changed()).await;
             }
         })
     }
 
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.summary(&id))
+        self.with(move |inner| inner.summary(&id))
     }
 
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
         let query = query.clone();
-        self.with(move |shelf| shelf.list(&query))
+        self.with(move |inner| inner.list(&query))
     }
 
     fn fork<'a>(
@@ -232,25 +233,25 @@ impl SessionArchive for JsonlStore {
         to: &'a SessionId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let (from, to) = (from.clone(), to.clone());
-        self.with(move |shelf| shelf.fork(&from, at_seq, &to))
+        self.with(move |inner| inner.fork(&from, at_seq, &to))
     }
 
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.delete(&id))
+        self.with(move |inner| inner.delete(&id))
     }
 
     fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.verify(&id))
+        self.with(move |inner| inner.verify(&id))
     }
 
     fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
         let id = session_id.clone();
-        self.with(move |shelf| shelf.repair(&id))
+        self.with(move |inner| inner.repair(&id))
     }
 
     fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
-        self.with(move |shelf| shelf.collect_garbage(grace))
+        self.with(move |inner| inner.collect_garbage(grace))
     }
 }

@@ -1,8 +1,8 @@
-//! Verifying and repairing the files of a session: the thin layer between the pure functions and the disk.
+//! Verifies and repairs the files of a session: the file layer on top of the pure functions.
 //!
-//! Owns how a repaired journal replaces a damaged one: it is written beside it, synced, looked through, and put in its
-//! place in one step; the damaged file stays under another name. What a fork shares is looked at, and repaired, too.
-//! Invariant: a journal is replaced only by one that is sound and has every event that could be read.
+//! The repair writes a new journal next to the damaged one, syncs and verifies it, and replaces the journal in one step.
+//! The damaged file stays under another name. The repair includes the ancestors of a fork.
+//! Invariant: a journal is replaced only by one that is sound and has every readable event.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,48 +14,48 @@ use lariat_core::archive::{Damage, DamageKind, Verdict};
 use lariat_core::id::SessionId;
 use lariat_core::store::{BlobHash, StoreError};
 
+use super::append::{IndexPolicy, take_lock};
 use super::audit::{self, examine, survey};
 use super::blobs::Blobs;
+use super::inner::{JsonlStoreInner, MAX_DEPTH, SessionEntry, header_from_epoch_file, is_deleted, locked};
 use super::line::{Fork, Header};
-use super::mend::{MendError, mend_without};
-use super::name::Aside;
+use super::paths::AsideKind;
+use super::rebuild::{RebuildError, rebuild_without};
 use super::section::Section;
-use super::shelf::{MAX_DEPTH, Session, Shelf, is_deleted, known_header, locked};
-use super::tip::Tip;
+use super::tip::JournalTip;
 use super::writer::free_name;
-use super::writing::{When, take_lock};
-use super::{checked, not_found, unavailable};
+use super::{checksummed, not_found, unavailable};
 use crate::content::{mentions, moved_out};
 use crate::files;
 use crate::record::Chain;
 
 /// A session, and what a fork shares of it; `None` for all of it.
-type Part = (Arc<Session>, Option<Fork>);
+type Part = (Arc<SessionEntry>, Option<Fork>);
 
-/// What a look through one file found.
-struct Checked {
-    /// Damage in the part that was asked for, and how many records of it are whole.
+/// The result of checking one file.
+struct FileCheck {
+    /// Damage in the requested part, and its number of whole records.
     verdict: Verdict,
-    /// Events that are whole and cannot be read, and why: text that was moved out of them is gone.
+    /// Whole events that cannot be read because a blob they need is missing, with the reason.
     unreadable: BTreeMap<u64, String>,
-    /// Whether writing the file anew makes it better.
-    mendable: bool,
+    /// Whether rebuilding the file would improve it.
+    needs_rebuild: bool,
     /// The header that the file should have.
     header: Header,
-    /// How many events it should have at least.
+    /// The minimum number of events that the file should have.
     events: u64,
-    /// The chain of the part that was asked for.
+    /// The chain of the requested part.
     chain: Chain,
 }
 
-impl Shelf {
-    /// Checks a session, with what it shares.
+impl JsonlStoreInner {
+    /// Checks a session, including the events it shares.
     pub(super) fn verify(&self, id: &SessionId) -> Result<Verdict, StoreError> {
         self.tip(id)?.ok_or_else(|| not_found(id))?;
         let mut verdict = Verdict::default();
         for (session, shared) in self.lineage(id)? {
-            if self.look(&session)?.is_none() {
-                let note = format!("session {}, which this is a fork of, is gone", session.id);
+            if self.load_tip(&session)?.is_none() {
+                let note = format!("parent session {} is missing", session.id);
                 verdict.damage.push(Damage::new(Some(0), None, DamageKind::Missing, note));
                 break;
             }
@@ -74,16 +74,16 @@ impl Shelf {
         Ok(verdict)
     }
 
-    /// The files that a session's events are in, newest first, and what is shared of each but the first.
+    /// Returns the files that contain a session's events, newest first, and what is shared of each but the first.
     fn lineage(&self, id: &SessionId) -> Result<Vec<Part>, StoreError> {
         let mut line: Vec<Part> = vec![(self.session(id), None)];
         let mut above = self.header_of(&self.session(id))?.fork;
         while let Some(fork) = above.take().filter(|_| line.len() < MAX_DEPTH) {
             let session = self.session(&fork.session);
-            // One that is gone is the last: what is above it is not known.
-            let higher = self.look(&session)?.and_then(|tip| tip.header.fork.clone());
+            // A missing ancestor is the last: its own ancestors are unknown.
+            let higher = self.load_tip(&session)?.and_then(|tip| tip.header.fork.clone());
             above = match higher {
-                // Forked below what it has itself: all of that is further up.
+                // The fork starts before the parent's own events: all shared events are in older ancestors.
                 Some(higher) if fork.seq <= higher.seq => {
                     Some(Fork::new(higher.session, fork.seq, fork.chain))
                 }
@@ -96,17 +96,17 @@ impl Shelf {
         Ok(line)
     }
 
-    /// Looks through one file: all of it, or what a fork shares of it.
-    fn check_file(&self, session: &Session, shared: Option<&Fork>) -> Result<Checked, StoreError> {
-        let path = session.name.journal();
+    /// Checks one file: all of it, or the part that a fork shares.
+    fn check_file(&self, session: &SessionEntry, shared: Option<&Fork>) -> Result<FileCheck, StoreError> {
+        let path = session.paths.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
-        let tip = self.look(session)?.ok_or_else(|| not_found(&session.id))?;
+        let tip = self.load_tip(session)?.ok_or_else(|| not_found(&session.id))?;
         let file = files::open(&path).map_err(failed)?;
-        let own = locked(&session.known).own;
+        let own = locked(&session.cached).own;
         let length = if own { tip.end } else { file.metadata().map_err(failed)?.len() };
         let limit = shared.map_or(u64::MAX, |fork| fork.seq);
         let events = tip.synced.max(if own { tip.head } else { 0 }).max(shared.map_or(0, |fork| fork.seq));
-        let known = audit::Known::new(known_header(&session.id, &session.name)?, events);
+        let known = audit::ExpectedJournal::new(header_from_epoch_file(&session.id, &session.paths)?, events);
         let mut blobs = BlobCheck::new(&self.blobs);
         let mut end = 0;
         let mut chain = None;
@@ -139,16 +139,23 @@ impl Shelf {
             verdict.damage.retain(inside);
             verdict.intact = intact.count_between(start, limit);
         }
-        let mendable = !verdict.is_sound() || !blobs.unreadable.is_empty();
+        let needs_rebuild = !verdict.is_sound() || !blobs.unreadable.is_empty();
         verdict.damage.append(&mut blobs.damage);
         let chain = if limit <= start { base } else { chain.unwrap_or(tip.chain) };
-        Ok(Checked { verdict, unreadable: blobs.unreadable, mendable, header: survey.header, events, chain })
+        Ok(FileCheck {
+            verdict,
+            unreadable: blobs.unreadable,
+            needs_rebuild,
+            header: survey.header,
+            events,
+            chain,
+        })
     }
 
-    /// Repairs a session, with what it shares. Returns what was found before.
+    /// Repairs a session, including the events it shares. Returns the damage found before the repair.
     pub(super) fn repair(&self, id: &SessionId) -> Result<Verdict, StoreError> {
         let session = self.session(id);
-        if is_deleted(&session.name)? {
+        if is_deleted(&session.paths)? {
             return Err(not_found(id));
         }
         self.restore_lost_file(&session)?;
@@ -157,7 +164,7 @@ impl Shelf {
             return Ok(verdict);
         }
         let line = self.lineage(id)?;
-        // From the oldest on: what is shared decides the chain of what follows.
+        // Start with the oldest: the shared events determine the chain of the events that follow.
         let mut before: Option<Chain> = None;
         for (session, shared) in line.iter().rev() {
             before = Some(self.repair_file(session, shared.as_ref(), before)?);
@@ -165,18 +172,18 @@ impl Shelf {
         Ok(verdict)
     }
 
-    fn header_of(&self, session: &Session) -> Result<Header, StoreError> {
-        Ok(self.look(session)?.ok_or_else(|| not_found(&session.id))?.header.clone())
+    fn header_of(&self, session: &SessionEntry) -> Result<Header, StoreError> {
+        Ok(self.load_tip(session)?.ok_or_else(|| not_found(&session.id))?.header.clone())
     }
 
-    /// A journal whose file is gone and whose index is not: an empty one takes its place, to be filled by the repair.
-    fn restore_lost_file(&self, session: &Session) -> Result<(), StoreError> {
-        let path = session.name.journal();
+    /// If a journal's file is missing but its index exists, creates an empty journal for the repair to fill.
+    fn restore_lost_file(&self, session: &SessionEntry) -> Result<(), StoreError> {
+        let path = session.paths.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
         if files::state(&path).map_err(failed)?.is_some() {
             return Ok(());
         }
-        let indexed: Option<Tip> = checked::read(&session.name.index()).map_err(failed)?;
+        let indexed: Option<JournalTip> = checksummed::read(&session.paths.index()).map_err(failed)?;
         match indexed {
             Some(tip) if tip.synced > tip.header.start() => {
                 files::put(&path, &tip.header.line()).map_err(failed)
@@ -185,11 +192,10 @@ impl Shelf {
         }
     }
 
-    /// Repairs one file, if it is damaged or what is before it has another chain now. Returns the chain of the part
-    /// that was asked for.
+    /// Repairs one file if it is damaged or if the chain before it has changed. Returns the chain of the requested part.
     fn repair_file(
         &self,
-        session: &Session,
+        session: &SessionEntry,
         shared: Option<&Fork>,
         before: Option<Chain>,
     ) -> Result<Chain, StoreError> {
@@ -200,8 +206,8 @@ impl Shelf {
             }
             header
         };
-        if !asked.mendable && renewed(asked.header.clone()) == asked.header {
-            // Nothing to do, and no need to wait for whoever writes to it.
+        if !asked.needs_rebuild && renewed(asked.header.clone()) == asked.header {
+            // Nothing to do, so there is no need to wait for a writer.
             return Ok(asked.chain);
         }
         let mut slot = locked(&session.writer);
@@ -209,80 +215,80 @@ impl Shelf {
         let whole = self.check_file(session, None)?;
         let header = renewed(whole.header.clone());
         let at_least = asked.events.max(whole.events);
-        let path = session.name.journal();
+        let path = session.paths.journal();
         let failed = |error: io::Error| unavailable(&path, &error);
-        let known = audit::Known::new(whole.header, at_least);
+        let known = audit::ExpectedJournal::new(whole.header, at_least);
         let temporary = files::temporary(&path);
-        let result = write_mended(&path, &temporary, &known, &header, &whole.unreadable);
+        let result = write_rebuilt(&path, &temporary, &known, &header, &whole.unreadable);
         if let Err(error) = result {
             let _ = files::remove(&temporary);
             return Err(match error {
-                MendError::Io(error) => failed(error),
+                RebuildError::Io(error) => failed(error),
                 refused => StoreError::Damaged(format!("session {}: {refused}", session.id)),
             });
         }
-        let kept = free_name(&session.name, Aside::Damaged).map_err(failed)?;
-        files::keep_as(&path, &kept).map_err(failed)?;
+        let kept = free_name(&session.paths, AsideKind::Damaged).map_err(failed)?;
+        files::link_or_copy(&path, &kept).map_err(failed)?;
         files::rename(&temporary, &path).map_err(failed)?;
-        files::remove(&session.name.index()).map_err(failed)?;
+        files::remove(&session.paths.index()).map_err(failed)?;
         let own = {
-            let mut known = locked(&session.known);
+            let mut known = locked(&session.cached);
             known.tip = None;
             std::mem::take(&mut known.own)
         };
-        let tip = self.look(session)?.ok_or_else(|| not_found(&session.id))?;
+        let tip = self.load_tip(session)?.ok_or_else(|| not_found(&session.id))?;
         if let Some(writer) = slot.as_mut() {
             writer.replaced(&tip);
-            locked(&session.known).own = own;
+            locked(&session.cached).own = own;
             session.note_synced(tip.head);
-            let _ = writer.ensure_open(&tip).and_then(|()| self.index(session, writer, When::Always));
+            let _ = writer.ensure_open(&tip).and_then(|()| self.index(session, writer, IndexPolicy::Always));
         } else {
             let mut tip = Arc::unwrap_or_clone(tip);
             tip.synced = tip.head;
-            let _ = files::put_cache(&session.name.index(), &tip.index());
+            let _ = files::put_cache(&session.paths.index(), &tip.index());
         }
         Ok(self.check_file(session, shared)?.chain)
     }
 }
 
-/// Writes the mended journal to a new file, synced, and makes sure that it is better than the old one.
-fn write_mended(
+/// Writes the rebuilt journal to a new file, syncs it, and verifies that it is better than the old one.
+fn write_rebuilt(
     path: &Path,
     new: &Path,
-    known: &audit::Known,
+    known: &audit::ExpectedJournal,
     header: &Header,
     unreadable: &BTreeMap<u64, String>,
-) -> Result<(), MendError> {
+) -> Result<(), RebuildError> {
     let mut out = BufWriter::with_capacity(256 * 1024, files::create(new)?);
-    let before = mend_without(files::open(path)?, known, Some(header), unreadable, &mut out)?;
+    let before = rebuild_without(files::open(path)?, known, Some(header), unreadable, &mut out)?;
     let file: File = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_data()?;
     let length = file.metadata()?.len();
-    let known = audit::Known::new(header.clone(), known.events);
+    let known = audit::ExpectedJournal::new(header.clone(), known.events);
     let after = examine(Section::new(&file, 0, length), &known)?;
     if !after.is_sound() || after.intact < before.intact {
-        return Err(MendError::WouldLose { before: before.intact, after: after.intact });
+        return Err(RebuildError::WouldLose { before: before.intact, after: after.intact });
     }
     Ok(())
 }
 
 fn changed_past(fork: &Fork) -> Damage {
-    let note = "what the fork shares is not what it was when it was forked";
+    let note = "the shared events changed after the fork";
     Damage::new(fork.seq.checked_sub(1), None, DamageKind::Chain, note)
 }
 
-/// Checks the blobs that events mention, each once.
+/// Checks the blobs that events reference, each once.
 struct BlobCheck<'a> {
     blobs: &'a Blobs,
-    seen: HashMap<BlobHash, Health>,
+    seen: HashMap<BlobHash, BlobHealth>,
     damage: Vec<Damage>,
     unreadable: BTreeMap<u64, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Health {
-    Fine,
-    Gone,
+enum BlobHealth {
+    Intact,
+    Missing,
     Changed,
 }
 
@@ -300,10 +306,10 @@ impl<'a> BlobCheck<'a> {
         for hash in mentioned {
             let is_needed = needed.contains(&hash);
             let what = match self.health(&hash)? {
-                Health::Changed => "is not what it was",
-                Health::Gone if is_needed => "is gone",
-                // Text that looks like an address and never was one is not told from a blob that is gone.
-                Health::Fine | Health::Gone => continue,
+                BlobHealth::Changed => "does not match its hash",
+                BlobHealth::Missing if is_needed => "is missing",
+                // A missing blob that no event needs may be a text that only looks like an address.
+                BlobHealth::Intact | BlobHealth::Missing => continue,
             };
             let note = format!("blob {} {what}", hash.0);
             if is_needed {
@@ -314,14 +320,14 @@ impl<'a> BlobCheck<'a> {
         Ok(())
     }
 
-    fn health(&mut self, hash: &BlobHash) -> Result<Health, StoreError> {
+    fn health(&mut self, hash: &BlobHash) -> Result<BlobHealth, StoreError> {
         if let Some(known) = self.seen.get(hash) {
             return Ok(*known);
         }
         let health = match self.blobs.read(hash) {
-            Ok(_) => Health::Fine,
-            Err(StoreError::NotFound(_)) => Health::Gone,
-            Err(StoreError::Damaged(_)) => Health::Changed,
+            Ok(_) => BlobHealth::Intact,
+            Err(StoreError::NotFound(_)) => BlobHealth::Missing,
+            Err(StoreError::Damaged(_)) => BlobHealth::Changed,
             Err(error) => return Err(error),
         };
         self.seen.insert(hash.clone(), health);

@@ -1,33 +1,33 @@
-//! A journal's bytes, cut into what is whole and what is not.
+//! Splits the bytes of a journal into records, headers and gaps.
 //!
-//! Owns the search for records: at the end of one the next is expected; where there is none, the next beginning of a
-//! seal or header is looked for, anywhere. Knows nothing about the order of records.
-//! Invariants: the pieces cover every byte once; a record that is as it was written is found, whatever is around it;
-//! time is linear in the bytes, memory is bounded by the longest record.
+//! After each record, the scanner expects the next. If there is none, it searches for the next beginning of a seal or
+//! header, anywhere. It does not check the order of records.
+//! Invariants: the pieces cover every byte once; an undamaged record is found, whatever surrounds it; time is linear in the
+//! number of bytes, and memory is bounded by the longest record.
 
 use std::io::{self, Read};
 
 use lariat_core::archive::DamageKind;
 use memchr::memmem;
 
-use super::line::{HEADER_OPENING, Header, Line, MAX_HEADER, OPENING, SEAL, Seal, seal_of};
+use super::line::{HEADER_OPENING, Header, MAX_HEADER, OPENING, RecordLine, SEAL, Seal, seal_of};
 
-/// Bytes read at once.
+/// Number of bytes to read at once.
 const CHUNK: usize = 256 * 1024;
 
 /// A part of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Where it begins, in bytes from the beginning of the file.
+    /// Offset of its first byte in the file.
     pub(super) offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub(super) length: u64,
-    /// What it is.
-    pub(super) found: Found,
+    /// What the bytes are.
+    pub(super) kind: PieceKind,
 }
 
 impl Piece {
-    /// Where the next piece begins.
+    /// Offset of the next piece.
     pub(super) const fn end(&self) -> u64 {
         self.offset + self.length
     }
@@ -35,62 +35,63 @@ impl Piece {
 
 /// What a part of a journal is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum PieceKind {
     /// A header, with or without its newline.
     Header(Header, Newline),
-    /// A record, with or without its newline. Its event is [`Pieces::body`] until the next piece is asked for.
-    Record(Line, Newline),
+    /// A record, with or without its newline. [`JournalScanner::body`] returns its event until the next call of
+    /// [`JournalScanner::next`].
+    Record(RecordLine, Newline),
     /// Anything else.
     Gap(Gap),
 }
 
-/// Whether a line has its end.
+/// Whether a line ends with a newline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newline {
-    /// It has.
+    /// It does.
     There,
-    /// Something else follows, or nothing.
+    /// Other bytes follow, or the file ends.
     Missing,
 }
 
-/// What is not whole.
+/// Bytes that are neither a record nor a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
     /// No record begins here.
     Garbage,
-    /// A record begins here, and is not as it was written.
+    /// A damaged record begins here.
     Broken,
-    /// A record begins here, and the file ends in it.
+    /// A record begins here, and the file ends before the record does.
     Cut,
 }
 
 impl Gap {
-    /// The kind of damage this is, and what the bytes are, in words.
+    /// Returns the kind of damage and a description of the bytes.
     pub(super) const fn damage(self) -> (DamageKind, &'static str) {
         match self {
-            Self::Garbage => (DamageKind::Garbage, "no record"),
-            Self::Broken => (DamageKind::Checksum, "a record that is not as it was written"),
-            Self::Cut => (DamageKind::Torn, "a record that was not written to its end"),
+            Self::Garbage => (DamageKind::Garbage, "garbage"),
+            Self::Broken => (DamageKind::Checksum, "damaged record"),
+            Self::Cut => (DamageKind::Torn, "incomplete record"),
         }
     }
 }
 
-/// The pieces of a journal, one after the other.
+/// Splits a journal into pieces.
 #[derive(Debug)]
-pub(super) struct Pieces<R> {
+pub(super) struct JournalScanner<R> {
     source: R,
-    /// Bytes read and not yet cut, from `start` on.
+    /// Bytes that were read but not yet classified, from `start` on.
     window: Vec<u8>,
     start: usize,
-    /// Where `start` is in the file.
+    /// Offset of `start` in the file.
     offset: u64,
     ended: bool,
     body: Vec<u8>,
     beginnings: Beginnings,
 }
 
-impl<R: Read> Pieces<R> {
-    /// Cuts what comes from a source, which begins at this byte of the file.
+impl<R: Read> JournalScanner<R> {
+    /// Scans a source that begins at this offset of the file.
     pub(super) fn new(source: R, offset: u64) -> Self {
         Self {
             source,
@@ -103,15 +104,15 @@ impl<R: Read> Pieces<R> {
         }
     }
 
-    /// The event of the record that was found last.
+    /// Returns the event of the last record.
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece, or `None` at the end.
     ///
     /// # Errors
-    /// When the source fails.
+    /// When reading the source fails.
     pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
         let offset = self.offset;
         let found = loop {
@@ -119,22 +120,22 @@ impl<R: Read> Pieces<R> {
             if view.is_empty() && self.ended {
                 return Ok(None);
             }
-            match look(view, self.ended, &self.beginnings, &mut self.body) {
-                Look::More(wanted) => self.fill(wanted)?,
-                Look::Whole(found, length) => {
+            match classify(view, self.ended, &self.beginnings, &mut self.body) {
+                ScanStep::NeedMore(wanted) => self.fill(wanted)?,
+                ScanStep::Item(found, length) => {
                     self.advance(length);
                     break found;
                 }
-                Look::Not(gap) => {
+                ScanStep::Gap(gap) => {
                     self.skip()?;
-                    break Found::Gap(gap);
+                    break PieceKind::Gap(gap);
                 }
             }
         };
-        Ok(Some(Piece { offset, length: self.offset - offset, found }))
+        Ok(Some(Piece { offset, length: self.offset - offset, kind: found }))
     }
 
-    /// Goes on to the next place where something begins, or to the end.
+    /// Skips to the next beginning of a record or header, or to the end.
     fn skip(&mut self) -> io::Result<()> {
         self.advance(1);
         loop {
@@ -143,7 +144,7 @@ impl<R: Read> Pieces<R> {
                 self.advance(at);
                 return Ok(());
             }
-            // A beginning may be cut by the end of what was read.
+            // The end of the window may cut a beginning in two.
             let kept = if self.ended { 0 } else { HEADER_OPENING.len() - 1 };
             self.advance(view.len().saturating_sub(kept));
             if self.ended {
@@ -158,7 +159,7 @@ impl<R: Read> Pieces<R> {
         self.offset += length as u64;
     }
 
-    /// Reads until so many bytes are at hand, or all.
+    /// Reads until at least `wanted` bytes are available, or the source ends.
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
         self.window.drain(..self.start);
         self.start = 0;
@@ -170,60 +171,68 @@ impl<R: Read> Pieces<R> {
     }
 }
 
-/// What bytes begin with.
-enum Look {
-    /// This, so long.
-    Whole(Found, usize),
-    /// Nothing that is whole.
-    Not(Gap),
-    /// Unknown with fewer bytes than these.
-    More(usize),
+/// What the scanner found at the start of the window.
+enum ScanStep {
+    /// A record or header of this length.
+    Item(PieceKind, usize),
+    /// Neither.
+    Gap(Gap),
+    /// Unknown without at least this many bytes.
+    NeedMore(usize),
 }
 
-fn look(view: &[u8], ended: bool, beginnings: &Beginnings, body: &mut Vec<u8>) -> Look {
+fn classify(view: &[u8], ended: bool, beginnings: &Beginnings, body: &mut Vec<u8>) -> ScanStep {
     if view.len() < SEAL && !ended {
-        return Look::More(SEAL);
+        return ScanStep::NeedMore(SEAL);
     }
     if view.starts_with(HEADER_OPENING) {
-        return look_at_header(view, ended);
+        return classify_header(view, ended);
     }
     match seal_of(view) {
-        Some(seal) => look_at_record(seal, view, ended, beginnings, body),
-        None if view.len() < SEAL && view.starts_with(view_of(OPENING, view.len())) => Look::Not(Gap::Cut),
-        None => Look::Not(Gap::Garbage),
+        Some(seal) => classify_record(seal, view, ended, beginnings, body),
+        None if view.len() < SEAL && view.starts_with(view_of(OPENING, view.len())) => {
+            ScanStep::Gap(Gap::Cut)
+        }
+        None => ScanStep::Gap(Gap::Garbage),
     }
 }
 
-fn look_at_record(seal: Seal, view: &[u8], ended: bool, beginnings: &Beginnings, body: &mut Vec<u8>) -> Look {
+fn classify_record(
+    seal: Seal,
+    view: &[u8],
+    ended: bool,
+    beginnings: &Beginnings,
+    body: &mut Vec<u8>,
+) -> ScanStep {
     let length = seal.line_length();
     let inside = view_of(view, length).get(1..).unwrap_or_default();
     if beginnings.records.find(inside).is_some() {
-        // No event contains a beginning: this one ends before its length.
-        return Look::Not(Gap::Broken);
+        // No event contains the beginning of a record, so this record ends before its stated length.
+        return ScanStep::Gap(Gap::Broken);
     }
     if view.len() <= length && !ended {
-        return Look::More(length + 1);
+        return ScanStep::NeedMore(length + 1);
     }
-    let Some(written) = view.get(SEAL..length) else { return Look::Not(Gap::Cut) };
+    let Some(written) = view.get(SEAL..length) else { return ScanStep::Gap(Gap::Cut) };
     match seal.open(written, body) {
         Some(line) => {
             let (newline, whole) = line_end(view, length);
-            Look::Whole(Found::Record(line, newline), whole)
+            ScanStep::Item(PieceKind::Record(line, newline), whole)
         }
-        None => Look::Not(Gap::Broken),
+        None => ScanStep::Gap(Gap::Broken),
     }
 }
 
-fn look_at_header(view: &[u8], ended: bool) -> Look {
+fn classify_header(view: &[u8], ended: bool) -> ScanStep {
     let open = !ended && view.len() < MAX_HEADER && !view.contains(&b'\n');
     match Header::of(view) {
-        Some((_, length)) if view.len() == length && !ended => Look::More(length + 1),
+        Some((_, length)) if view.len() == length && !ended => ScanStep::NeedMore(length + 1),
         Some((header, length)) => {
             let (newline, whole) = line_end(view, length);
-            Look::Whole(Found::Header(header, newline), whole)
+            ScanStep::Item(PieceKind::Header(header, newline), whole)
         }
-        None if open => Look::More(view.len() * 2),
-        None => Look::Not(Gap::Garbage),
+        None if open => ScanStep::NeedMore(view.len() * 2),
+        None => ScanStep::Gap(Gap::Garbage),
     }
 }
 

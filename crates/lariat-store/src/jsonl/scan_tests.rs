@@ -3,10 +3,10 @@ use super::*;
 use crate::record::{Chain, Sealed};
 use lariat_core::id::SessionId;
 
-/// Gives a few bytes at a time, as a slow disk may.
-struct Drops<'a>(&'a [u8], usize);
+/// Returns a few bytes at a time, like a slow disk.
+struct SlowReader<'a>(&'a [u8], usize);
 
-impl Read for Drops<'_> {
+impl Read for SlowReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.1.min(buffer.len()).min(self.0.len());
         let (now, later) = self.0.split_at(length);
@@ -29,24 +29,24 @@ fn journal(texts: &[&str]) -> Vec<u8> {
 }
 
 fn pieces(source: impl Read) -> Vec<Piece> {
-    let mut pieces = Pieces::new(source, 0);
+    let mut pieces = JournalScanner::new(source, 0);
     std::iter::from_fn(|| pieces.next().unwrap()).collect()
 }
 
 fn shape(bytes: &[u8]) -> String {
-    let letter = |piece: &Piece| match piece.found {
-        Found::Header(..) => 'h',
-        Found::Record(_, Newline::There) => 'r',
-        Found::Record(_, Newline::Missing) => 'f',
-        Found::Gap(Gap::Garbage) => 'g',
-        Found::Gap(Gap::Broken) => 'b',
-        Found::Gap(Gap::Cut) => 'c',
+    let letter = |piece: &Piece| match piece.kind {
+        PieceKind::Header(..) => 'h',
+        PieceKind::Record(_, Newline::There) => 'r',
+        PieceKind::Record(_, Newline::Missing) => 'f',
+        PieceKind::Gap(Gap::Garbage) => 'g',
+        PieceKind::Gap(Gap::Broken) => 'b',
+        PieceKind::Gap(Gap::Cut) => 'c',
     };
     pieces(bytes).iter().map(letter).collect()
 }
 
 #[test]
-fn the_pieces_cover_every_byte_and_do_not_depend_on_how_it_is_read() {
+fn pieces_cover_every_byte_for_any_read_size() {
     let mut bytes = journal(&["one", "two", "three"]);
     bytes.splice(200..210, [0; 40]);
     bytes.extend_from_slice(&journal(&["again"])[..120]);
@@ -58,12 +58,12 @@ fn the_pieces_cover_every_byte_and_do_not_depend_on_how_it_is_read() {
     }
     assert_eq!(end, bytes.len() as u64);
     for drop in [1, 2, 7, 58, 100] {
-        assert_eq!(pieces(Drops(&bytes, drop)), whole, "{drop} bytes at a time");
+        assert_eq!(pieces(SlowReader(&bytes, drop)), whole, "{drop} bytes at a time");
     }
 }
 
 #[test]
-fn a_record_is_found_after_anything() {
+fn finds_a_record_after_any_garbage() {
     let whole = journal(&["one", "two"]);
     assert_eq!(shape(&whole), "hrr");
     let second = whole.len() - journal(&["one"]).len();
@@ -86,7 +86,7 @@ fn a_record_is_found_after_anything() {
 }
 
 #[test]
-fn a_file_that_ends_in_a_record_says_so() {
+fn reports_a_file_that_ends_inside_a_record() {
     let whole = journal(&["one", "two"]);
     let first = journal(&["one"]).len();
     for cut in first..whole.len() {
@@ -100,7 +100,7 @@ fn a_file_that_ends_in_a_record_says_so() {
 }
 
 #[test]
-fn an_endless_length_does_not_make_it_wait_for_more() {
+fn forged_length_does_not_read_the_whole_file_into_memory() {
     struct Zeros(u64);
     impl Read for Zeros {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -110,10 +110,10 @@ fn an_endless_length_does_not_make_it_wait_for_more() {
             Ok(buffer.len())
         }
     }
-    // Longer than any record may be: not believed.
+    // Longer than any record may be, so the scanner ignores it.
     let seal = b"{\"#\":\"ffffffff 00000000 00000000000000000000000000000000\",";
-    let mut pieces = Pieces::new(seal.chain(Zeros(0).take(3_000_000)), 0);
+    let mut pieces = JournalScanner::new(seal.chain(Zeros(0).take(3_000_000)), 0);
     let piece = pieces.next().unwrap().unwrap();
-    assert_eq!((piece.length, piece.found), (3_000_058, Found::Gap(Gap::Garbage)));
+    assert_eq!((piece.length, piece.kind), (3_000_058, PieceKind::Gap(Gap::Garbage)));
     assert!(pieces.window.capacity() < 2_000_000, "{}", pieces.window.capacity());
 }

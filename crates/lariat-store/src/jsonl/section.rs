@@ -1,10 +1,10 @@
-//! A part of a file, read from its place without moving anybody's position.
+//! Reads a part of a file without moving the position of the file handle.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// The bytes of a file from one place to another.
+/// The bytes of a file from one offset to another.
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     file: &'a File,

@@ -1,17 +1,17 @@
-//! The thread that syncs batched appends, each within the window.
+//! Runs the thread that syncs batched appends within their window.
 //!
-//! Owns the list of sessions with something to sync; a session is on it at most once per window, so it is bounded by
-//! the sessions that this store writes to. Appends go on while a sync runs. A session whose sync failed stays on the
-//! list until its file is opened and written again. Invariant: the thread ends with the store, after a last round.
+//! The queue has each session at most once per window, so its length is bounded by the sessions that this store writes to.
+//! Appends continue while a sync runs. A session whose sync failed stays in the queue until its file is opened and written
+//! again. Invariant: the thread ends with the store, after a last round.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::shelf::{Session, locked};
-use super::writer::Writer;
+use super::inner::{SessionEntry, locked};
+use super::writer::JournalWriter;
 
-/// The thread and what it shares.
+/// A handle to the thread.
 #[derive(Debug)]
 pub(super) struct Syncer {
     shared: Arc<Shared>,
@@ -20,13 +20,13 @@ pub(super) struct Syncer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    work: Mutex<Work>,
+    work: Mutex<SyncQueue>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Work {
-    dirty: Vec<Arc<Session>>,
+struct SyncQueue {
+    dirty: Vec<Arc<SessionEntry>>,
     stop: bool,
 }
 
@@ -39,8 +39,8 @@ impl Syncer {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Has a session synced within the window.
-    pub(super) fn add(&self, session: &Arc<Session>) {
+    /// Queues a session for a sync within the window.
+    pub(super) fn add(&self, session: &Arc<SessionEntry>) {
         let mut work = locked(&self.shared.work);
         if !work.dirty.iter().any(|listed| Arc::ptr_eq(listed, session)) {
             work.dirty.push(Arc::clone(session));
@@ -48,8 +48,8 @@ impl Syncer {
         }
     }
 
-    /// Takes a session off the list: there is nothing left to sync.
-    pub(super) fn remove(&self, session: &Arc<Session>) {
+    /// Removes a session that has nothing left to sync.
+    pub(super) fn remove(&self, session: &Arc<SessionEntry>) {
         locked(&self.shared.work).dirty.retain(|listed| !Arc::ptr_eq(listed, session));
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Syncer {
         locked(&self.shared.work).stop = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic there was reported there; what it did not sync, the store syncs when it closes.
+            // If the thread panicked, the store syncs the rest when it closes.
             let _ = thread.join();
         }
     }
@@ -68,15 +68,15 @@ impl Drop for Syncer {
 impl Shared {
     fn run(&self, window: Duration) {
         loop {
-            let idle = |work: &mut Work| work.dirty.is_empty() && !work.stop;
+            let idle = |work: &mut SyncQueue| work.dirty.is_empty() && !work.stop;
             let work = self.changed.wait_while(locked(&self.work), idle);
             let work = work.unwrap_or_else(std::sync::PoisonError::into_inner);
-            // Others join meanwhile; only the end of the store cuts it short.
+            // More sessions may join the queue meanwhile. Only closing the store ends the wait early.
             let waited = self.changed.wait_timeout_while(work, window, |work| !work.stop);
             let (mut work, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
             let (dirty, stop) = (std::mem::take(&mut work.dirty), work.stop);
             drop(work);
-            let failed: Vec<Arc<Session>> =
+            let failed: Vec<Arc<SessionEntry>> =
                 dirty.into_iter().filter(|session| sync(session).is_err()).collect();
             if stop {
                 return;
@@ -86,11 +86,11 @@ impl Shared {
     }
 }
 
-/// Syncs what waits in a session; opens and writes it again when an earlier sync failed.
-pub(super) fn sync(session: &Session) -> std::io::Result<()> {
+/// Syncs the pending data of a session. Opens and writes its file again if an earlier sync failed.
+pub(super) fn sync(session: &SessionEntry) -> std::io::Result<()> {
     let (pending, head) = {
         let slot = locked(&session.writer);
-        (slot.as_ref().and_then(Writer::pending), session.head())
+        (slot.as_ref().and_then(JournalWriter::pending), session.head())
     };
     let mut slot;
     if let Some((file, end)) = pending {
@@ -110,7 +110,7 @@ pub(super) fn sync(session: &Session) -> std::io::Result<()> {
         return Ok(());
     }
     slot = locked(&session.writer);
-    let tip = locked(&session.known).tip.clone();
+    let tip = locked(&session.cached).tip.clone();
     match (slot.as_mut(), tip) {
         (Some(writer), Some(tip)) if writer.must_recover() => writer.ensure_open(&tip),
         _ => Ok(()),

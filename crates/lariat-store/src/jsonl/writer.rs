@@ -1,8 +1,8 @@
-//! The open file of a session that this store writes to.
+//! Writes to the journal file of a session.
 //!
-//! Owns the lock, the file and how far it is acknowledged and synced. Invariants: a batch is written at the known end,
-//! with one call; after a failed write or sync the file is closed, nothing in doubt is acknowledged, and before the
-//! next write it is opened again, cut back to what is certain and written from there.
+//! Invariants: the writer writes a batch at the known end, with one call. After a failed write or sync it closes the file
+//! and acknowledges nothing uncertain. Before the next write it opens the file again, truncates it to what is certain and
+//! continues from there.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,58 +11,63 @@ use std::sync::Arc;
 
 use lariat_core::store::{Durability, Epoch};
 
-use super::name::{Aside, Name};
+use super::paths::{AsideKind, SessionPaths};
 use super::section::Section;
-use super::tip::Tip;
+use super::tip::JournalTip;
 use crate::files::{self, Lock};
 
-/// Batched bytes that may wait for a sync. More are synced at once.
+/// Maximum number of batched bytes that may wait for a sync. More are synced at once.
 const MAX_UNSYNCED: usize = 8 * 1024 * 1024;
 
-/// A session that this store writes to.
+/// The writer of a session's journal.
 #[derive(Debug)]
-pub(super) struct Writer {
-    /// Held as long as this is.
+pub(super) struct JournalWriter {
+    /// Held until the writer is dropped.
     _lock: Lock,
-    name: Name,
+    paths: SessionPaths,
     pub(super) epoch: Epoch,
     level: Durability,
     /// `None` after a failure.
     file: Option<Arc<File>>,
-    /// Where the last acknowledged record ends, in bytes.
+    /// Offset of the end of the last acknowledged record.
     end: u64,
-    /// Acknowledged and not known to be synced: the bytes before `end`. Kept only when a sync is promised.
+    /// Acknowledged bytes before `end` that may not be synced. Kept only for levels that promise a sync.
     unsynced: Vec<u8>,
-    /// What the failed write may have left behind `end`.
-    doubt: Vec<u8>,
-    /// Where the index that was written last ends.
+    /// The batch of a failed write, of which any part may be after `end`.
+    failed_batch: Vec<u8>,
+    /// Offset of the end of the last written index.
     pub(super) indexed: u64,
 }
 
-impl Writer {
-    /// Takes over a journal that ends with this tip; what is behind it is set aside, and all of it synced.
-    pub(super) fn open(lock: Lock, name: Name, level: Durability, tip: &Tip) -> io::Result<Self> {
+impl JournalWriter {
+    /// Takes over a journal that ends with this tip. Sets data after the tip aside and syncs the file.
+    pub(super) fn open(
+        lock: Lock,
+        paths: SessionPaths,
+        level: Durability,
+        tip: &JournalTip,
+    ) -> io::Result<Self> {
         let mut writer = Self {
             _lock: lock,
-            name,
+            paths,
             epoch: tip.epoch,
             level,
             file: None,
             end: tip.end,
             unsynced: Vec::new(),
-            doubt: Vec::new(),
+            failed_batch: Vec::new(),
             indexed: tip.indexed,
         };
-        let file = writer.reopened(tip)?;
+        let file = writer.reopen(tip)?;
         file.sync_data()?;
-        // Whoever put the journal in place may have died before its name was synced.
-        writer.name.journal().parent().map_or(Ok(()), files::sync_folder)?;
+        // The process that created the journal may have died before it synced the directory.
+        writer.paths.journal().parent().map_or(Ok(()), files::sync_dir)?;
         writer.file = Some(Arc::new(file));
         Ok(writer)
     }
 
-    /// Writes a batch behind the tip, and syncs it if that is the level.
-    pub(super) fn write(&mut self, batch: Vec<u8>, tip: &Tip) -> io::Result<()> {
+    /// Writes a batch after the tip, and syncs it if the level requires that.
+    pub(super) fn write(&mut self, batch: Vec<u8>, tip: &JournalTip) -> io::Result<()> {
         self.ensure_open(tip)?;
         let Some(file) = self.file.take() else { return Err(io::ErrorKind::NotFound.into()) };
         let written = file.write_all_at(&batch, self.end).and_then(|()| match self.level {
@@ -70,7 +75,7 @@ impl Writer {
             _ => Ok(()),
         });
         if let Err(error) = written {
-            self.doubt = batch;
+            self.failed_batch = batch;
             return Err(error);
         }
         self.end += batch.len() as u64;
@@ -78,7 +83,7 @@ impl Writer {
         if self.level == Durability::Batched {
             self.unsynced.extend_from_slice(&batch);
             if self.unsynced.len() > MAX_UNSYNCED {
-                // The batch is written; that this sync fails is found by the next write.
+                // The batch is written. If this sync fails, the next write recovers.
                 let _ = self.sync();
             }
         }
@@ -86,32 +91,29 @@ impl Writer {
     }
 
     /// Opens the file again if a failure closed it.
-    pub(super) fn ensure_open(&mut self, tip: &Tip) -> io::Result<()> {
+    pub(super) fn ensure_open(&mut self, tip: &JournalTip) -> io::Result<()> {
         if self.file.is_none() {
-            let file = self.reopened(tip)?;
+            let file = self.reopen(tip)?;
             if self.level != Durability::Fast {
                 file.sync_data()?;
             }
             self.unsynced.clear();
-            self.doubt.clear();
+            self.failed_batch.clear();
             self.file = Some(Arc::new(file));
         }
         Ok(())
     }
 
-    /// The file, ending where the last acknowledged record ends.
-    fn reopened(&self, tip: &Tip) -> io::Result<File> {
-        let file = files::open_again(&self.name.journal())?;
+    /// Opens the file and truncates it to the end of the last acknowledged record.
+    fn reopen(&self, tip: &JournalTip) -> io::Result<File> {
+        let file = files::open_existing(&self.paths.journal())?;
         let length = file.metadata()?.len();
         let certain = self.end - self.unsynced.len() as u64;
         if length < certain || (self.unsynced.is_empty() && !tip.is_in(&file)?) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "acknowledged events are not there any more",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "acknowledged events are missing"));
         }
-        if !self.is_own_doubt(&file, length)? {
-            set_aside(&self.name, &file, self.end, length)?;
+        if !self.ends_with_failed_batch(&file, length)? {
+            set_aside(&self.paths, &file, self.end, length)?;
         }
         if length > self.end {
             file.set_len(self.end)?;
@@ -120,32 +122,32 @@ impl Writer {
         Ok(file)
     }
 
-    /// Whether what is behind the end is the beginning of the batch that failed: whoever wanted it written knows that
-    /// it was not, so nothing is lost when it is cut off.
-    fn is_own_doubt(&self, file: &File, length: u64) -> io::Result<bool> {
+    /// Returns whether the bytes after the end are the start of the failed batch. Its caller knows that the write failed, so
+    /// cutting them off loses nothing.
+    fn ends_with_failed_batch(&self, file: &File, length: u64) -> io::Result<bool> {
         let Some(written) = length.checked_sub(self.end).filter(|written| *written > 0) else {
             return Ok(true);
         };
-        if written > self.doubt.len() as u64 {
+        if written > self.failed_batch.len() as u64 {
             return Ok(false);
         }
         let mut tail = Vec::new();
         Section::new(file, self.end, length).read_to_end(&mut tail)?;
-        Ok(self.doubt.starts_with(&tail))
+        Ok(self.failed_batch.starts_with(&tail))
     }
 
-    /// The file and the end of what is written to it, when some of that is not synced.
+    /// Returns the file and the end of its data, if some of it is not synced.
     pub(super) fn pending(&self) -> Option<(Arc<File>, u64)> {
         let file = self.file.as_ref().filter(|_| !self.unsynced.is_empty())?;
         Some((Arc::clone(file), self.end))
     }
 
-    /// Whether a failure closed the file while acknowledged bytes waited for a sync.
+    /// Returns whether a failure closed the file while acknowledged bytes waited for a sync.
     pub(super) const fn must_recover(&self) -> bool {
         self.file.is_none() && !self.unsynced.is_empty()
     }
 
-    /// Notes that what was [`Writer::pending`] is synced.
+    /// Records that the data of [`JournalWriter::pending`] is synced.
     pub(super) fn synced(&mut self, file: &Arc<File>, end: u64) {
         if self.has(file) {
             let left = usize::try_from(self.end - end).unwrap_or(usize::MAX);
@@ -153,7 +155,7 @@ impl Writer {
         }
     }
 
-    /// Notes that the sync of what was [`Writer::pending`] failed: this file is not trusted any more.
+    /// Records that syncing the data of [`JournalWriter::pending`] failed: the file handle is no longer trusted.
     pub(super) fn sync_failed(&mut self, file: &Arc<File>) {
         if self.has(file) {
             self.file = None;
@@ -164,7 +166,7 @@ impl Writer {
         self.file.as_ref().is_some_and(|current| Arc::ptr_eq(current, file))
     }
 
-    /// Syncs all that is acknowledged.
+    /// Syncs all acknowledged data.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         let Some(file) = self.file.take() else { return Err(io::ErrorKind::NotFound.into()) };
         file.sync_data()?;
@@ -173,29 +175,29 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes that the file was replaced by one that ends with this tip.
-    pub(super) fn replaced(&mut self, tip: &Tip) {
+    /// Records that the file was replaced by one that ends with this tip.
+    pub(super) fn replaced(&mut self, tip: &JournalTip) {
         self.file = None;
         self.end = tip.end;
         self.unsynced.clear();
-        self.doubt.clear();
+        self.failed_batch.clear();
     }
 }
 
-/// Keeps the end of a journal in a file of its own, durable.
-fn set_aside(name: &Name, file: &File, from: u64, to: u64) -> io::Result<()> {
+/// Copies the end of a journal to a file of its own, durably.
+fn set_aside(name: &SessionPaths, file: &File, from: u64, to: u64) -> io::Result<()> {
     if from >= to {
         return Ok(());
     }
-    let path = free_name(name, Aside::Torn)?;
+    let path = free_name(name, AsideKind::Torn)?;
     let mut kept = files::create(&path)?;
     io::copy(&mut Section::new(file, from, to), &mut kept)?;
     kept.sync_data()?;
-    path.parent().map_or(Ok(()), files::sync_folder)
+    path.parent().map_or(Ok(()), files::sync_dir)
 }
 
-/// The first name of its kind that is not taken.
-pub(super) fn free_name(name: &Name, kind: Aside) -> io::Result<std::path::PathBuf> {
+/// Returns the first unused name of its kind.
+pub(super) fn free_name(name: &SessionPaths, kind: AsideKind) -> io::Result<std::path::PathBuf> {
     for number in 1.. {
         let path = name.aside(kind, number);
         if files::state(&path)?.is_none() {

@@ -1,8 +1,8 @@
-//! A batch as it is written: sealed records, what they mention, and the session's row after them.
+//! Writes a batch: sealed records, blob references, and the updated row of the session.
 //!
-//! Owns the statements of an append. Most are one statement; a batch that brings blobs or rows of projections, or is
-//! very large, or completes a fold, is a transaction that begins with the same condition.
-//! Invariant: every way to write a batch holds only for the expected epoch, position and chain.
+//! Most appends are one statement. A batch that has blobs or projection rows, is very large, or completes a fold is a
+//! transaction that begins with the same condition.
+//! Invariant: every way to write a batch takes effect only for the expected epoch, position and chain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use lariat_core::store::StoreError;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::Type;
 
-use super::link::{execute, failed, number};
-use super::projections::Projected;
-use super::standing::{Standing, key, summary_json};
-use super::{blobs, link};
-use crate::FOLDED;
+use super::connection::{execute, failed, number};
+use super::projections::ProjectionRows;
+use super::session_row::{SessionRow, key, summary_json};
+use super::{blobs, connection};
+use crate::SUMMARY_INTERVAL;
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// From this many events on, `COPY` is worth its two more round trips.
+/// Number of events from which `COPY` is worth its two additional round trips.
 const BULK: usize = 1_000;
 
-/// Moves the session on, if it is where the writer believes it is. The level of durability is set for this
-/// transaction only, whatever the server's or the pool's default is.
+/// Updates the session's row if it is in the state that the writer expects. Sets the durability level for this
+/// transaction only, whatever the default of the server or the pool is.
 macro_rules! fence {
     () => {
         "UPDATE lariat.sessions SET head = $5, chain = $6, summary = $7::text::json, last_active = $8, cwd = $9, \
@@ -49,7 +49,7 @@ const INSERT: &str = "INSERT INTO lariat.events (session, seq, crc, chain, body)
     SELECT $1, $2 + e.n - 1, e.crc, e.chain, e.body \
     FROM unnest($3::integer[], $4::bytea[], $5::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)";
 
-/// One that is there already was left by a repair that kept the session's length.
+/// Replaces a fold that remained from before a repair that kept the session's length.
 const FOLD: &str = "INSERT INTO lariat.folds (session, seq, summary) VALUES ($1, $2, $3::text::json) \
     ON CONFLICT (session, seq) DO UPDATE SET summary = excluded.summary";
 
@@ -57,34 +57,34 @@ const COPY: &str = "COPY lariat.events (session, seq, crc, chain, body) FROM STD
 
 /// Whether a batch was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    /// And will be there, at the level that was asked for.
-    Yes,
-    /// The session was not where the writer believed it was. Nothing was changed.
-    Refused,
+pub(super) enum AppendOutcome {
+    /// It was written, at the requested durability level.
+    Written,
+    /// The session was not in the state that the writer expected. Nothing was changed.
+    Rejected,
 }
 
-/// Events, ready to be written after a standing.
+/// Events that are ready to be written after a given session state.
 pub(super) struct Batch {
     records: Vec<Sealed>,
     blobs: BTreeMap<[u8; 32], Vec<u8>>,
     mentions: BTreeSet<[u8; 32]>,
-    projected: Projected,
+    projected: ProjectionRows,
     has_text: bool,
     summary: SessionSummary,
-    /// The summary after each [`FOLDED`] events.
+    /// The summary after each [`SUMMARY_INTERVAL`] events.
     folds: Vec<SessionSummary>,
     chain: Chain,
 }
 
 impl Batch {
-    /// Seals events that follow a standing.
-    pub(super) fn seal(after: &Standing, events: &[Event]) -> Result<Self, StoreError> {
+    /// Seals events that follow a session state.
+    pub(super) fn seal(after: &SessionRow, events: &[Event]) -> Result<Self, StoreError> {
         let mut batch = Self {
             records: Vec::with_capacity(events.len()),
             blobs: BTreeMap::new(),
             mentions: BTreeSet::new(),
-            projected: Projected::default(),
+            projected: ProjectionRows::default(),
             has_text: false,
             summary: after.summary.clone(),
             folds: Vec::new(),
@@ -101,53 +101,53 @@ impl Batch {
             batch.has_text |= searchable(event).is_some();
             batch.projected.take(event);
             batch.summary.apply(event);
-            if batch.summary.events.is_multiple_of(FOLDED) {
+            if batch.summary.events.is_multiple_of(SUMMARY_INTERVAL) {
                 batch.folds.push(batch.summary.clone());
             }
         }
         Ok(batch)
     }
 
-    /// Where the session stands after it.
-    pub(super) fn after(self, before: &Standing) -> Standing {
+    /// Returns the session state after this batch.
+    pub(super) fn after(self, before: &SessionRow) -> SessionRow {
         let head = before.head + self.records.len() as u64;
-        Standing { head, chain: self.chain, summary: self.summary, ..*before }
+        SessionRow { head, chain: self.chain, summary: self.summary, ..*before }
     }
 
-    /// Whether this is the end of it: the same events after the same past.
-    pub(super) fn ends_as(&self, before: &Standing, now: &Standing) -> bool {
+    /// Returns whether the session ends with this batch: the same events after the same history.
+    pub(super) fn ends_as(&self, before: &SessionRow, now: &SessionRow) -> bool {
         now.head == before.head + self.records.len() as u64 && now.chain == self.chain
     }
 
-    /// Writes it, durable to `level` (a value of `synchronous_commit`).
+    /// Writes the batch with durability `level` (a value of `synchronous_commit`).
     pub(super) async fn write(
         &self,
         client: &mut Client,
-        before: &Standing,
+        before: &SessionRow,
         level: &str,
-    ) -> Result<Written, StoreError> {
-        let row = Row::new(self, before)?;
+    ) -> Result<AppendOutcome, StoreError> {
+        let row = SessionUpdate::new(self, before)?;
         if self.is_plain() {
             let (crcs, chains, bodies) = columns(&self.records);
             let mut values = row.values(before, &level);
-            values.extend([link::value(&crcs), link::value(&chains), link::value(&bodies)]);
+            values.extend([connection::value(&crcs), connection::value(&chains), connection::value(&bodies)]);
             let count = execute(client, APPEND, &values).await?;
-            return Ok(if count == 0 { Written::Refused } else { Written::Yes });
+            return Ok(if count == 0 { AppendOutcome::Rejected } else { AppendOutcome::Written });
         }
         let transaction = client.transaction().await.map_err(failed)?;
         if execute(&transaction, FENCE, &row.values(before, &level)).await? == 0 {
             transaction.rollback().await.map_err(failed)?;
-            return Ok(Written::Refused);
+            return Ok(AppendOutcome::Rejected);
         }
-        blobs::refer(&transaction, before.no, &self.blobs, &self.mentions).await?;
+        blobs::store_references(&transaction, before.no, &self.blobs, &self.mentions).await?;
         self.insert(&transaction, before).await?;
         self.projected.insert(&transaction, before.no).await?;
         for fold in &self.folds {
-            let values: link::Values<'_> = &[&before.no, &number(fold.events), &summary_json(fold)?];
+            let values: connection::Values<'_> = &[&before.no, &number(fold.events), &summary_json(fold)?];
             execute(&transaction, FOLD, values).await?;
         }
         transaction.commit().await.map_err(failed)?;
-        Ok(Written::Yes)
+        Ok(AppendOutcome::Written)
     }
 
     fn is_plain(&self) -> bool {
@@ -158,10 +158,10 @@ impl Batch {
             && self.records.len() < BULK
     }
 
-    async fn insert(&self, transaction: &Transaction<'_>, before: &Standing) -> Result<(), StoreError> {
+    async fn insert(&self, transaction: &Transaction<'_>, before: &SessionRow) -> Result<(), StoreError> {
         if self.records.len() < BULK {
             let (crcs, chains, bodies) = columns(&self.records);
-            let values: link::Values<'_> = &[&before.no, &number(before.head), &crcs, &chains, &bodies];
+            let values: connection::Values<'_> = &[&before.no, &number(before.head), &crcs, &chains, &bodies];
             return execute(transaction, INSERT, values).await.map(drop);
         }
         let sink = transaction.copy_in(COPY).await.map_err(failed)?;
@@ -169,7 +169,7 @@ impl Batch {
         let mut writer = std::pin::pin!(BinaryCopyInWriter::new(sink, &types));
         for record in &self.records {
             let (seq, crc) = (number(record.seq), record.check.cast_signed());
-            let values: link::Values<'_> =
+            let values: connection::Values<'_> =
                 &[&before.no, &seq, &crc, &record.chain.as_bytes().as_slice(), &record.body];
             writer.as_mut().write(values).await.map_err(failed)?;
         }
@@ -177,7 +177,7 @@ impl Batch {
     }
 }
 
-/// Records as the arrays that `unnest` takes.
+/// Converts records to the arrays that `unnest` takes.
 pub(super) fn columns(records: &[Sealed]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) {
     let crcs = records.iter().map(|record| record.check.cast_signed()).collect();
     let chains = records.iter().map(|record| record.chain.as_bytes().as_slice()).collect();
@@ -185,8 +185,8 @@ pub(super) fn columns(records: &[Sealed]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) 
     (crcs, chains, bodies)
 }
 
-/// What an append makes of the session's row, in the forms of its columns.
-struct Row {
+/// The new values of the session's row, in the types of its columns.
+struct SessionUpdate {
     epoch: i64,
     old_head: i64,
     old_chain: Vec<u8>,
@@ -200,8 +200,8 @@ struct Row {
     has_text: bool,
 }
 
-impl Row {
-    fn new(batch: &Batch, before: &Standing) -> Result<Self, StoreError> {
+impl SessionUpdate {
+    fn new(batch: &Batch, before: &SessionRow) -> Result<Self, StoreError> {
         let summary = &batch.summary;
         Ok(Self {
             epoch: number(before.epoch.0),
@@ -218,7 +218,7 @@ impl Row {
         })
     }
 
-    fn values<'a>(&'a self, before: &'a Standing, level: &'a &str) -> Vec<link::Value<'a>> {
+    fn values<'a>(&'a self, before: &'a SessionRow, level: &'a &str) -> Vec<connection::Value<'a>> {
         vec![
             &before.no,
             &self.epoch,

@@ -1,6 +1,6 @@
-//! Bytes under their content address, and who mentions them.
+//! Stores blobs by content address, and which sessions reference them.
 //!
-//! Invariant: the references of a session are written with the events that make them, and the statement that removes
+//! Invariant: a session's references are written together with the events that contain them, and the statement that removes
 //! blobs sees either both or neither (it locks the table of references).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use deadpool_postgres::{GenericClient, Transaction};
 use lariat_core::store::{BlobHash, StoreError};
 
-use super::link::{column, execute, query, query_opt};
+use super::connection::{column, execute, query, query_opt};
 use crate::content;
 
-/// A blob that somebody brings again is young again, and whole again if it was damaged.
+/// Storing an existing blob again updates its time, and restores its bytes if they were damaged.
 macro_rules! again {
     () => {
         "ON CONFLICT (hash) DO UPDATE SET touched = clock_timestamp(), \
@@ -36,7 +36,7 @@ const REFER: &str =
 
 const FETCH: &str = "SELECT hash, bytes FROM lariat.blobs WHERE hash = ANY ($1)";
 
-/// Keeps bytes, durable to `level`.
+/// Stores bytes with durability `level`.
 pub(super) async fn put(
     client: &impl GenericClient,
     bytes: &[u8],
@@ -48,7 +48,7 @@ pub(super) async fn put(
     Ok(address)
 }
 
-/// Bytes kept earlier, checked.
+/// Reads a blob and verifies its hash.
 pub(super) async fn get(client: &impl GenericClient, address: &BlobHash) -> Result<Vec<u8>, StoreError> {
     let missing = || StoreError::NotFound(format!("blob {}", address.0));
     let hash = content::hash_of(address).ok_or_else(missing)?;
@@ -57,10 +57,10 @@ pub(super) async fn get(client: &impl GenericClient, address: &BlobHash) -> Resu
     if content::address(&bytes) == *address {
         return Ok(bytes);
     }
-    Err(StoreError::Damaged(format!("blob {} is not what its address says", address.0)))
+    Err(StoreError::Damaged(format!("blob {} does not match its hash", address.0)))
 }
 
-/// Those of these blobs that are there and are what their hashes say.
+/// Returns the existing blobs among these that match their hashes.
 pub(super) async fn fetch(
     client: &impl GenericClient,
     hashes: &[[u8; 32]],
@@ -77,9 +77,9 @@ pub(super) async fn fetch(
     Ok(found)
 }
 
-/// Keeps the blobs of a batch and notes what its session mentions. In the order of their hashes, so that two batches
-/// with the same blobs wait for each other instead of forever.
-pub(super) async fn refer(
+/// Stores the blobs of a batch and records the references of its session, ordered by hash, so that two batches with the
+/// same blobs cannot deadlock.
+pub(super) async fn store_references(
     transaction: &Transaction<'_>,
     session: i64,
     blobs: &BTreeMap<[u8; 32], Vec<u8>>,
@@ -97,8 +97,8 @@ pub(super) async fn refer(
     Ok(())
 }
 
-/// Those of these blobs that are there and are not what their hashes say.
-pub(super) async fn changed(
+/// Returns the existing blobs among these that do not match their hashes.
+pub(super) async fn find_damaged(
     client: &impl GenericClient,
     hashes: &[[u8; 32]],
 ) -> Result<HashSet<[u8; 32]>, StoreError> {

@@ -1,8 +1,7 @@
-//! Looking for damage.
+//! Finds damage in a journal.
 //!
-//! Owns what is wrong with a record, and how the records of a journal must follow each other. After a damaged record
-//! the chain is taken up again at the next whole one. Invariant: everything is looked at in one snapshot of the
-//! database, so what is written meanwhile is no damage.
+//! After a damaged record, the check continues with the chain of the next whole one. Invariant: the check reads one
+//! snapshot of the database, so concurrent appends do not look like damage.
 
 use std::collections::HashSet;
 
@@ -14,13 +13,13 @@ use lariat_core::store::StoreError;
 use tokio_postgres::IsolationLevel;
 
 use super::blobs;
-use super::link::{column, failed, number, query, query_opt};
+use super::connection::{column, failed, number, query, query_opt};
 use super::read::{self, Segment};
-use super::standing::{self, Standing};
+use super::session_row::{self, SessionRow};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// Records read at once.
+/// Number of records to read at once.
 pub(super) const PAGE: i64 = 500;
 
 pub(super) const RANGE: &str = "SELECT seq, crc, chain, body FROM lariat.events \
@@ -28,131 +27,144 @@ pub(super) const RANGE: &str = "SELECT seq, crc, chain, body FROM lariat.events 
 
 const BEYOND: &str = "SELECT count(*) FROM lariat.events WHERE session = $1 AND seq >= $2";
 
-/// What a record is worth by itself.
-pub(super) enum Judged {
+/// The state of a single record.
+pub(super) enum RecordState {
     /// As it was written.
     Sound(Event),
-    /// It can be read, but a blob that it mentions is not what its address says.
-    Mentions(Event, String),
-    /// It cannot be read.
+    /// Readable, but a blob that it mentions does not match its hash.
+    BrokenMention(Event, String),
+    /// Unreadable.
     Lost(DamageKind, String),
 }
 
-/// Looks through a journal.
+/// Checks a journal.
 pub(super) async fn verify(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
     let transaction =
         client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     let transaction = transaction.start().await.map_err(failed)?;
-    let (verdict, _) = look_through(&transaction, session_id).await?;
+    let (verdict, _) = check_journal(&transaction, session_id).await?;
     transaction.commit().await.map_err(failed)?;
     Ok(verdict)
 }
 
-/// What is wrong with a journal, and the oldest of its parts where something is.
-pub(super) async fn look_through(
+/// Returns the damage of a journal, and the oldest of its damaged parts.
+pub(super) async fn check_journal(
     client: &impl GenericClient,
     session_id: &SessionId,
 ) -> Result<(Verdict, Option<Segment>), StoreError> {
-    let standing = Standing::load(client, session_id).await?.ok_or_else(|| standing::unknown(session_id))?;
+    let session =
+        SessionRow::load(client, session_id).await?.ok_or_else(|| session_row::not_found(session_id))?;
     let segments = read::segments(client, session_id).await?;
-    let mut look = Look { verdict: Verdict::default(), chain: None };
+    let mut check = JournalCheck { verdict: Verdict::default(), chain: None };
     let mut oldest = None;
     for segment in &segments {
-        let before = look.verdict.damage.len();
-        look.segment(client, segment).await?;
-        if look.verdict.damage.len() > before {
+        let before = check.verdict.damage.len();
+        check.segment(client, segment).await?;
+        if check.verdict.damage.len() > before {
             oldest = oldest.or(Some(*segment));
         }
     }
-    let before = look.verdict.damage.len();
-    if look.chain.is_some_and(|chain| chain != standing.chain) {
-        look.damage(None, DamageKind::Chain, "the last event is not the one that the session ends with");
+    let before = check.verdict.damage.len();
+    if check.chain.is_some_and(|chain| chain != session.chain) {
+        check.damage(None, DamageKind::Chain, "the chain hash of the last event does not match the session");
     }
-    let beyond = query_opt(client, BEYOND, &[&standing.no, &number(standing.head)]).await?;
+    let beyond = query_opt(client, BEYOND, &[&session.no, &number(session.head)]).await?;
     let beyond: i64 = beyond.map(|row| column(&row, 0)).transpose()?.unwrap_or_default();
     if beyond > 0 {
-        look.damage(Some(standing.head), DamageKind::Garbage, format!("{beyond} records after the end"));
+        check.damage(Some(session.head), DamageKind::Garbage, format!("{beyond} records after the end"));
     }
-    if look.verdict.damage.len() > before {
+    if check.verdict.damage.len() > before {
         oldest = oldest.or(segments.last().copied());
     }
-    Ok((look.verdict, oldest))
+    Ok((check.verdict, oldest))
 }
 
-struct Look {
+struct JournalCheck {
     verdict: Verdict,
-    /// What the next record must follow; `None` after damage.
+    /// The chain that the next record must continue; `None` after damage.
     chain: Option<Chain>,
 }
 
-impl Look {
+impl JournalCheck {
     fn damage(&mut self, seq: Option<u64>, kind: DamageKind, note: impl Into<String>) {
         self.verdict.damage.push(Damage::new(seq, None, kind, note));
     }
 
     async fn segment(&mut self, client: &impl GenericClient, segment: &Segment) -> Result<(), StoreError> {
         if self.chain.is_some_and(|chain| chain != segment.base) {
-            self.damage(Some(segment.low), DamageKind::Chain, "the fork does not go on from what it shares");
+            self.damage(
+                Some(segment.low),
+                DamageKind::Chain,
+                "the chain of the fork does not continue the shared events",
+            );
         }
         self.chain = Some(segment.base);
         let mut next = segment.low;
         loop {
-            let range: super::link::Values<'_> = &[&segment.no, &number(next), &number(segment.high), &PAGE];
+            let range: super::connection::Values<'_> =
+                &[&segment.no, &number(next), &number(segment.high), &PAGE];
             let rows = query(client, RANGE, range).await?;
-            let records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
-            for (record, judged) in records.iter().zip(judge(client, &records).await?) {
-                self.missing(next, record.seq);
+            let records =
+                rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
+            for (record, judged) in records.iter().zip(check_records(client, &records).await?) {
+                self.report_missing(next, record.seq);
                 self.record(record, judged);
                 next = record.seq + 1;
             }
             if records.is_empty() {
-                self.missing(next, segment.high);
+                self.report_missing(next, segment.high);
                 return Ok(());
             }
         }
     }
 
-    fn missing(&mut self, from: u64, to: u64) {
+    fn report_missing(&mut self, from: u64, to: u64) {
         if from < to {
             self.damage(Some(from), DamageKind::Missing, format!("{} events are missing", to - from));
             self.chain = None;
         }
     }
 
-    fn record(&mut self, record: &Sealed, judged: Judged) {
+    fn record(&mut self, record: &Sealed, judged: RecordState) {
         let follows = self.chain.is_none_or(|chain| record.follows(chain));
         self.chain = Some(record.chain);
         match judged {
-            Judged::Lost(kind, note) => {
+            RecordState::Lost(kind, note) => {
                 self.damage(Some(record.seq), kind, note);
                 if kind == DamageKind::Checksum {
                     self.chain = None;
                 }
             }
             _ if !follows => {
-                self.damage(Some(record.seq), DamageKind::Chain, "does not follow the event before it");
+                self.damage(
+                    Some(record.seq),
+                    DamageKind::Chain,
+                    "the chain hash does not continue the previous event",
+                );
             }
-            Judged::Mentions(_, note) => self.damage(Some(record.seq), DamageKind::Blob, note),
-            Judged::Sound(_) => self.verdict.intact += 1,
+            RecordState::BrokenMention(_, note) => self.damage(Some(record.seq), DamageKind::Blob, note),
+            RecordState::Sound(_) => self.verdict.intact += 1,
         }
     }
 }
 
-/// What records are worth, each by itself.
-pub(super) async fn judge(
+/// Checks records, each by itself.
+pub(super) async fn check_records(
     client: &impl GenericClient,
     records: &[Sealed],
-) -> Result<Vec<Judged>, StoreError> {
+) -> Result<Vec<RecordState>, StoreError> {
     let mentioned = records.iter().flat_map(|record| content::mentions(&record.body));
     let mentioned: Vec<[u8; 32]> = mentioned.filter_map(|hash| content::hash_of(&hash)).collect();
     let changed =
-        if mentioned.is_empty() { HashSet::new() } else { blobs::changed(client, &mentioned).await? };
+        if mentioned.is_empty() { HashSet::new() } else { blobs::find_damaged(client, &mentioned).await? };
     let judge = |(record, event): (&Sealed, Result<Event, StoreError>)| match event {
-        _ if !record.is_whole() => Judged::Lost(DamageKind::Checksum, "the checksum does not fit".to_owned()),
-        Err(error) if content::moved_out(&record.body).is_empty() => {
-            Judged::Lost(DamageKind::Garbage, error.to_string())
+        _ if !record.is_whole() => {
+            RecordState::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
         }
-        Err(error) => Judged::Lost(DamageKind::Blob, error.to_string()),
+        Err(error) if content::moved_out(&record.body).is_empty() => {
+            RecordState::Lost(DamageKind::Garbage, error.to_string())
+        }
+        Err(error) => RecordState::Lost(DamageKind::Blob, error.to_string()),
         Ok(event) => {
             let mentions = content::mentions(&record.body);
             let broken = mentions
@@ -160,11 +172,11 @@ pub(super) async fn judge(
                 .find(|address| content::hash_of(address).is_some_and(|hash| changed.contains(&hash)));
             match broken {
                 Some(address) => {
-                    Judged::Mentions(event, format!("blob {} is not what its address says", address.0))
+                    RecordState::BrokenMention(event, format!("blob {} does not match its hash", address.0))
                 }
-                None => Judged::Sound(event),
+                None => RecordState::Sound(event),
             }
         }
     };
-    Ok(records.iter().zip(read::unpacked(client, records).await?).map(judge).collect())
+    Ok(records.iter().zip(read::unpack_all(client, records).await?).map(judge).collect())
 }

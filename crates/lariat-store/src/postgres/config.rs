@@ -1,4 +1,4 @@
-//! Where the database is and how much of it a store may use.
+//! Configures the connection to the database.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use lariat_core::store::StoreError;
 
 use super::tls;
 
-/// Connections a store keeps at most, besides the one that listens. PostgreSQL gives each a process.
+/// Default maximum number of connections, in addition to the listening one. PostgreSQL starts a process for each.
 const CONNECTIONS: usize = 16;
 
-/// Hash partitions of the events, when the database is new.
+/// Default number of hash partitions of the events in a new database.
 const PARTITIONS: u32 = 8;
 
-/// How long a server that answers nothing is believed to be there.
-const SILENCE: Duration = Duration::from_secs(30);
+/// How long to wait for a server that does not respond.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How to reach a database.
+/// Configuration of a database connection.
 ///
 /// ```
 /// # fn main() -> Result<(), lariat_core::store::StoreError> {
@@ -33,44 +33,44 @@ pub struct PostgresConfig {
     pub(super) server: tokio_postgres::Config,
     pub(super) connections: usize,
     pub(super) partitions: u32,
-    /// Root certificates (PEM); those of the system when there are none.
+    /// Root certificates (PEM); the system's if empty.
     pub(super) roots: Vec<Vec<u8>>,
-    /// A file with root certificates, as the connection string names it.
+    /// A file with root certificates, named by the connection string.
     pub(super) root_file: Option<PathBuf>,
 }
 
 impl PostgresConfig {
-    /// With the server's own configuration.
+    /// Uses a `tokio_postgres` configuration.
     pub fn new(mut server: tokio_postgres::Config) -> Self {
-        // By default a connection to a machine that vanished is waited on for hours.
+        // By default, a connection to a machine that vanished would hang for hours.
         if server.get_connect_timeout().is_none() {
-            server.connect_timeout(SILENCE);
+            server.connect_timeout(SERVER_TIMEOUT);
         }
         if server.get_tcp_user_timeout().is_none() {
-            server.tcp_user_timeout(SILENCE);
+            server.tcp_user_timeout(SERVER_TIMEOUT);
         }
-        server.keepalives_idle(server.get_keepalives_idle().min(SILENCE));
+        server.keepalives_idle(server.get_keepalives_idle().min(SERVER_TIMEOUT));
         if server.get_application_name().is_none() {
             server.application_name("lariat");
         }
         Self { server, connections: CONNECTIONS, partitions: PARTITIONS, roots: Vec::new(), root_file: None }
     }
 
-    /// Verifies the server with these root certificates (PEM) in place of the system's.
+    /// Verifies the server with these root certificates (PEM) instead of the system's.
     #[must_use]
     pub fn with_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.roots.push(pem.into());
         self
     }
 
-    /// With this many connections at most, at least one.
+    /// Sets the maximum number of connections (at least one).
     #[must_use]
     pub fn with_connections(mut self, connections: usize) -> Self {
         self.connections = connections.max(1);
         self
     }
 
-    /// With this many partitions of the events, at least one. Counts only when the database is new.
+    /// Sets the number of partitions of the events (at least one). Only used for a new database.
     #[must_use]
     pub fn with_partitions(mut self, partitions: u32) -> Self {
         self.partitions = partitions.max(1);
@@ -81,11 +81,11 @@ impl PostgresConfig {
 impl FromStr for PostgresConfig {
     type Err = StoreError;
 
-    /// From a URL or `key=value` pairs, as `libpq` takes them, with `sslmode` and `sslrootcert`. A server certificate is always
-    /// verified. Without `sslmode`, a database on another machine is reached by TLS only.
+    /// Parses a URL or `key=value` pairs as `libpq` does, including `sslmode` and `sslrootcert`. Always verifies the server
+    /// certificate. Without `sslmode`, a database on another machine requires TLS.
     fn from_str(text: &str) -> Result<Self, StoreError> {
-        let tls::Spoken { rest, mode, root } = tls::spoken(text)?;
-        let mut server: tokio_postgres::Config = rest.parse().map_err(super::link::failed)?;
+        let tls::TlsOptions { rest, mode, root } = tls::parse_tls_options(text)?;
+        let mut server: tokio_postgres::Config = rest.parse().map_err(super::connection::failed)?;
         let mode = mode.unwrap_or_else(|| tls::default_mode(&server));
         server.ssl_mode(mode);
         let mut config = Self::new(server);

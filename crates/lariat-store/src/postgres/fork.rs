@@ -1,28 +1,28 @@
-//! Forking and deleting.
+//! Forks and deletes sessions.
 //!
-//! Invariant: a fork names the session that has its last shared event itself, so a session is needed exactly as long
-//! as a row names it, and what only passed the events on can go.
+//! Invariant: a fork references the session that owns its last shared event. So a session is needed exactly as long as a
+//! row references it, and sessions that only passed the events on can be removed.
 
 use deadpool_postgres::{Client, Transaction};
 use lariat_core::archive::SessionSummary;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
-use super::link::{column, execute, failed, number, position, query_opt};
+use super::connection::{column, execute, failed, number, position, query_opt};
 use super::read::{self, Segment, line};
-use super::standing::{self, key};
+use super::session_row::{self, key};
 use crate::record::Chain;
 
-/// Events folded at once.
+/// Number of events to fold at once.
 const PAGE: u64 = 1_000;
 
-/// Locked against being purged, not against growing.
+/// Locks the session against purging, not against appends.
 const ORIGIN: &str = "SELECT head, chain, summary::text, set_config('synchronous_commit', 'on', true) \
     FROM lariat.sessions WHERE id = $1 AND NOT deleted FOR KEY SHARE";
 
 const CHAIN_AT: &str = "SELECT chain FROM lariat.events WHERE session = $1 AND seq = $2";
 
-/// The newest fold of at most so many events, of a session or of what it shares.
+/// The newest fold of at most `$2` events, of a session or its ancestors.
 const NEAREST: &str = concat!(
     line!(),
     "SELECT n.summary::text FROM line l CROSS JOIN LATERAL ( \
@@ -40,29 +40,29 @@ const LENGTH: &str = "SELECT head FROM lariat.sessions WHERE id = $1 AND NOT del
 const DELETE: &str = "UPDATE lariat.sessions SET deleted = true, stale = false WHERE id = $1 AND NOT deleted \
     RETURNING set_config('synchronous_commit', 'on', true)";
 
-/// Makes a session that shares the first events of another.
+/// Creates a session that shares the first events of another.
 pub(super) async fn fork(
     client: &mut Client,
     from: &SessionId,
     at_seq: u64,
     to: &SessionId,
 ) -> Result<(), StoreError> {
-    standing::storable(to)?;
+    session_row::storable(to)?;
     let transaction = client.transaction().await.map_err(failed)?;
-    let origin = query_opt(&transaction, ORIGIN, &[&standing::id(from)]).await?;
-    let origin = origin.ok_or_else(|| standing::unknown(from))?;
+    let origin = query_opt(&transaction, ORIGIN, &[&session_row::id(from)]).await?;
+    let origin = origin.ok_or_else(|| session_row::not_found(from))?;
     let head = position(column(&origin, 0)?);
     if at_seq > head {
         return Err(StoreError::Conflict { expected: at_seq, actual: head });
     }
     let (owner, chain) = if at_seq == head && head > 0 {
         let segments = read::segments(&transaction, from).await?;
-        (owner(&segments, at_seq), standing::chain(column(&origin, 1)?)?)
+        (owner(&segments, at_seq), session_row::chain(column(&origin, 1)?)?)
     } else {
-        shared(&transaction, from, at_seq).await?
+        owner_and_chain(&transaction, from, at_seq).await?
     };
     let mut summary = if at_seq == head {
-        standing::summary(column(&origin, 2)?)?
+        session_row::summary(column(&origin, 2)?)?
     } else {
         fold(&transaction, from, at_seq).await?
     };
@@ -72,11 +72,11 @@ pub(super) async fn fork(
         &transaction,
         FORK,
         &[
-            &standing::id(to),
+            &session_row::id(to),
             &number(at_seq),
             &chain.as_bytes().as_slice(),
             &owner,
-            &standing::summary_json(&summary)?,
+            &session_row::summary_json(&summary)?,
             &number(summary.last_active_at.as_millis()),
             &summary.cwd.as_deref().map(key),
             &key(from.as_str()),
@@ -85,42 +85,42 @@ pub(super) async fn fork(
     )
     .await?;
     if made == 0 {
-        let there = query_opt(&transaction, LENGTH, &[&standing::id(to)]).await?;
+        let there = query_opt(&transaction, LENGTH, &[&session_row::id(to)]).await?;
         let actual = there.map(|row| column(&row, 0)).transpose()?.map_or(0, position);
         return Err(StoreError::Conflict { expected: 0, actual });
     }
     transaction.commit().await.map_err(failed)
 }
 
-/// The session that has the event before a position, and the chain up to there.
-async fn shared(
+/// Returns the session that owns the event before a position, and the chain up to it.
+async fn owner_and_chain(
     transaction: &Transaction<'_>,
     from: &SessionId,
     at_seq: u64,
 ) -> Result<(Option<i64>, Chain), StoreError> {
     let segments = read::segments(transaction, from).await?;
     let Some(owner) = owner(&segments, at_seq) else {
-        let first = segments.first().ok_or_else(|| standing::unknown(from))?;
+        let first = segments.first().ok_or_else(|| session_row::not_found(from))?;
         return Ok((None, first.base));
     };
     let row = query_opt(transaction, CHAIN_AT, &[&owner, &number(at_seq - 1)]).await?;
     let missing = || StoreError::Damaged(format!("event {} is missing", at_seq - 1));
-    Ok((Some(owner), standing::chain(column(&row.ok_or_else(missing)?, 0)?)?))
+    Ok((Some(owner), session_row::chain(column(&row.ok_or_else(missing)?, 0)?)?))
 }
 
 fn owner(segments: &[Segment], at_seq: u64) -> Option<i64> {
     segments.iter().find(|segment| segment.low < at_seq && at_seq <= segment.high).map(|segment| segment.no)
 }
 
-/// What the first events of a session fold to. Costs what is behind the nearest fold that is kept, if there is one.
+/// Folds the first `to` events of a session, starting from the nearest stored fold.
 pub(super) async fn fold(
     transaction: &Transaction<'_>,
     session_id: &SessionId,
     to: u64,
 ) -> Result<SessionSummary, StoreError> {
-    let nearest = query_opt(transaction, NEAREST, &[&standing::id(session_id), &number(to)]).await?;
-    // One that cannot be read is as good as none.
-    let nearest = nearest.and_then(|row| standing::summary(column(&row, 0).ok()?).ok());
+    let nearest = query_opt(transaction, NEAREST, &[&session_row::id(session_id), &number(to)]).await?;
+    // Treat an unreadable fold as missing.
+    let nearest = nearest.and_then(|row| session_row::summary(column(&row, 0).ok()?).ok());
     let mut summary = nearest.unwrap_or_else(|| SessionSummary::new(session_id.clone()));
     summary.session_id = session_id.clone();
     let mut next = summary.events;
@@ -133,8 +133,8 @@ pub(super) async fn fold(
     Ok(summary)
 }
 
-/// Makes a session invisible, for good.
+/// Marks a session as deleted, permanently.
 pub(super) async fn delete(client: &Client, session_id: &SessionId) -> Result<(), StoreError> {
-    let row = query_opt(client, DELETE, &[&standing::id(session_id)]).await?;
-    row.map(drop).ok_or_else(|| standing::unknown(session_id))
+    let row = query_opt(client, DELETE, &[&session_row::id(session_id)]).await?;
+    row.map(drop).ok_or_else(|| session_row::not_found(session_id))
 }

@@ -1,7 +1,7 @@
-//! Freeing what nobody can reach.
+//! Removes sessions and blobs that are no longer referenced.
 //!
-//! Owns the order: sessions first, leaves before what they were forked from, then blobs. The row of a purged session
-//! stays as a tombstone. Invariant: nothing is freed that a fork made at the same time, or an append, refers to.
+//! Removes sessions first, forks before their parents, then blobs. The row of a purged session stays as a tombstone.
+//! Invariant: nothing is removed that a concurrent fork or append references.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use deadpool_postgres::{Client, Transaction};
 use lariat_core::archive::Freed;
 use lariat_core::store::StoreError;
 
-use super::link::{column, execute, failed, query};
+use super::connection::{column, execute, failed, query};
 
-/// Sessions purged in one transaction.
+/// Maximum number of sessions to purge in one transaction.
 const BATCH: i64 = 64;
 
-/// Deleted sessions, locked against being forked from. What somebody forks from right now waits for the next time.
+/// Deleted sessions, locked against forks. Skips sessions that are being forked; the next collection removes them.
 const CANDIDATES: &str = "SELECT no FROM lariat.sessions s WHERE deleted AND NOT purged \
     AND NOT EXISTS (SELECT FROM lariat.sessions f WHERE f.fork_of = s.no) \
     ORDER BY no LIMIT $1 FOR UPDATE SKIP LOCKED";
 
-/// Asked again, with the locks held: a fork may have been made before they were.
+/// Checks again while holding the locks: a fork may have been made before they were taken.
 const FREE: &str = "SELECT no FROM unnest($1::bigint[]) AS s (no) \
     WHERE NOT EXISTS (SELECT FROM lariat.sessions f WHERE f.fork_of = s.no)";
 
@@ -39,7 +39,7 @@ const REST: &[&str] = &[
      WHERE no = ANY ($1)",
 ];
 
-/// Appends that mention blobs wait meanwhile; all others go on.
+/// Makes appends that reference blobs wait; all others continue.
 const LOCK: &str = "LOCK TABLE lariat.blob_refs IN SHARE MODE";
 
 const BLOBS: &str = "WITH gone AS (DELETE FROM lariat.blobs b \
@@ -47,7 +47,7 @@ const BLOBS: &str = "WITH gone AS (DELETE FROM lariat.blobs b \
     AND NOT EXISTS (SELECT FROM lariat.blob_refs r WHERE r.hash = b.hash) RETURNING octet_length(bytes) AS n) \
     SELECT count(*), coalesce(sum(n), 0)::bigint FROM gone";
 
-/// Frees what nobody can reach, and blobs only when they are older than `grace`.
+/// Removes unreferenced sessions, and unreferenced blobs that are older than `grace`.
 pub(super) async fn collect(client: &mut Client, grace: Duration) -> Result<Freed, StoreError> {
     let mut freed = Freed::default();
     loop {

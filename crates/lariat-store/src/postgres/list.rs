@@ -1,13 +1,13 @@
-//! Listings: one statement, made of the conditions that were asked for.
+//! Lists sessions with one statement, built from the conditions of the query.
 
 use deadpool_postgres::GenericClient;
 use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::store::StoreError;
 use tokio_postgres::types::ToSql;
 
-use super::link::{Value, column, number, query};
+use super::connection::{Value, column, number, query};
 use super::search;
-use super::standing::{self, key};
+use super::session_row::{self, key};
 
 /// A statement that grows by conditions and their values.
 struct Listing {
@@ -16,7 +16,7 @@ struct Listing {
 }
 
 impl Listing {
-    /// Adds a condition; `?` in it stands for the value.
+    /// Adds a condition, in which `?` stands for the value.
     fn condition(&mut self, text: &str, value: impl ToSql + Sync + Send + 'static) {
         self.values.push(Box::new(value));
         let place = format!("${}", self.values.len());
@@ -25,10 +25,10 @@ impl Listing {
     }
 }
 
-/// Milliseconds of a minute, the unit of the listing's index.
+/// Milliseconds per minute, the unit of the listing's index.
 const MINUTE: i64 = 60_000;
 
-/// The sessions that fit, newest first. What they said must have been indexed before (see [`search::catch_up`]).
+/// Returns the matching sessions, newest first. Call [`search::catch_up`] before a query with words.
 pub(super) async fn list(
     client: &impl GenericClient,
     asked: &ListQuery,
@@ -37,11 +37,11 @@ pub(super) async fn list(
     let mut listing = Listing { sql, values: Vec::new() };
     if let Some(after) = &asked.after {
         let at = number(after.last_active_at.as_millis());
-        // The first is for the index, the others are the cursor's order.
+        // The first condition uses the index, the others implement the cursor's order.
         listing.condition("minute <= ?", at / MINUTE);
         listing.condition("last_active <= ?", at);
         let same = format!("(last_active < ${} OR id < ?)", listing.values.len());
-        listing.condition(&same, standing::id(&after.session_id).to_vec());
+        listing.condition(&same, session_row::id(&after.session_id).to_vec());
     }
     if let Some(since) = asked.active_since {
         let at = number(since.as_millis());
@@ -55,7 +55,7 @@ pub(super) async fn list(
         listing.condition("parent = ?", key(parent.as_str()));
     }
     if let Some(tag) = &asked.tag {
-        // The first is for the index, which leaves out sessions without tags.
+        // The first condition is for the index, which leaves out sessions without tags.
         listing.condition("tags <> '{}' AND tags @> ARRAY[?::bytea]", key(tag));
     }
     for word in asked.words() {
@@ -69,5 +69,5 @@ pub(super) async fn list(
     }
     let values: Vec<Value<'_>> = listing.values.iter().map(|value| &**value as Value<'_>).collect();
     let rows = query(client, &listing.sql, &values).await?;
-    rows.iter().map(|row| standing::summary(column(row, 0)?)).collect()
+    rows.iter().map(|row| session_row::summary(column(row, 0)?)).collect()
 }

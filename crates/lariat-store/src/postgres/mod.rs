@@ -1,40 +1,40 @@
-//! Journals in PostgreSQL: the store of servers.
+//! Stores journals in PostgreSQL, for servers.
 //!
-//! Owns [`PostgresStore`]: one schema (`lariat`) in one database, shared by any number of nodes. An append is one
-//! statement that holds only for the writer's epoch, at the expected position and on the expected chain; so a writer
-//! that was replaced writes nothing, whatever it believes. A claim takes over: who should drive a session is decided
-//! elsewhere. Invariant: what this process remembers of a session is only ever a guess that the statement checks.
+//! [`PostgresStore`] uses one schema (`lariat`) in one database, which any number of nodes can share. An append is one
+//! statement that takes effect only for the writer's epoch, at the expected position and on the expected chain, so a
+//! writer that was replaced writes nothing. A claim always takes over: another component decides which node should run a
+//! session. Invariant: this process's cached state of a session is only a guess, which the append statement checks.
 //!
-//! | module | owns |
+//! | module | contains |
 //! | --- | --- |
-//! | `link` | connections, and what the server's errors mean |
+//! | `connection` | the connection pool, and how server errors are reported |
 //! | `schema` | tables and migrations |
 //! | `writer`, `batch` | claims and appends |
-//! | `read`, `blobs`, `snapshots` | reading back |
-//! | `list`, `search` | finding sessions |
-//! | `fork`, `garbage` | sharing, deleting, freeing |
-//! | `check`, `repair` | damage |
+//! | `read`, `blobs`, `snapshots` | reading events, blobs and snapshots |
+//! | `list`, `search` | listing and searching sessions |
+//! | `fork`, `garbage` | forks, deletion and garbage collection |
+//! | `check`, `repair` | finding and repairing damage |
 //! | `projections` | checkpoints, learnings and goals as tables |
-//! | `wake` | telling who waits that a journal grew |
+//! | `notifier` | notifications when a journal grows |
 
 mod batch;
 mod blobs;
 mod check;
 mod config;
+mod connection;
 mod fork;
 mod garbage;
-mod link;
 mod list;
+mod notifier;
 mod projections;
 mod read;
 mod repair;
 mod schema;
 mod search;
+mod session_row;
 mod snapshots;
-mod standing;
 mod store;
 mod tls;
-mod wake;
 mod writer;
 
 pub use config::PostgresConfig;

@@ -1,20 +1,20 @@
-//! Checkpoints, learnings and goals as tables, for those who ask across sessions.
+//! Projects checkpoints, learnings and goals into tables, for queries across sessions.
 //!
-//! Owns which events become rows. A row says what one event says and is written with it; views pick the newest.
-//! Invariant: the tables are what the journals say, and can be made again from them.
+//! A row belongs to one event and is written together with it; views select the newest.
+//! Invariant: the tables match the journals and can be rebuilt from them.
 
 use deadpool_postgres::{Client, Transaction};
 use lariat_core::event::{AgentEvent, EventRecord, Goal, GoalStatus, Learning};
 use lariat_core::store::StoreError;
 use lariat_core::time::Timestamp;
 
-use super::link::{column, execute, failed, number, query};
+use super::connection::{column, execute, failed, number, query};
 use super::read;
 
-/// Sessions looked up at once.
+/// Number of sessions to look up at once.
 const SESSIONS: i64 = 256;
 
-/// The last moment that PostgreSQL and people agree on, in milliseconds: the end of the year 9999.
+/// The end of the year 9999, in milliseconds: the last time that is readable in every client.
 const LAST_MOMENT: i64 = 253_402_300_799_999;
 
 const CHECKPOINTS: &str = "INSERT INTO lariat.checkpoints (session, seq, at, label, message_id) \
@@ -35,30 +35,30 @@ const CLEAR: &[&str] = &[
 
 const KEPT: &str = "SELECT no FROM lariat.sessions WHERE NOT purged AND no > $1 ORDER BY no LIMIT $2";
 
-/// Against appends meanwhile.
+/// Blocks appends meanwhile.
 const LOCK: &str = "SELECT FROM lariat.sessions WHERE no = $1 FOR NO KEY UPDATE";
 
-/// Bodies are compact JSON: what does not contain one of these is none of ours.
+/// Bodies are compact JSON: an event without one of these strings is not projected.
 const FIND: &str = "SELECT seq, crc, chain, body FROM lariat.events WHERE session = $1 AND seq >= $2 AND ( \
     position('\"type\":\"Checkpoint\"'::bytea IN body) > 0 OR position('\"type\":\"Learned\"'::bytea IN body) > 0 OR \
     position('\"type\":\"Unlearned\"'::bytea IN body) > 0 OR position('\"type\":\"GoalChanged\"'::bytea IN body) > 0) \
     ORDER BY seq LIMIT 1000";
 
-/// The rows that events become.
+/// The rows of a batch of events.
 #[derive(Default)]
-pub(super) struct Projected {
+pub(super) struct ProjectionRows {
     checkpoints: Vec<(i64, i64, String, Option<String>)>,
     learnings: Vec<(i64, i64, Learning, bool)>,
     goals: Vec<(i64, i64, Goal)>,
 }
 
-impl Projected {
-    /// Takes in an event.
+impl ProjectionRows {
+    /// Adds the rows of an event.
     pub(super) fn take(&mut self, record: &EventRecord) {
-        let (seq, at) = (number(record.seq), moment(record.timestamp));
+        let (seq, at) = (number(record.seq), clamped_millis(record.timestamp));
         match &record.event {
             AgentEvent::Checkpoint { label, message_id } => {
-                self.checkpoints.push((seq, at, plain(label), message_id.map(|id| id.to_string())));
+                self.checkpoints.push((seq, at, without_nul(label), message_id.map(|id| id.to_string())));
             }
             AgentEvent::Learned(learning) => {
                 self.learnings.push((seq, at, Learning::clone(learning), false));
@@ -87,22 +87,22 @@ impl Projected {
             execute(transaction, CHECKPOINTS, &[&session, &seqs, &times, &labels, &messages]).await?;
         }
         for (seq, at, learning, forgotten) in &self.learnings {
-            let text = Some(plain(&learning.text)).filter(|_| !forgotten);
-            let evidence = learning.evidence.as_deref().map(plain);
-            let tags: Vec<String> = learning.tags.iter().map(|tag| plain(tag)).collect();
-            let id = plain(&learning.learning_id);
+            let text = Some(without_nul(&learning.text)).filter(|_| !forgotten);
+            let evidence = learning.evidence.as_deref().map(without_nul);
+            let tags: Vec<String> = learning.tags.iter().map(|tag| without_nul(tag)).collect();
+            let id = without_nul(&learning.learning_id);
             execute(transaction, LEARNING, &[&session, seq, at, &id, &text, &evidence, &tags, forgotten])
                 .await?;
         }
         for (seq, at, goal) in &self.goals {
-            let (id, text) = (plain(&goal.goal_id), plain(&goal.text));
+            let (id, text) = (without_nul(&goal.goal_id), without_nul(&goal.text));
             execute(transaction, GOAL, &[&session, seq, at, &id, &text, &status(goal.status)]).await?;
         }
         Ok(())
     }
 }
 
-/// Makes the rows of all sessions again.
+/// Rebuilds the rows of all sessions.
 pub(super) async fn rebuild(client: &mut Client) -> Result<(), StoreError> {
     let mut last = 0_i64;
     loop {
@@ -120,7 +120,7 @@ pub(super) async fn rebuild(client: &mut Client) -> Result<(), StoreError> {
     }
 }
 
-/// Makes the rows of a session again, which must be locked. Damaged events have none.
+/// Rebuilds the rows of a session, which must be locked. Skips damaged events.
 pub(super) async fn rebuild_session(transaction: &Transaction<'_>, session: i64) -> Result<(), StoreError> {
     for statement in CLEAR {
         execute(transaction, statement, &[&session]).await?;
@@ -128,24 +128,25 @@ pub(super) async fn rebuild_session(transaction: &Transaction<'_>, session: i64)
     let mut next = 0_i64;
     loop {
         let rows = query(transaction, FIND, &[&session, &next]).await?;
-        let mut records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
+        let mut records =
+            rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
         let Some(last) = records.last() else { return Ok(()) };
         next = number(last.seq + 1);
         records.retain(crate::record::Sealed::is_whole);
-        let mut projected = Projected::default();
-        for event in read::unpacked(transaction, &records).await?.into_iter().flatten() {
+        let mut projected = ProjectionRows::default();
+        for event in read::unpack_all(transaction, &records).await?.into_iter().flatten() {
             projected.take(&event);
         }
         projected.insert(transaction, session).await?;
     }
 }
 
-fn moment(at: Timestamp) -> i64 {
+fn clamped_millis(at: Timestamp) -> i64 {
     number(at.as_millis()).min(LAST_MOMENT)
 }
 
-/// Text columns hold no NUL; the journal does.
-fn plain(text: &str) -> String {
+/// Replaces NUL, which text columns cannot contain.
+fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
 }
 

@@ -1,7 +1,6 @@
-//! Reading a journal back, through the sessions it was forked from.
+//! Reads a journal, including the events that a fork shares with its ancestors.
 //!
-//! Owns the statement that finds a session's events wherever they are: its own from where it was forked, those before
-//! in the sessions it shares them with. Invariant: what is returned was checked, and follows without a hole.
+//! Invariant: returned events were verified and follow each other without a gap.
 
 use deadpool_postgres::GenericClient;
 use lariat_core::event::{Event, EventRecord};
@@ -11,12 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
-use super::link::{column, number, position, query};
-use super::{blobs, standing};
+use super::connection::{column, number, position, query};
+use super::{blobs, session_row};
 use crate::content;
 use crate::record::{self, Chain, Sealed};
 
-/// The sessions whose events make up a session, newest first, each with the positions it has them at.
+/// The sessions whose events make up a session, newest first, each with its range of positions.
 macro_rules! line {
     () => {
         "WITH RECURSIVE line (no, fork_of, low, high, depth, base) AS ( \
@@ -30,8 +29,8 @@ pub(super) use line;
 
 const SEGMENTS: &str = concat!(line!(), "SELECT no, low, high, base FROM line ORDER BY depth DESC");
 
-/// The session's length, beside each of its events; one row without an event when there is none in the range. `LATERAL`
-/// and `OFFSET 0` leave the planner no choice but the primary key of one partition.
+/// The session's length with each of its events; one row without an event if the range is empty. `LATERAL` and `OFFSET 0`
+/// force the planner to use the primary key of one partition.
 const READ: &str = concat!(
     line!(),
     "SELECT h.high, e.seq, e.crc, e.chain, e.body FROM line h LEFT JOIN LATERAL ( \
@@ -41,7 +40,7 @@ const READ: &str = concat!(
      ) e ON true WHERE h.depth = 0 ORDER BY e.seq"
 );
 
-/// A part of a journal that one session has.
+/// A part of a journal that one session owns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) no: i64,
@@ -50,24 +49,24 @@ pub(super) struct Segment {
     pub(super) base: Chain,
 }
 
-/// The parts of a journal, oldest first; none when there is no such session.
+/// Returns the parts of a journal, oldest first; none if the session does not exist.
 pub(super) async fn segments(
     client: &impl GenericClient,
     session_id: &SessionId,
 ) -> Result<Vec<Segment>, StoreError> {
-    let rows = query(client, SEGMENTS, &[&standing::id(session_id)]).await?;
+    let rows = query(client, SEGMENTS, &[&session_row::id(session_id)]).await?;
     let segment = |row: &Row| {
         Ok(Segment {
             no: column(row, 0)?,
             low: position(column(row, 1)?),
             high: position(column(row, 2)?),
-            base: standing::chain(column(row, 3)?)?,
+            base: session_row::chain(column(row, 3)?)?,
         })
     };
     rows.iter().map(segment).collect()
 }
 
-/// The events of a range, checked. Empty when there is no such session.
+/// Returns the verified events of a range; none if the session does not exist.
 pub(super) async fn events(
     client: &impl GenericClient,
     session_id: &SessionId,
@@ -80,31 +79,32 @@ pub(super) async fn events(
         match records.get(place) {
             Some(record) if record.seq == seq && record.is_whole() => {}
             Some(record) if record.seq == seq => {
-                return Err(StoreError::Damaged(format!("event {seq}: its checksum does not fit")));
+                return Err(StoreError::Damaged(format!("event {seq}: the checksum does not match")));
             }
             _ => return Err(StoreError::Damaged(format!("event {seq} is missing"))),
         }
     }
-    unpacked(client, &records).await?.into_iter().collect()
+    unpack_all(client, &records).await?.into_iter().collect()
 }
 
-/// The length of a journal and the records of a range, as they are stored.
+/// Returns the length of a journal and the records of a range as stored.
 pub(super) async fn records(
     client: &impl GenericClient,
     session_id: &SessionId,
     from: u64,
     to: u64,
 ) -> Result<(u64, Vec<Sealed>), StoreError> {
-    let rows = query(client, READ, &[&standing::id(session_id), &number(from), &number(to)]).await?;
+    let rows = query(client, READ, &[&session_row::id(session_id), &number(from), &number(to)]).await?;
     let Some(first) = rows.first() else { return Ok((0, Vec::new())) };
     let head = position(column(first, 0)?);
     let begun = column::<Option<i64>>(first, 1)?.is_some();
-    let records = rows.iter().filter(|_| begun).map(|row| sealed(row, 1)).collect::<Result<_, _>>()?;
+    let records =
+        rows.iter().filter(|_| begun).map(|row| record_from_row(row, 1)).collect::<Result<_, _>>()?;
     Ok((head, records))
 }
 
-/// A record from position, checksum, chain and body, in this order. One that cannot be right does not pass its check.
-pub(super) fn sealed(row: &Row, first: usize) -> Result<Sealed, StoreError> {
+/// Reads a record from position, checksum, chain and body, in this order. A malformed record fails its checksum.
+pub(super) fn record_from_row(row: &Row, first: usize) -> Result<Sealed, StoreError> {
     let seq = position(column(row, first)?);
     let crc: i32 = column(row, first + 1)?;
     let body: Vec<u8> = column(row, first + 3)?;
@@ -115,8 +115,8 @@ pub(super) fn sealed(row: &Row, first: usize) -> Result<Sealed, StoreError> {
     Ok(Sealed { seq, chain, check: crc.cast_unsigned(), body })
 }
 
-/// The events of records, with the text that was moved out.
-pub(super) async fn unpacked(
+/// Returns the events of records, with moved text restored.
+pub(super) async fn unpack_all(
     client: &impl GenericClient,
     records: &[Sealed],
 ) -> Result<Vec<Result<Event, StoreError>>, StoreError> {
@@ -130,7 +130,7 @@ fn unpack(record: &Sealed, found: &HashMap<[u8; 32], Vec<u8>>) -> Result<EventRe
     let whole = content::unpack(&record.body, |address| {
         let bytes = content::hash_of(address).and_then(|hash| found.get(&hash)).cloned();
         let damaged =
-            || StoreError::Damaged(format!("event {}: blob {} is gone or changed", record.seq, address.0));
+            || StoreError::Damaged(format!("event {}: blob {} is missing or damaged", record.seq, address.0));
         bytes.ok_or_else(damaged)
     })?;
     record::event_of(record.seq, whole.as_deref().unwrap_or(&record.body))

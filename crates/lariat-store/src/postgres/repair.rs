@@ -1,8 +1,8 @@
-//! Making a damaged journal usable again.
+//! Repairs a damaged journal.
 //!
-//! Owns the rewriting of a part of a journal: whole records keep their bodies, [`AgentEvent::EventLost`] takes the
-//! place of others, and all are chained anew, in every session that shares them. What was damaged goes to the table
-//! `quarantine`. Invariant: one transaction; the sessions are locked, so nobody writes to them meanwhile.
+//! The repair keeps the bodies of whole records, replaces the others with [`AgentEvent::EventLost`], and chains all records
+//! again, in every session that shares them. Damaged records go to the table `quarantine`.
+//! Invariant: the repair is one transaction that locks the sessions, so no writer can append to them meanwhile.
 
 use deadpool_postgres::{Client, Transaction};
 use lariat_core::archive::{DamageKind, Verdict};
@@ -13,13 +13,13 @@ use lariat_core::time::Timestamp;
 use tokio_postgres::Row;
 
 use super::batch::columns;
-use super::check::{self, Judged, PAGE, RANGE};
-use super::link::{Values, column, execute, failed, number, position, query, query_opt};
-use super::{fork, projections, read, standing};
+use super::check::{self, PAGE, RANGE, RecordState};
+use super::connection::{Values, column, execute, failed, number, position, query, query_opt};
+use super::{fork, projections, read, session_row};
 use crate::content;
 use crate::record::{Chain, Sealed};
 
-/// Events that can be lost in one place. More are no damage but a wrong number.
+/// Maximum number of consecutive lost events. A larger gap means a wrong number, not damage.
 const MOST_LOST: u64 = 1_000_000;
 
 const LOCK: &str =
@@ -49,23 +49,23 @@ const FORGET: &[&str] = &[
 const FORKS: &str = "SELECT f.no, e.chain FROM lariat.sessions f \
     JOIN lariat.events e ON e.session = f.fork_of AND e.seq = f.fork_seq - 1 WHERE f.fork_of = $1";
 
-/// Repairs a journal; returns what was wrong with it.
+/// Repairs a journal. Returns the damage found before the repair.
 pub(super) async fn repair(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
-    let (verdict, oldest) = check::look_through(&transaction, session_id).await?;
+    let (verdict, oldest) = check::check_journal(&transaction, session_id).await?;
     let mut todo: Vec<(i64, Chain)> = oldest.iter().map(|segment| (segment.no, segment.base)).collect();
     while let Some((no, base)) = todo.pop() {
-        Rewriting::begin(&transaction, no, base).await?.perform().await?;
+        SessionRewrite::begin(&transaction, no, base).await?.perform().await?;
         for row in query(&transaction, FORKS, &[&no]).await? {
-            todo.push((column(&row, 0)?, standing::chain(column(&row, 1)?)?));
+            todo.push((column(&row, 0)?, session_row::chain(column(&row, 1)?)?));
         }
     }
     transaction.commit().await.map_err(failed)?;
     Ok(verdict)
 }
 
-/// A session whose own events are chained anew.
-struct Rewriting<'a> {
+/// A session whose own events are chained again.
+struct SessionRewrite<'a> {
     transaction: &'a Transaction<'a>,
     no: i64,
     row: Row,
@@ -76,7 +76,7 @@ struct Rewriting<'a> {
     changed: Vec<Sealed>,
 }
 
-impl<'a> Rewriting<'a> {
+impl<'a> SessionRewrite<'a> {
     async fn begin(transaction: &'a Transaction<'a>, no: i64, base: Chain) -> Result<Self, StoreError> {
         let row = query_opt(transaction, LOCK, &[&no]).await?;
         let row = row.ok_or_else(|| StoreError::Damaged(format!("session number {no} is missing")))?;
@@ -91,11 +91,12 @@ impl<'a> Rewriting<'a> {
         loop {
             let range: Values<'_> = &[&self.no, &number(self.next), &number(head), &PAGE];
             let rows = query(self.transaction, RANGE, range).await?;
-            let records = rows.iter().map(|row| read::sealed(row, 0)).collect::<Result<Vec<_>, _>>()?;
+            let records =
+                rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
             let end = records.is_empty();
             self.page(records).await?;
             if end {
-                self.missing(head)?;
+                self.fill_missing(head)?;
                 self.put().await?;
                 break;
             }
@@ -110,12 +111,12 @@ impl<'a> Rewriting<'a> {
     }
 
     async fn page(&mut self, records: Vec<Sealed>) -> Result<(), StoreError> {
-        let judged = check::judge(self.transaction, &records).await?;
+        let judged = check::check_records(self.transaction, &records).await?;
         let mut aside = Vec::new();
         for (record, judged) in records.into_iter().zip(judged) {
-            self.missing(record.seq)?;
+            self.fill_missing(record.seq)?;
             match judged {
-                Judged::Sound(event) | Judged::Mentions(event, _) => {
+                RecordState::Sound(event) | RecordState::BrokenMention(event, _) => {
                     self.now = event.timestamp;
                     self.next += 1;
                     let again = Sealed::new(record.seq, self.chain, record.body.clone());
@@ -124,12 +125,12 @@ impl<'a> Rewriting<'a> {
                         self.changed.push(again);
                     }
                 }
-                Judged::Lost(kind, note) => {
+                RecordState::Lost(kind, note) => {
                     aside.push(number(record.seq));
-                    // Not by its address: a note that mentions a blob asks for it to be kept, and to be whole.
-                    let blob =
-                        (kind == DamageKind::Blob).then(|| "a blob of it is gone or changed".to_owned());
-                    self.lost(blob.unwrap_or(note))?;
+                    // Do not name the blob: a note with a blob address would be a reference to the blob.
+                    let blob = (kind == DamageKind::Blob)
+                        .then(|| "a blob of the event is missing or damaged".to_owned());
+                    self.push_lost(blob.unwrap_or(note))?;
                 }
             }
         }
@@ -137,21 +138,21 @@ impl<'a> Rewriting<'a> {
         self.put().await
     }
 
-    /// Fills the places before a position.
-    fn missing(&mut self, to: u64) -> Result<(), StoreError> {
+    /// Fills the positions up to `to` with lost events.
+    fn fill_missing(&mut self, to: u64) -> Result<(), StoreError> {
         if to.saturating_sub(self.next) > MOST_LOST {
             return Err(StoreError::Damaged(format!(
-                "events {} to {to} are missing: too many to mark",
+                "cannot repair: events {} to {to} are missing, which is too many",
                 self.next
             )));
         }
         while self.next < to {
-            self.lost("the event was missing".to_owned())?;
+            self.push_lost("the event was missing".to_owned())?;
         }
         Ok(())
     }
 
-    fn lost(&mut self, note: String) -> Result<(), StoreError> {
+    fn push_lost(&mut self, note: String) -> Result<(), StoreError> {
         let event = EventRecord {
             v: FORMAT_VERSION,
             seq: self.next,
@@ -174,16 +175,16 @@ impl<'a> Rewriting<'a> {
         execute(self.transaction, PUT, &[&self.no, &seqs, &crcs, &chains, &bodies]).await.map(drop)
     }
 
-    /// What the session's row says of it. Nobody asks a deleted one.
+    /// Updates the summary in the session's row, unless the session is deleted.
     async fn summarise(&self, head: u64) -> Result<(), StoreError> {
         if column(&self.row, 3)? {
             return Ok(());
         }
         let session_id = SessionId::from(String::from_utf8_lossy(column(&self.row, 0)?).into_owned());
-        let before = standing::summary(column(&self.row, 4)?)?;
+        let before = session_row::summary(column(&self.row, 4)?)?;
         let mut summary = fork::fold(self.transaction, &session_id, head).await?;
         summary.parent = before.parent.or(summary.parent);
-        let json = standing::summary_json(&summary)?;
+        let json = session_row::summary_json(&summary)?;
         let last_active = number(summary.last_active_at.as_millis());
         execute(self.transaction, SUMMARY, &[&self.no, &json, &last_active]).await.map(drop)
     }

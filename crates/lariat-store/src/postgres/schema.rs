@@ -1,20 +1,20 @@
-//! The tables, and how a database gets them.
+//! Creates and migrates the tables.
 //!
-//! Owns the migrations: forward only, each in the transaction that notes it, under one advisory lock, so that nodes
-//! which start together migrate once. Invariant: a store works only on the version of the schema it was built for.
+//! Migrations only go forward, each in the transaction that records it, under one advisory lock, so that nodes that start
+//! together migrate once. Invariant: a store works only on the schema version it was built for.
 
 use deadpool_postgres::Client;
 use lariat_core::store::StoreError;
 
-use super::link::failed;
+use super::connection::failed;
 
-/// Every version of the schema so far, oldest first. An entry that was released never changes.
+/// Every version of the schema so far, oldest first. A released entry never changes.
 const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];
 
-/// The lock that migrating nodes take: "lariat" in ASCII.
+/// Key of the advisory lock: "lariat" in ASCII.
 const LOCK: i64 = 0x6C61_7269_6174;
 
-/// Brings the database to the version of this program.
+/// Migrates the database to the version of this program.
 pub(super) async fn migrate(client: &mut Client, partitions: u32) -> Result<(), StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
@@ -28,7 +28,7 @@ pub(super) async fn migrate(client: &mut Client, partitions: u32) -> Result<(), 
     let done = usize::try_from(found).unwrap_or_default();
     if done > MIGRATIONS.len() {
         return Err(StoreError::Damaged(format!(
-            "the database has version {done} of the schema, this program knows {}: use a newer program",
+            "the database has schema version {done}, this program supports {}; update this program",
             MIGRATIONS.len()
         )));
     }

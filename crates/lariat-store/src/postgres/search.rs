@@ -1,7 +1,7 @@
-//! The words of what was said, for finding sessions.
+//! Indexes the words of sessions for search.
 //!
-//! Owns the table of words: filled when somebody searches, from the events since the last time, so that writing costs
-//! nothing. Words are cut as queries are, and stored as they are: no dictionary changes them.
+//! A search first indexes the events since the last search, so that appends cost nothing. Words are split in the same way
+//! as queries and stored unchanged, without a dictionary.
 //! Invariant: a session that is not stale has all its words in the table. Damaged events have none.
 
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use lariat_core::archive::{ListQuery, searchable};
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
-use super::link::{column, execute, failed, number, position, query};
+use super::connection::{column, execute, failed, number, position, query};
 use super::read;
 
-/// Events read at once.
+/// Number of events to read at once.
 const PAGE: u64 = 1_000;
 
-/// Sessions looked up at once.
+/// Number of sessions to look up at once.
 const SESSIONS: i64 = 256;
 
-/// Characters of a word that count; PostgreSQL takes 2 KB.
+/// Number of significant characters of a word; PostgreSQL allows 2 KB.
 const LONGEST: usize = 64;
 
-/// Bytes of words in one row; PostgreSQL takes 1 MB.
+/// Maximum number of bytes of words in one row; PostgreSQL allows 1 MB.
 const ROW: usize = 256 * 1024;
 
 const STALE: &str = "SELECT no, id, searched FROM lariat.sessions \
@@ -34,9 +34,9 @@ const INSERT: &str = "INSERT INTO lariat.search (session, words) VALUES ($1, arr
 const DONE: &str = "UPDATE lariat.sessions SET searched = $3, stale = head > $3 WHERE no = $1 AND searched = $2 \
     AND NOT deleted";
 
-/// A word as the table has it, as a query for exactly it.
+/// Returns a query that matches exactly this word.
 pub(super) fn lexeme(word: &str) -> String {
-    // Only letters and digits: nothing that would have to be escaped.
+    // Words have only letters and digits, so nothing needs escaping.
     format!("'{}'", cut(word))
 }
 
@@ -44,7 +44,7 @@ fn cut(word: &str) -> &str {
     word.char_indices().nth(LONGEST).and_then(|(end, _)| word.get(..end)).unwrap_or(word)
 }
 
-/// Takes in what was said since the last time.
+/// Indexes everything since the last search.
 pub(super) async fn catch_up(client: &mut Client) -> Result<(), StoreError> {
     let mut last = 0_i64;
     loop {
@@ -71,7 +71,7 @@ async fn take_in(
     loop {
         let (head, mut records) = read::records(&transaction, session_id, next, next + PAGE).await?;
         records.retain(crate::record::Sealed::is_whole);
-        for event in read::unpacked(&transaction, &records).await?.into_iter().flatten() {
+        for event in read::unpack_all(&transaction, &records).await?.into_iter().flatten() {
             for word in words_of(searchable(&event)) {
                 size += word.len();
                 words.insert(word);
@@ -87,7 +87,7 @@ async fn take_in(
         }
     }
     insert(&transaction, no, &mut words).await?;
-    // Somebody else was faster: then the words are there already.
+    // Another node was faster and has already indexed these words.
     if execute(&transaction, DONE, &[&no, &number(searched), &number(next)]).await? == 0 {
         return transaction.rollback().await.map_err(failed);
     }

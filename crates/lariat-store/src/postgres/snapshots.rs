@@ -1,14 +1,14 @@
-//! Snapshots: the newest few of each session, and for a fork those of what it shares.
+//! Stores and finds snapshots: the newest few of each session, and for a fork those of its ancestors.
 
 use deadpool_postgres::Client;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Snapshot, StoreError};
 
-use super::link::{column, execute, failed, number, position, query_opt};
+use super::connection::{column, execute, failed, number, position, query_opt};
 use super::read::line;
-use super::standing;
+use super::session_row;
 
-/// Snapshots of a session that are kept.
+/// Number of snapshots kept per session.
 const KEPT: i64 = 4;
 
 const PUT: &str = "INSERT INTO lariat.snapshots (session, seq, state) \
@@ -33,10 +33,10 @@ pub(super) async fn put(
     session_id: &SessionId,
     snapshot: &Snapshot,
 ) -> Result<(), StoreError> {
-    let id = standing::id(session_id);
+    let id = session_row::id(session_id);
     let transaction = client.transaction().await.map_err(failed)?;
     if execute(&transaction, PUT, &[&id, &number(snapshot.seq), &snapshot.state]).await? == 0 {
-        return Err(standing::unknown(session_id));
+        return Err(session_row::not_found(session_id));
     }
     execute(&transaction, THIN, &[&id, &KEPT]).await?;
     transaction.commit().await.map_err(failed)
@@ -47,6 +47,6 @@ pub(super) async fn newest(
     session_id: &SessionId,
     seq: u64,
 ) -> Result<Option<Snapshot>, StoreError> {
-    let row = query_opt(client, NEWEST, &[&standing::id(session_id), &number(seq)]).await?;
+    let row = query_opt(client, NEWEST, &[&session_row::id(session_id), &number(seq)]).await?;
     row.map(|row| Ok(Snapshot::new(position(column(&row, 0)?), column(&row, 1)?))).transpose()
 }

@@ -1,4 +1,4 @@
-//! The store as its users see it: both contracts, each method a line that names who does it.
+//! Implements the store contracts as [`PostgresStore`] and delegates to the other modules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{NoTls, Socket};
 
 use super::config::PostgresConfig;
-use super::link::{Link, column, position, query_opt};
-use super::standing::Standing;
-use super::wake::Wake;
+use super::connection::{ConnectionPool, column, position, query_opt};
+use super::notifier::Notifier;
+use super::session_row::SessionRow;
 use super::writer::Writers;
 use super::{
-    blobs, check, fork, garbage, list, projections, read, repair, schema, search, snapshots, standing, tls,
+    blobs, check, fork, garbage, list, projections, read, repair, schema, search, session_row, snapshots, tls,
 };
 use crate::StoreOptions;
 
-/// A [`SessionArchive`] in a PostgreSQL database (15 or newer), for any number of nodes at once.
+/// A [`SessionArchive`] in a PostgreSQL database (15 or newer), which any number of nodes can share.
 ///
-/// Ids of sessions have at most 1,024 bytes. [`Durability::Batched`] and [`Durability::Fast`] are the same here: the
-/// server syncs within three times its `wal_writer_delay` (0.6 s unless configured), and says nothing earlier.
+/// Session ids have at most 1,024 bytes. [`Durability::Batched`] and [`Durability::Fast`] are the same here: the server
+/// syncs within three times its `wal_writer_delay` (0.6 s by default) and does not report an earlier sync.
 ///
 /// ```no_run
 /// use lariat_store::StoreOptions;
@@ -41,32 +41,33 @@ pub struct PostgresStore {
     shared: Arc<Shared>,
 }
 
-/// What an append that outlives its caller needs, too.
+/// State that an append needs even after its caller is gone.
 pub(super) struct Shared {
-    pub(super) link: Arc<Link>,
-    pub(super) wake: Arc<Wake>,
+    pub(super) pool: Arc<ConnectionPool>,
+    pub(super) notifier: Arc<Notifier>,
     pub(super) writers: Writers,
-    /// The level that appends meet.
-    pub(super) met: Durability,
+    /// The durability level of appends.
+    pub(super) durability: Durability,
 }
 
 impl Shared {
-    /// What `synchronous_commit` is during an append.
+    /// Returns the value of `synchronous_commit` for appends.
     pub(super) fn level(&self) -> &'static str {
-        if self.met == Durability::Durable { "on" } else { "off" }
+        if self.durability == Durability::Durable { "on" } else { "off" }
     }
 }
 
-/// As long as nobody changes it, a server that does not sync promises nothing.
+/// A server with `fsync` off promises no durability.
 const SYNCS: &str = "SELECT current_setting('fsync') = 'on'";
 
 const HEAD: &str = "SELECT head, deleted FROM lariat.sessions WHERE id = $1";
 
 impl PostgresStore {
-    /// Connects, by TLS where the configuration asks for it, and brings the schema of the database up to date.
+    /// Connects, with TLS if the configuration requires it, and migrates the schema of the database.
     ///
     /// # Errors
-    /// When the server cannot be reached, verified or refuses, or the database belongs to a newer program.
+    /// When the server cannot be reached, cannot be verified or rejects the connection, or when a newer program migrated
+    /// the database.
     pub async fn connect(config: PostgresConfig, options: StoreOptions) -> Result<Self, StoreError> {
         if config.server.get_ssl_mode() == SslMode::Disable {
             return Self::connect_tls(config, NoTls, options).await;
@@ -75,7 +76,7 @@ impl PostgresStore {
         Self::connect_tls(config, connector, options).await
     }
 
-    /// Connects through a TLS connector of the caller's own, and brings the schema of the database up to date.
+    /// Connects with a TLS connector of the caller, and migrates the schema of the database.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -90,41 +91,41 @@ impl PostgresStore {
         T::TlsConnect: Send + Sync,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
-        let link = Arc::new(Link::new(&config, tls)?);
-        let mut client = link.client().await?;
+        let pool = Arc::new(ConnectionPool::new(&config, tls)?);
+        let mut client = pool.client().await?;
         schema::migrate(&mut client, config.partitions).await?;
         let syncs = query_opt(&client, SYNCS, &[]).await?;
         let syncs = syncs.map(|row| column::<bool>(&row, 0)).transpose()?.unwrap_or_default();
-        let met = match options.durability {
+        let durability = match options.durability {
             _ if !syncs => Durability::Fast,
             Durability::Durable => Durability::Durable,
             Durability::Batched | Durability::Fast | Durability::Memory => Durability::Batched,
         };
-        let wake = Arc::new(Wake::default());
-        tokio::spawn(Arc::clone(&wake).send(Arc::clone(&link)));
-        Ok(Self { shared: Arc::new(Shared { link, wake, writers: Writers::default(), met }) })
+        let notifier = Arc::new(Notifier::default());
+        tokio::spawn(Arc::clone(&notifier).send(Arc::clone(&pool)));
+        Ok(Self { shared: Arc::new(Shared { pool, notifier, writers: Writers::default(), durability }) })
     }
 
-    /// Makes the tables of checkpoints, learnings and goals again, from the journals.
+    /// Rebuilds the tables of checkpoints, learnings and goals from the journals.
     ///
     /// # Errors
-    /// When the server fails. Damaged events are left out.
+    /// When the server fails. Skips damaged events.
     pub async fn rebuild_projections(&self) -> Result<(), StoreError> {
-        projections::rebuild(&mut self.shared.link.client().await?).await
+        projections::rebuild(&mut self.shared.pool.client().await?).await
     }
 
-    /// Takes in the words of everything that was said since somebody searched last; searching does it by itself.
+    /// Indexes the words of all events since the last search. Searching does this by itself.
     ///
     /// # Errors
     /// When the server fails.
     pub async fn index(&self) -> Result<(), StoreError> {
-        search::catch_up(&mut self.shared.link.client().await?).await
+        search::catch_up(&mut self.shared.pool.client().await?).await
     }
 
     async fn length(&self, session_id: &SessionId) -> Result<Option<u64>, StoreError> {
-        self.shared.writers.settled(session_id).await;
-        let client = self.shared.link.client().await?;
-        match query_opt(&client, HEAD, &[&standing::id(session_id)]).await? {
+        self.shared.writers.wait_for_append(session_id).await;
+        let client = self.shared.pool.client().await?;
+        match query_opt(&client, HEAD, &[&session_row::id(session_id)]).await? {
             Some(row) if column(&row, 1)? => Ok(None),
             Some(row) => Ok(Some(position(column(&row, 0)?))),
             None => Ok(Some(0)),
@@ -132,7 +133,7 @@ impl PostgresStore {
     }
 }
 
-/// The root certificates that the configuration holds or names.
+/// Returns the root certificates from the configuration and its certificate file.
 #[expect(clippy::disallowed_methods, reason = "the connection string names the file")]
 fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut roots = config.roots.clone();
@@ -146,13 +147,13 @@ fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        self.shared.wake.close();
+        self.shared.notifier.close();
     }
 }
 
 impl std::fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresStore").field("met", &self.shared.met).finish_non_exhaustive()
+        f.debug_struct("PostgresStore").field("durability", &self.shared.durability).finish_non_exhaustive()
     }
 }
 
@@ -180,7 +181,7 @@ impl SessionStore for PostgresStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         Box::pin(async move {
-            let client = self.shared.link.client().await?;
+            let client = self.shared.pool.client().await?;
             read::events(&client, session_id, from_seq, from_seq.saturating_add(limit as u64)).await
         })
     }
@@ -191,12 +192,12 @@ impl SessionStore for PostgresStore {
 
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>> {
         Box::pin(
-            async move { blobs::put(&self.shared.link.client().await?, bytes, self.shared.level()).await },
+            async move { blobs::put(&self.shared.pool.client().await?, bytes, self.shared.level()).await },
         )
     }
 
     fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>> {
-        Box::pin(async move { blobs::get(&self.shared.link.client().await?, hash).await })
+        Box::pin(async move { blobs::get(&self.shared.pool.client().await?, hash).await })
     }
 
     fn put_snapshot<'a>(
@@ -205,7 +206,7 @@ impl SessionStore for PostgresStore {
         snapshot: Snapshot,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(
-            async move { snapshots::put(&mut self.shared.link.client().await?, session_id, &snapshot).await },
+            async move { snapshots::put(&mut self.shared.pool.client().await?, session_id, &snapshot).await },
         )
     }
 
@@ -214,7 +215,7 @@ impl SessionStore for PostgresStore {
         session_id: &'a SessionId,
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
-        Box::pin(async move { snapshots::newest(&self.shared.link.client().await?, session_id, seq).await })
+        Box::pin(async move { snapshots::newest(&self.shared.pool.client().await?, session_id, seq).await })
     }
 }
 
@@ -227,7 +228,7 @@ impl SessionArchive for PostgresStore {
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         Box::pin(async move {
             let to = self.length(session_id).await?.unwrap_or_default().min(before_seq);
-            let client = self.shared.link.client().await?;
+            let client = self.shared.pool.client().await?;
             let mut events = read::events(&client, session_id, to.saturating_sub(limit as u64), to).await?;
             events.reverse();
             Ok(events)
@@ -236,15 +237,16 @@ impl SessionArchive for PostgresStore {
 
     fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            let mut waiter = self.shared.wake.waiter(&self.shared.link, session_id);
+            let mut waiter = self.shared.notifier.waiter(&self.shared.pool, session_id);
             loop {
-                let head = self.length(session_id).await?.ok_or_else(|| standing::unknown(session_id))?;
+                let head =
+                    self.length(session_id).await?.ok_or_else(|| session_row::not_found(session_id))?;
                 if head > beyond {
                     return Ok(head);
                 }
-                let told = waiter.news().await;
-                if told > beyond {
-                    return Ok(told);
+                let reported = waiter.wait().await;
+                if reported > beyond {
+                    return Ok(reported);
                 }
             }
         })
@@ -252,14 +254,14 @@ impl SessionArchive for PostgresStore {
 
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
         Box::pin(async move {
-            let found = Standing::load(&self.shared.link.client().await?, session_id).await?;
-            found.map(|found| found.summary).ok_or_else(|| standing::unknown(session_id))
+            let found = SessionRow::load(&self.shared.pool.client().await?, session_id).await?;
+            found.map(|found| found.summary).ok_or_else(|| session_row::not_found(session_id))
         })
     }
 
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
         Box::pin(async move {
-            let mut client = self.shared.link.client().await?;
+            let mut client = self.shared.pool.client().await?;
             if !query.words().is_empty() {
                 search::catch_up(&mut client).await?;
             }
@@ -274,29 +276,29 @@ impl SessionArchive for PostgresStore {
         to: &'a SessionId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            fork::fork(&mut self.shared.link.client().await?, from, at_seq, to).await?;
-            self.shared.wake.grew(to, at_seq);
+            fork::fork(&mut self.shared.pool.client().await?, from, at_seq, to).await?;
+            self.shared.notifier.journal_grew(to, at_seq);
             Ok(())
         })
     }
 
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            fork::delete(&self.shared.link.client().await?, session_id).await?;
-            self.shared.wake.grew(session_id, 0);
+            fork::delete(&self.shared.pool.client().await?, session_id).await?;
+            self.shared.notifier.journal_grew(session_id, 0);
             Ok(())
         })
     }
 
     fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
-        Box::pin(async move { check::verify(&mut self.shared.link.client().await?, session_id).await })
+        Box::pin(async move { check::verify(&mut self.shared.pool.client().await?, session_id).await })
     }
 
     fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
-        Box::pin(async move { repair::repair(&mut self.shared.link.client().await?, session_id).await })
+        Box::pin(async move { repair::repair(&mut self.shared.pool.client().await?, session_id).await })
     }
 
     fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
-        Box::pin(async move { garbage::collect(&mut self.shared.link.client().await?, grace).await })
+        Box::pin(async move { garbage::collect(&mut self.shared.pool.client().await?, grace).await })
     }
 }

@@ -1,8 +1,8 @@
-//! Encryption between a store and its database.
+//! Configures TLS for the database connection.
 //!
-//! Owns what a connection string says about TLS (`sslmode`, `sslrootcert`) and the connector. A certificate is always verified, name
-//! included, so `require` means here what `verify-full` means to `libpq`. A database on another machine that no `sslmode` speaks of is
-//! reached by TLS or not at all.
+//! Parses `sslmode` and `sslrootcert` from a connection string and builds the connector. The certificate is always
+//! verified, including the name, so `require` means what `verify-full` means to `libpq`. Without `sslmode`, a database on
+//! another machine requires TLS.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,41 +15,41 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// What a connection string says about TLS, and the rest of it, which is the server's.
+/// The TLS options of a connection string, and the rest of the string.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Spoken {
+pub(super) struct TlsOptions {
     pub(super) rest: String,
     pub(super) mode: Option<SslMode>,
     pub(super) root: Option<PathBuf>,
 }
 
-/// Takes the words about TLS out of a URL or of `key=value` pairs.
-pub(super) fn spoken(text: &str) -> Result<Spoken, StoreError> {
+/// Extracts the TLS options from a URL or `key=value` pairs.
+pub(super) fn parse_tls_options(text: &str) -> Result<TlsOptions, StoreError> {
     let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
     let (head, words, separator) = match text.split_once('?') {
         Some((head, query)) if is_url => (head, query.split('&').collect::<Vec<_>>(), "&"),
         None if is_url => (text, Vec::new(), "&"),
         _ => ("", text.split_whitespace().collect(), " "),
     };
-    let mut spoken = Spoken::default();
+    let mut options = TlsOptions::default();
     let mut rest = Vec::new();
     for word in words {
         match word.split_once('=') {
-            Some(("sslmode", mode)) => spoken.mode = Some(ssl_mode(mode)?),
+            Some(("sslmode", mode)) => options.mode = Some(ssl_mode(mode)?),
             Some(("sslrootcert", path)) if path != "system" => {
-                spoken.root = Some(PathBuf::from(path.replace("%2F", "/").trim_matches('\'')));
+                options.root = Some(PathBuf::from(path.replace("%2F", "/").trim_matches('\'')));
             }
             Some(("sslrootcert", _)) => {}
             _ => rest.push(word),
         }
     }
     let rest = rest.join(separator);
-    spoken.rest = match (is_url, rest.is_empty()) {
+    options.rest = match (is_url, rest.is_empty()) {
         (true, true) => head.to_owned(),
         (true, false) => format!("{head}?{rest}"),
         (false, _) => rest,
     };
-    Ok(spoken)
+    Ok(options)
 }
 
 fn ssl_mode(word: &str) -> Result<SslMode, StoreError> {
@@ -63,7 +63,7 @@ fn ssl_mode(word: &str) -> Result<SslMode, StoreError> {
     }
 }
 
-/// What a string that does not speak of TLS means: nothing on this machine, TLS everywhere else.
+/// Returns the mode for a string without `sslmode`: no TLS on this machine, TLS everywhere else.
 pub(super) fn default_mode(server: &tokio_postgres::Config) -> SslMode {
     let is_local = |host: &Host| match host {
         Host::Tcp(name) => {
@@ -74,12 +74,12 @@ pub(super) fn default_mode(server: &tokio_postgres::Config) -> SslMode {
     if server.get_hosts().iter().all(is_local) { SslMode::Disable } else { SslMode::Require }
 }
 
-/// The connector: trusts the system's certificates, and those of `pem`.
+/// Builds a connector that trusts the certificates of `pem`, or the system's if there are none.
 pub(super) fn connector(pem: &[Vec<u8>]) -> Result<MakeRustlsConnect, StoreError> {
     let unusable = |what: String| StoreError::Unavailable(format!("PostgreSQL: {what}"));
     let mut roots = RootCertStore::empty();
     if pem.is_empty() {
-        // Some of a system's certificates may be unreadable; the others will do.
+        // Ignore unreadable system certificates if others are readable.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     for bytes in pem {
@@ -93,7 +93,7 @@ pub(super) fn connector(pem: &[Vec<u8>]) -> Result<MakeRustlsConnect, StoreError
     }
     if roots.is_empty() {
         return Err(unusable(
-            "no root certificate to verify the server with; name one with `sslrootcert`".to_owned(),
+            "no root certificate to verify the server; set one with `sslrootcert`".to_owned(),
         ));
     }
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
@@ -109,12 +109,12 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (String, Option<SslMode>, Option<PathBuf>) {
-        let spoken = spoken(text).unwrap();
-        (spoken.rest, spoken.mode, spoken.root)
+        let options = parse_tls_options(text).unwrap();
+        (options.rest, options.mode, options.root)
     }
 
     #[test]
-    fn words_about_tls_are_taken_out_of_urls_and_pairs() {
+    fn extracts_tls_options_from_urls_and_pairs() {
         let root = Some(PathBuf::from("/ca.pem"));
         assert_eq!(
             read("postgres://a@db/x?sslmode=verify-full&sslrootcert=/ca.pem&connect_timeout=3"),
@@ -125,11 +125,13 @@ mod tests {
             ("host=db user=a".into(), Some(SslMode::Require), root)
         );
         assert_eq!(read("postgres://a@db/x"), ("postgres://a@db/x".into(), None, None));
-        assert!(spoken("host=db sslmode=perhaps").unwrap_err().to_string().contains("sslmode=perhaps"));
+        assert!(
+            parse_tls_options("host=db sslmode=perhaps").unwrap_err().to_string().contains("sslmode=perhaps")
+        );
     }
 
     #[test]
-    fn a_database_elsewhere_needs_tls_and_one_here_does_not() {
+    fn only_remote_databases_require_tls_by_default() {
         let mode = |text: &str| default_mode(&text.parse().unwrap());
         for here in [
             "host=/run/postgresql user=a",

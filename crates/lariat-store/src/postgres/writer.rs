@@ -1,8 +1,8 @@
-//! Claims and appends.
+//! Claims sessions and appends to them.
 //!
-//! Owns what this process remembers of the sessions it writes to, and what an append that wrote nothing means. An
-//! append that was begun runs to its end, also when its caller is gone: the next one on the session waits for it.
-//! Invariant: after any failure nothing is remembered, and the next append reads where the session stands.
+//! This module caches the state of the sessions that this process writes to. An append runs to its end even if its caller
+//! is gone; the next append to the session waits for it.
+//! Invariant: after any failure the cache is empty, and the next append reads the state of the session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, Epoch, StoreError};
 use tokio::sync::OwnedMutexGuard;
 
-use super::batch::{Batch, Written};
-use super::link::{Values, execute, query_opt};
-use super::standing::{self, Standing};
+use super::batch::{AppendOutcome, Batch};
+use super::connection::{Values, execute, query_opt};
+use super::session_row::{self, SessionRow};
 use super::store::Shared;
 use crate::record::Chain;
 
-/// Sessions that are remembered. Above it, those that nobody writes to right now are forgotten, and read again when
-/// needed. About 1 KB each.
-const REMEMBERED: usize = 16_384;
+/// Maximum number of cached sessions. Above it, the store drops idle sessions and loads them again when needed. About
+/// 1 KB each.
+const MAX_CACHED: usize = 16_384;
 
-/// A claim is always synced: an epoch that is lost would be given twice.
+/// A claim is always synced: a lost epoch would be assigned twice.
 const CLAIM: &str = "INSERT INTO lariat.sessions AS s (id, epoch, head, chain, base, summary) \
     VALUES ($1, 1, 0, $2, $2, $3::text::json) \
     ON CONFLICT (id) DO UPDATE SET epoch = s.epoch + 1 WHERE NOT s.deleted \
@@ -32,60 +32,60 @@ const CLAIM: &str = "INSERT INTO lariat.sessions AS s (id, epoch, head, chain, b
 const RELEASE: &str =
     "UPDATE lariat.sessions SET epoch = epoch + 1 WHERE id = $1 AND epoch = $2 AND NOT deleted";
 
-type Memory = Arc<tokio::sync::Mutex<Option<Standing>>>;
+type CachedRow = Arc<tokio::sync::Mutex<Option<SessionRow>>>;
 
-/// The sessions this process writes to.
+/// The sessions that this process writes to.
 #[derive(Default)]
-pub(super) struct Writers(Mutex<HashMap<SessionId, Memory>>);
+pub(super) struct Writers(Mutex<HashMap<SessionId, CachedRow>>);
 
 impl Writers {
-    fn of(&self, session_id: &SessionId) -> Memory {
+    fn of(&self, session_id: &SessionId) -> CachedRow {
         let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if writers.len() >= REMEMBERED {
-            writers.retain(|_, memory| Arc::strong_count(memory) > 1);
+        if writers.len() >= MAX_CACHED {
+            writers.retain(|_, cached| Arc::strong_count(cached) > 1);
         }
         Arc::clone(writers.entry(session_id.clone()).or_default())
     }
 
-    /// Forgets a session that no append uses.
+    /// Drops a session from the cache if no append uses it.
     fn forget(&self, session_id: &SessionId) {
         let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if writers.get(session_id).is_some_and(|memory| Arc::strong_count(memory) == 1) {
+        if writers.get(session_id).is_some_and(|cached| Arc::strong_count(cached) == 1) {
             writers.remove(session_id);
         }
     }
 
-    /// Waits for an append to this session that was begun here.
-    pub(super) async fn settled(&self, session_id: &SessionId) {
-        let memory = {
+    /// Waits for a running append of this process to the session.
+    pub(super) async fn wait_for_append(&self, session_id: &SessionId) {
+        let cached = {
             let writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             writers.get(session_id).map(Arc::clone)
         };
-        if let Some(memory) = memory {
-            drop(memory.lock().await);
+        if let Some(cached) = cached {
+            drop(cached.lock().await);
         }
     }
 }
 
 /// An append that outlives its caller.
-struct Order {
+struct AppendRequest {
     session_id: SessionId,
     epoch: Epoch,
     expected_seq: u64,
     events: Vec<Event>,
 }
 
-impl Order {
-    /// Whether the session is where the writer believes it is.
-    fn fits(&self, standing: &Standing) -> Result<(), StoreError> {
-        if self.epoch != standing.epoch {
-            return Err(StoreError::Fenced { current: standing.epoch });
+impl AppendRequest {
+    /// Returns an error unless the session is in the state that the writer expects.
+    fn check_state(&self, session: &SessionRow) -> Result<(), StoreError> {
+        if self.epoch != session.epoch {
+            return Err(StoreError::Fenced { current: session.epoch });
         }
         let misplaced =
-            self.events.iter().zip(standing.head..).find(|(event, position)| event.seq != *position);
+            self.events.iter().zip(session.head..).find(|(event, position)| event.seq != *position);
         match misplaced {
-            _ if self.expected_seq != standing.head => {
-                Err(StoreError::Conflict { expected: self.expected_seq, actual: standing.head })
+            _ if self.expected_seq != session.head => {
+                Err(StoreError::Conflict { expected: self.expected_seq, actual: session.head })
             }
             Some((event, position)) => Err(StoreError::Conflict { expected: event.seq, actual: position }),
             None => Ok(()),
@@ -95,93 +95,97 @@ impl Order {
 
 impl Shared {
     pub(super) async fn claim(&self, session_id: &SessionId) -> Result<Epoch, StoreError> {
-        standing::storable(session_id)?;
-        let mut memory = self.writers.of(session_id).lock_owned().await;
-        *memory = None;
+        session_row::storable(session_id)?;
+        let mut cached = self.writers.of(session_id).lock_owned().await;
+        *cached = None;
         let start = Chain::start(session_id);
-        let summary = standing::summary_json(&SessionSummary::new(session_id.clone()))?;
-        let values: Values<'_> = &[&standing::id(session_id), &start.as_bytes().as_slice(), &summary];
-        let client = self.link.client().await?;
-        let row = query_opt(&client, CLAIM, values).await?.ok_or_else(|| standing::unknown(session_id))?;
-        let standing = Standing::from_row(&row)?;
-        let epoch = standing.epoch;
-        *memory = Some(standing);
+        let summary = session_row::summary_json(&SessionSummary::new(session_id.clone()))?;
+        let values: Values<'_> = &[&session_row::id(session_id), &start.as_bytes().as_slice(), &summary];
+        let client = self.pool.client().await?;
+        let row =
+            query_opt(&client, CLAIM, values).await?.ok_or_else(|| session_row::not_found(session_id))?;
+        let session = SessionRow::from_row(&row)?;
+        let epoch = session.epoch;
+        *cached = Some(session);
         Ok(epoch)
     }
 
     pub(super) async fn release(&self, session_id: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let mut memory = self.writers.of(session_id).lock_owned().await;
-        *memory = None;
+        let mut cached = self.writers.of(session_id).lock_owned().await;
+        *cached = None;
         let epoch = i64::try_from(epoch.0).unwrap_or(i64::MAX);
-        execute(&self.link.client().await?, RELEASE, &[&standing::id(session_id), &epoch]).await?;
-        drop(memory);
+        execute(&self.pool.client().await?, RELEASE, &[&session_row::id(session_id), &epoch]).await?;
+        drop(cached);
         self.writers.forget(session_id);
         Ok(())
     }
 
     pub(super) async fn append(self: &Arc<Self>, append: Append<'_>) -> Result<Ack, StoreError> {
-        let order = Order {
+        let request = AppendRequest {
             session_id: append.session_id.clone(),
             epoch: append.epoch,
             expected_seq: append.expected_seq,
             events: append.events.to_vec(),
         };
-        let memory = self.writers.of(append.session_id).lock_owned().await;
+        let cached = self.writers.of(append.session_id).lock_owned().await;
         let shared = Arc::clone(self);
-        let begun = tokio::spawn(async move { shared.perform(order, memory).await });
-        begun.await.unwrap_or_else(|error| Err(StoreError::Unavailable(format!("the append ended: {error}"))))
+        let begun = tokio::spawn(async move { shared.perform(request, cached).await });
+        begun
+            .await
+            .unwrap_or_else(|error| Err(StoreError::Unavailable(format!("the append was aborted: {error}"))))
     }
 
     async fn perform(
         &self,
-        order: Order,
-        mut memory: OwnedMutexGuard<Option<Standing>>,
+        request: AppendRequest,
+        mut cached: OwnedMutexGuard<Option<SessionRow>>,
     ) -> Result<Ack, StoreError> {
-        let remembered =
-            memory.take().filter(|standing| !order.events.is_empty() && order.fits(standing).is_ok());
-        let mut client = self.link.client().await?;
+        let known = cached
+            .take()
+            .filter(|session| !request.events.is_empty() && request.check_state(session).is_ok());
+        let mut client = self.pool.client().await?;
         let load = async |client: &_| {
-            let standing = Standing::load(client, &order.session_id).await?;
-            standing.ok_or_else(|| standing::unknown(&order.session_id))
+            let session = SessionRow::load(client, &request.session_id).await?;
+            session.ok_or_else(|| session_row::not_found(&request.session_id))
         };
-        let mut standing = match remembered {
-            Some(standing) => standing,
+        let mut session = match known {
+            Some(session) => session,
             None => load(&client).await?,
         };
-        // Twice at most: a session that is repaired keeps epoch and length and changes its chain.
+        // At most two attempts: a repair keeps the session's epoch and length but changes its chain.
         for _ in 0..2 {
-            if let Err(refused) = order.fits(&standing) {
-                *memory = Some(standing);
+            if let Err(refused) = request.check_state(&session) {
+                *cached = Some(session);
                 return Err(refused);
             }
-            if order.events.is_empty() {
-                let next_seq = standing.head;
-                *memory = Some(standing);
+            if request.events.is_empty() {
+                let next_seq = session.head;
+                *cached = Some(session);
                 return Ok(self.ack(next_seq));
             }
-            let batch = Batch::seal(&standing, &order.events)?;
-            let written = batch.write(&mut client, &standing, self.level()).await?;
-            if written == Written::Yes {
-                return Ok(self.acknowledge(batch.after(&standing), &order.session_id, &mut memory));
+            let batch = Batch::seal(&session, &request.events)?;
+            let written = batch.write(&mut client, &session, self.level()).await?;
+            if written == AppendOutcome::Written {
+                return Ok(self.acknowledge(batch.after(&session), &request.session_id, &mut cached));
             }
             let now = load(&client).await?;
-            // An earlier attempt, given up as lost, came through after all: these are its events, by their chain.
-            if now.epoch == order.epoch && batch.ends_as(&standing, &now) {
-                return Ok(self.acknowledge(now, &order.session_id, &mut memory));
+            // An earlier attempt that seemed lost was written after all: the chain shows that these are its events.
+            if now.epoch == request.epoch && batch.ends_as(&session, &now) {
+                return Ok(self.acknowledge(now, &request.session_id, &mut cached));
             }
-            standing = now;
+            session = now;
         }
-        Err(StoreError::Unavailable("the session is being changed by somebody else".to_owned()))
+        Err(StoreError::Unavailable("another process is changing the session".to_owned()))
     }
 
-    fn acknowledge(&self, now: Standing, session_id: &SessionId, memory: &mut Option<Standing>) -> Ack {
+    fn acknowledge(&self, now: SessionRow, session_id: &SessionId, cached: &mut Option<SessionRow>) -> Ack {
         let ack = self.ack(now.head);
-        *memory = Some(now);
-        self.wake.grew(session_id, ack.next_seq);
+        *cached = Some(now);
+        self.notifier.journal_grew(session_id, ack.next_seq);
         ack
     }
 
     fn ack(&self, next_seq: u64) -> Ack {
-        Ack { next_seq, durability: self.met }
+        Ack { next_seq, durability: self.durability }
     }
 }

@@ -1,7 +1,7 @@
-//! Sessions as pretty-printed JSON, one file per session in one folder, no index.
+//! Saves sessions as pretty-printed JSON, one file per session in one directory, without an index.
 //!
-//! Invariant: others see a file as it was or as it is now, never half of it; and saving never takes a loop away from
-//! what was saved.
+//! Invariant: readers see the old or the new content of a file, never a part of it, and saving never removes a loop that
+//! was saved before.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,33 +12,35 @@ use lariat_core::time::Timestamp;
 use serde::Deserialize;
 
 use crate::files;
-use crate::jsonl::name::escaped;
+use crate::jsonl::paths::escaped;
 
-/// How the file of a session ends.
+/// File extension of session files.
 const ENDING: &str = ".json";
 
-/// Why a session was not saved, loaded or deleted.
+/// Why saving, loading or deleting a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionFileError {
-    /// There is no such session.
-    #[error("session {0} is not in the folder")]
+    /// The session does not exist.
+    #[error("session {0} not found in the directory")]
     NotFound(SessionId),
-    /// The file is not a session.
-    #[error("{path} is not a session: {error}")]
+    /// The file does not contain a session.
+    #[error("{path} is not a session file: {error}")]
     NotASession {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parse error.
         #[source]
         error: serde_json::Error,
     },
-    /// The file has a loop that the session to be saved does not have: it would be lost.
-    #[error("the saved session {session_id} has loop {loop_id}, which would be lost; load it and add to it")]
+    /// The file has a loop that the new session lacks. Saving would lose it.
+    #[error(
+        "saving would lose loop {loop_id} of session {session_id}\n  hint: load the session and add to it"
+    )]
     WouldLose {
         /// The session.
         session_id: SessionId,
-        /// The loop.
+        /// The loop that only the file has.
         loop_id: LoopId,
     },
     /// Reading or writing failed.
@@ -46,20 +48,20 @@ pub enum SessionFileError {
     Io(#[from] io::Error),
 }
 
-fn path_of(session_id: &SessionId, folder: &Path) -> PathBuf {
-    folder.join(format!("{}{ENDING}", escaped(session_id.as_str())))
+fn path_of(session_id: &SessionId, dir: &Path) -> PathBuf {
+    dir.join(format!("{}{ENDING}", escaped(session_id.as_str())))
 }
 
-/// Writes a session to its file, in a folder that is made if needed.
+/// Saves a session to its file and creates the directory if needed.
 ///
 /// # Errors
-/// When writing fails, or when the file has loops that this session lacks.
-pub fn save_session(session: &Session, folder: impl AsRef<Path>) -> Result<(), SessionFileError> {
-    let folder = folder.as_ref();
-    files::make_folder(folder)?;
-    let path = path_of(&session.session_id, folder);
-    // A file that is no session is no reason not to save one.
-    if let Ok(Some(saved)) = read::<Loops>(&path)
+/// When writing fails, or when the saved file has loops that this session lacks.
+pub fn save_session(session: &Session, dir: impl AsRef<Path>) -> Result<(), SessionFileError> {
+    let dir = dir.as_ref();
+    files::create_dir_durably(dir)?;
+    let path = path_of(&session.session_id, dir);
+    // An invalid file does not prevent saving a session over it.
+    if let Ok(Some(saved)) = read::<SavedLoops>(&path)
         && let Some(lost) = saved.loops.into_iter().find(|saved| session.get_loop(&saved.loop_id).is_none())
     {
         let session_id = session.session_id.clone();
@@ -70,68 +72,68 @@ pub fn save_session(session: &Session, folder: impl AsRef<Path>) -> Result<(), S
     Ok(files::put(&path, &json)?)
 }
 
-/// Reads a session.
+/// Loads a session.
 ///
 /// # Errors
-/// When there is none of this id, or its file is damaged.
-pub fn load_session(session_id: &SessionId, folder: impl AsRef<Path>) -> Result<Session, SessionFileError> {
-    read(&path_of(session_id, folder.as_ref()))?.ok_or_else(|| SessionFileError::NotFound(session_id.clone()))
+/// When the session does not exist or its file is damaged.
+pub fn load_session(session_id: &SessionId, dir: impl AsRef<Path>) -> Result<Session, SessionFileError> {
+    read(&path_of(session_id, dir.as_ref()))?.ok_or_else(|| SessionFileError::NotFound(session_id.clone()))
 }
 
-/// The sessions of a folder, newest first. Files that are no sessions are passed over.
+/// Returns the ids of the sessions in a directory, newest first. Skips files that are not sessions.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub fn list_session_ids(folder: impl AsRef<Path>) -> Result<Vec<SessionId>, SessionFileError> {
-    let mut heads: Vec<Head> = read_all(folder.as_ref())?;
+/// When the directory cannot be read.
+pub fn list_session_ids(dir: impl AsRef<Path>) -> Result<Vec<SessionId>, SessionFileError> {
+    let mut heads: Vec<SessionHead> = read_all(dir.as_ref())?;
     heads.sort_unstable_by(|a, b| (b.last_active_at, &b.session_id).cmp(&(a.last_active_at, &a.session_id)));
     Ok(heads.into_iter().map(|head| head.session_id).collect())
 }
 
-/// The sessions of an agent, newest first. Files that are no sessions are passed over.
+/// Loads the sessions of an agent, newest first. Skips files that are not sessions.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// When the directory cannot be read.
 pub fn load_sessions_for_agent(
     agent_id: &AgentId,
-    folder: impl AsRef<Path>,
+    dir: impl AsRef<Path>,
 ) -> Result<Vec<Session>, SessionFileError> {
-    let mut sessions: Vec<Session> = read_all(folder.as_ref())?;
+    let mut sessions: Vec<Session> = read_all(dir.as_ref())?;
     sessions.retain(|session| session.agent_id == *agent_id);
     sessions
         .sort_unstable_by(|a, b| (b.last_active_at, &b.session_id).cmp(&(a.last_active_at, &a.session_id)));
     Ok(sessions)
 }
 
-/// Removes the file of a session.
+/// Deletes the file of a session.
 ///
 /// # Errors
-/// When there is none, or it cannot be removed.
-pub fn delete_session(session_id: &SessionId, folder: impl AsRef<Path>) -> Result<(), SessionFileError> {
-    let folder = folder.as_ref();
-    let path = path_of(session_id, folder);
+/// When the session does not exist, or its file cannot be removed.
+pub fn delete_session(session_id: &SessionId, dir: impl AsRef<Path>) -> Result<(), SessionFileError> {
+    let dir = dir.as_ref();
+    let path = path_of(session_id, dir);
     if files::state(&path)?.is_none() {
         return Err(SessionFileError::NotFound(session_id.clone()));
     }
     files::remove(&path)?;
-    Ok(files::sync_folder(folder)?)
+    Ok(files::sync_dir(dir)?)
 }
 
-/// What listing needs of a session.
+/// The fields of a session that listing needs.
 #[derive(Deserialize)]
-struct Head {
+struct SessionHead {
     session_id: SessionId,
     last_active_at: Timestamp,
 }
 
-/// What saving over a session needs of it.
+/// The fields of a saved session that [`save_session`] compares.
 #[derive(Deserialize)]
-struct Loops {
-    loops: Vec<LoopName>,
+struct SavedLoops {
+    loops: Vec<SavedLoop>,
 }
 
 #[derive(Deserialize)]
-struct LoopName {
+struct SavedLoop {
     loop_id: LoopId,
 }
 
@@ -141,12 +143,12 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, SessionFil
     parsed.map(Some).map_err(|error| SessionFileError::NotASession { path: path.to_owned(), error })
 }
 
-fn read_all<T: for<'a> Deserialize<'a>>(folder: &Path) -> Result<Vec<T>, SessionFileError> {
+fn read_all<T: for<'a> Deserialize<'a>>(dir: &Path) -> Result<Vec<T>, SessionFileError> {
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.ends_with(ENDING) && !name.starts_with('.')
     };
-    let paths = files::list(folder)?.into_iter().filter(is_ours);
+    let paths = files::list(dir)?.into_iter().filter(is_ours);
     Ok(paths.filter_map(|path| read(&path).ok().flatten()).collect())
 }
 

@@ -1,32 +1,32 @@
-//! Appending a batch: the checks, the records, what they bring along.
+//! Appends a batch of events: checks it, writes its records and blobs, and updates the projections.
 //!
-//! Owns the order: everything is checked before anything is written, so that a refused batch leaves the transaction it
-//! shares with others as it was. Invariant: records, the blobs they need and what they project are in one transaction.
+//! All checks come before the first write, so a rejected batch leaves the shared transaction as it was. Invariant: one
+//! transaction contains the records, the blobs they need and their projections.
 
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 use rusqlite::{Connection, params};
 
-use super::desk::Desk;
 use super::fault::Fault;
 use super::projection;
 use super::rows::int;
-use super::settle::{self, EVERY, Then};
-use crate::content::{self, Packed};
+use super::settle::{self, SETTLE_INTERVAL, SettleMode};
+use super::transaction::WriteTransaction;
+use crate::content::{self, PackedEvent};
 use crate::record::Sealed;
 
-/// What SQLite takes in one value (its default limit, 10^9 bytes), less the rest of a row.
+/// SQLite's default limit for one value (10^9 bytes), less room for the rest of a row.
 const LARGEST_BYTES: usize = 999_000_000;
 
-/// A batch to be appended, made ready outside the writer.
+/// A batch to append, packed outside the writer.
 #[derive(Debug)]
 pub(super) struct Batch {
     session_id: SessionId,
     epoch: Epoch,
     expected_seq: u64,
-    events: Vec<(Event, Packed, Vec<[u8; 32]>)>,
-    /// What it weighs in a transaction.
+    events: Vec<(Event, PackedEvent, Vec<[u8; 32]>)>,
+    /// Bytes that the batch adds to a transaction.
     pub(super) bytes: usize,
 }
 
@@ -54,19 +54,19 @@ impl Batch {
         })
     }
 
-    /// Appends; the number of events after it.
-    pub(super) fn append(&self, desk: &mut Desk<'_>) -> Result<u64, Fault> {
-        self.check(desk)?;
+    /// Appends the batch. Returns the number of events in the journal afterwards.
+    pub(super) fn append(&self, transaction: &mut WriteTransaction<'_>) -> Result<u64, Fault> {
+        self.check(transaction)?;
         if self.events.is_empty() {
             return Ok(self.expected_seq);
         }
-        let connection = desk.connection;
+        let connection = transaction.connection;
         for (event, packed, mentions) in &self.events {
             for (address, bytes) in &packed.blobs {
                 put_blob(connection, address, bytes)?;
             }
-            let place = desk.next_place()?;
-            let session = desk.session(&self.session_id)?;
+            let place = transaction.next_place()?;
+            let session = transaction.session(&self.session_id)?;
             if session.place.is_none_or(|last| last + 1 != place) {
                 let mut run =
                     connection.prepare_cached("INSERT INTO runs (no, seq, place) VALUES (?, ?, ?)")?;
@@ -78,23 +78,23 @@ impl Batch {
             projection::project(connection, session.no, event)?;
             if session.summary.events == session.head {
                 session.summary.apply(event);
-                settle::keep_fold(connection, session)?;
+                settle::store_fold(connection, session)?;
             }
             (session.head, session.chain, session.place) = (event.seq + 1, record.chain, Some(place));
         }
-        let session = desk.session(&self.session_id)?;
-        if !session.unsettled || session.head >= session.settled + EVERY {
+        let session = transaction.session(&self.session_id)?;
+        if !session.unsettled || session.head >= session.settled + SETTLE_INTERVAL {
             session.unsettled = true;
-            settle::settle(connection, session, Then::GoOn)?;
+            settle::settle(connection, session, SettleMode::KeepOpen)?;
         }
         let (no, head) = (session.no, session.head);
-        desk.appended.push(no);
-        desk.grown.push((self.session_id.clone(), Some(head)));
+        transaction.appended.push(no);
+        transaction.changes.push((self.session_id.clone(), Some(head)));
         Ok(head)
     }
 
-    fn check(&self, desk: &mut Desk<'_>) -> Result<(), Fault> {
-        let session = desk.session(&self.session_id)?;
+    fn check(&self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+        let session = transaction.session(&self.session_id)?;
         if self.epoch.0 != session.epoch {
             return Err(StoreError::Fenced { current: Epoch(session.epoch) }.into());
         }
@@ -124,7 +124,7 @@ pub(super) fn insert(connection: &Connection, place: i64, no: i64, record: &Seal
     Ok(())
 }
 
-/// Notes which blobs an event mentions.
+/// Records which blobs an event references.
 pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8; 32]]) -> Result<(), Fault> {
     for hash in hashes {
         let mut statement =
@@ -134,7 +134,7 @@ pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8;
     Ok(())
 }
 
-/// Keeps bytes under their address, once. One that was there already is as new as this.
+/// Stores bytes under their address. Updates the time of a blob that already exists.
 pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]) -> Result<(), Fault> {
     let Some(hash) = content::hash_of(address) else { return Ok(()) };
     let mut statement = connection.prepare_cached(
@@ -145,11 +145,11 @@ pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]
     Ok(())
 }
 
-/// Refuses what no row can hold, before it spoils a transaction that it shares with others.
+/// Rejects a value that is too large for a row, before it fails a transaction that other tasks share.
 pub(super) fn check_size(bytes: usize) -> Result<(), StoreError> {
     if bytes > LARGEST_BYTES {
         return Err(StoreError::Damaged(format!(
-            "{bytes} bytes are too many: one value has {LARGEST_BYTES}"
+            "a value of {bytes} bytes exceeds the limit of {LARGEST_BYTES}"
         )));
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Looking for damage.
+//! Finds damage in journals.
 //!
-//! Owns what counts as damage: a record that is missing, changed, out of its chain or unreadable, a blob that is not what
-//! its address says, and what SQLite itself finds in its pages. Reads only; [`super::repair`] acts on it.
+//! Damage is a record that is missing, changed, out of its chain or unreadable, a blob that does not match its address, or
+//! anything that SQLite's own check finds in its pages. This module only reads; [`super::repair`] repairs.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::Connection;
 
 use super::fault::{Fault, is_damage, no_session};
-use super::rows::{self, Found, SessionRow, Tail};
+use super::rows::{self, JournalEnd, RecordSlot, SessionRow};
 use crate::content;
 use crate::record::Chain;
 
-/// Findings of SQLite's own check that are told.
+/// Maximum number of findings of SQLite's own check to report.
 const FINDINGS: u32 = 20;
 
-/// Checks every record of a journal, the blobs it mentions, and the database it is in.
+/// Checks every record of a journal, the blobs it references, and the database.
 pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
     let mut verdict = journal(connection, session_id)?;
     let own = quick_check(connection)?;
@@ -26,10 +26,10 @@ pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<
     Ok(verdict)
 }
 
-/// Checks every record of a journal, and the blobs it mentions.
+/// Checks every record of a journal and the blobs it references.
 pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
-    let head = Tail::of(connection, &session)?.head;
+    let head = JournalEnd::of(connection, &session)?.head;
     let segments = rows::segments(connection, &session, head)?;
     let mut verdict = Verdict::default();
     let mut previous = match segments.first() {
@@ -50,7 +50,7 @@ pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result
     Ok(verdict)
 }
 
-/// What SQLite finds in its own pages. Not within a transaction that writes: a check that fails spoils it.
+/// Runs SQLite's check of its pages. Must not run in a write transaction, because a failing check aborts it.
 fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
     let mut statement = connection.prepare(&format!("PRAGMA quick_check({FINDINGS})"))?;
     let mut findings = Vec::new();
@@ -68,27 +68,30 @@ fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
     Ok(findings)
 }
 
-/// What is wrong with a record. Without a chain to compare with, it only has to be whole.
+/// Returns what is wrong with a record. Without a previous chain, only checks that the record is whole.
 fn inspect(
     connection: &Connection,
-    found: Found,
+    found: RecordSlot,
     previous: Option<Chain>,
     blobs: &mut HashMap<BlobHash, bool>,
 ) -> Result<Option<(DamageKind, String)>, Fault> {
     let Some(record) = &found.record else {
-        return Ok(Some((DamageKind::Missing, "the record is not there".to_owned())));
+        return Ok(Some((DamageKind::Missing, "the record is missing".to_owned())));
     };
     if !record.is_whole() {
-        return Ok(Some((DamageKind::Checksum, "the record is not as it was written".to_owned())));
+        return Ok(Some((DamageKind::Checksum, "the checksum does not match".to_owned())));
     }
     if previous.is_some_and(|previous| !record.follows(previous)) {
-        return Ok(Some((DamageKind::Chain, "the record does not follow the one before it".to_owned())));
+        return Ok(Some((
+            DamageKind::Chain,
+            "the chain hash does not continue the previous record".to_owned(),
+        )));
     }
     let moved_out = content::moved_out(&record.body);
     for address in content::mentions(&record.body) {
         let needed = moved_out.contains(&address);
-        if !sound(connection, &address, needed, blobs)? {
-            let note = format!("blob {} is gone or not what its address says", address.0);
+        if !is_blob_valid(connection, &address, needed, blobs)? {
+            let note = format!("blob {} is missing or does not match its hash", address.0);
             return Ok(Some((DamageKind::Blob, note)));
         }
     }
@@ -99,8 +102,8 @@ fn inspect(
     }
 }
 
-/// Whether a blob is what it should be. One that is only mentioned may never have been here.
-fn sound(
+/// Returns whether a blob is valid. A blob that is only mentioned, not needed, may be missing.
+fn is_blob_valid(
     connection: &Connection,
     address: &BlobHash,
     needed: bool,
@@ -115,7 +118,7 @@ fn sound(
         Err(Fault::Refused(_)) => false,
         Err(failed) => return Err(failed),
     };
-    // A blob that is not here says nothing to the next one, which may need it.
+    // Do not cache a blob that is only mentioned and missing: a later event may need it.
     if needed || !sound {
         blobs.insert(address.clone(), sound);
     }

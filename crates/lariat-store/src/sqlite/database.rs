@@ -1,8 +1,8 @@
-//! Connections: how they are opened, and the small pool of those that read.
+//! Opens and configures connections, and pools those that read.
 //!
-//! Owns every setting of a connection. Nothing here opens the database file or its `-shm` file by other means than
-//! SQLite: closing such a handle would drop the locks that SQLite holds for the whole process (POSIX advisory locks).
-//! Invariant: only the writer's connection writes; those of the pool cannot.
+//! This module sets every setting of a connection. Only SQLite may open the database file or its `-shm` file: closing any
+//! other handle would drop the locks that SQLite holds for the whole process (POSIX advisory locks).
+//! Invariant: only the writer's connection can write; connections of the pool cannot.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,36 +25,36 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long a connection waits for another process that writes.
 pub(super) const BUSY: Duration = Duration::from_secs(10);
 
-/// Readers at work at the same time. More would only wait for the same disk.
+/// Maximum number of concurrent readers. More would only wait for the same disk.
 const READERS: usize = 4;
 
-/// Statements kept ready per connection; there are fewer in all.
+/// Prepared statements cached per connection; the store has fewer in all.
 const STATEMENTS: usize = 64;
 
-/// Size the WAL file is cut back to after a burst.
+/// Size to which SQLite truncates the WAL file after a burst.
 const WAL_LIMIT_BYTES: i64 = 64 << 20;
 
-/// Where a database is.
+/// Location of a database.
 #[derive(Clone, Debug)]
-pub(super) enum Home {
+pub(super) enum DatabaseLocation {
     /// In the memory of one connection.
     Memory,
     /// In a file.
     File(PathBuf),
 }
 
-/// Whether a database that is not there is made.
+/// What to do if the database does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
-    /// It is.
+pub(super) enum IfMissing {
+    /// Create it.
     Create,
-    /// It is not: it was there before, and an empty one in its place would hide that.
+    /// Fail: the database existed before, and an empty one in its place would hide the loss.
     Fail,
 }
 
-impl Home {
-    /// A file beside the database: its name with something appended, as SQLite does it.
-    pub(super) fn beside(&self, suffix: &str) -> Option<PathBuf> {
+impl DatabaseLocation {
+    /// Returns a path next to the database: its name with a suffix, as SQLite names its files.
+    pub(super) fn sibling(&self, suffix: &str) -> Option<PathBuf> {
         match self {
             Self::Memory => None,
             Self::File(path) => {
@@ -65,19 +65,21 @@ impl Home {
         }
     }
 
-    /// The connection that writes.
-    pub(super) fn open(&self, durability: Durability, missing: Missing) -> Result<Connection, Fault> {
+    /// Opens the writing connection.
+    pub(super) fn open(&self, durability: Durability, missing: IfMissing) -> Result<Connection, Fault> {
         if rusqlite::version_number() < OLDEST_SQLITE {
             let version = rusqlite::version();
-            return Err(unavailable(format!("SQLite {version} can lose commits; 3.51.3 is needed")));
+            return Err(unavailable(format!(
+                "SQLite {version} can lose commits; version 3.51.3 or newer is required"
+            )));
         }
         let mut connection = match self {
             Self::Memory => Connection::open_in_memory()?,
             Self::File(path) => {
-                if missing == Missing::Create {
-                    let folder = path.parent().unwrap_or(Path::new("."));
-                    files::make_folder(folder)
-                        .map_err(|error| unavailable(format!("{folder:?}: {error}")))?;
+                if missing == IfMissing::Create {
+                    let dir = path.parent().unwrap_or(Path::new("."));
+                    files::create_dir_durably(dir)
+                        .map_err(|error| unavailable(format!("{dir:?}: {error}")))?;
                 }
                 connect(path, missing)?
             }
@@ -87,13 +89,13 @@ impl Home {
             use_wal(&connection)?;
             let level = if durability == Durability::Durable { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", level)?;
-            // Where `fsync` alone leaves data in the disk's own cache.
+            // For systems where `fsync` alone leaves data in the disk's own cache.
             connection.pragma_update(None, "fullfsync", true)?;
             connection.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
             schema::migrate(&mut connection)?;
-            if missing == Missing::Create {
-                let folder = path.parent().unwrap_or(Path::new("."));
-                files::sync_folder(folder).map_err(|error| unavailable(format!("{folder:?}: {error}")))?;
+            if missing == IfMissing::Create {
+                let dir = path.parent().unwrap_or(Path::new("."));
+                files::sync_dir(dir).map_err(|error| unavailable(format!("{dir:?}: {error}")))?;
             }
         } else {
             schema::migrate(&mut connection)?;
@@ -106,8 +108,9 @@ fn unavailable(what: String) -> Fault {
     Fault::Refused(StoreError::Unavailable(what))
 }
 
-fn connect(path: &Path, missing: Missing) -> Result<Connection, Fault> {
-    let create = if missing == Missing::Create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
+fn connect(path: &Path, missing: IfMissing) -> Result<Connection, Fault> {
+    let create =
+        if missing == IfMissing::Create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
     Ok(Connection::open_with_flags(path, flags)?)
 }
@@ -121,17 +124,19 @@ fn configure(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Two processes that make one new database both switch it, and SQLite does not wait there.
+/// Switches to WAL mode. Two processes that create the same database both switch it, and SQLite does not wait there.
 fn use_wal(connection: &Connection) -> Result<(), Fault> {
     const ATTEMPTS: usize = 20;
     for attempt in 1.. {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
             Ok(mode) if mode == "wal" => break,
             Ok(mode) => {
-                return Err(unavailable(format!("the file system takes no WAL (journal mode {mode})")));
+                return Err(unavailable(format!(
+                    "the file system does not support WAL mode (journal mode is {mode})"
+                )));
             }
             Err(error) if is_busy(&error) && attempt < ATTEMPTS => {
-                // This one does wait for whoever holds the file.
+                // Starting a transaction does wait for the process that locks the file.
                 connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
             }
             Err(error) => return Err(error.into()),
@@ -140,46 +145,46 @@ fn use_wal(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Closes a connection that may no longer be trusted with the file: nothing is moved from the WAL, nothing removed.
+/// Closes a connection that may no longer be trusted: it neither moves data from the WAL nor removes files.
 pub(super) fn abandon(connection: Connection) {
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }
 
-/// Connections that read, opened when needed.
+/// A pool of reading connections, opened on demand.
 #[derive(Debug)]
-pub(super) struct Readers {
+pub(super) struct ReaderPool {
     path: PathBuf,
     idle: Mutex<Vec<(u64, Connection)>>,
     permits: Arc<Semaphore>,
     generation: AtomicU64,
 }
 
-impl Readers {
-    /// Readers of a file.
+impl ReaderPool {
+    /// Creates a pool for a file.
     pub(super) fn new(path: PathBuf) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(READERS));
         Arc::new(Self { path, idle: Mutex::default(), permits, generation: AtomicU64::new(0) })
     }
 
-    /// Opens anew from now on: the file may be another one.
+    /// Discards all connections: the file may have been replaced.
     pub(super) fn renew(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.idle().clear();
     }
 
-    /// Opens one beside whatever comes next: opening takes longer than most questions.
+    /// Opens a connection in the background, because opening takes longer than most queries.
     pub(super) fn prepare(self: &Arc<Self>) {
         let readers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || {
             let (generation, connection) = readers.connection().ok()?;
-            // The first question reads what tables there are.
+            // The first query loads the schema.
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).ok()?;
             readers.keep(generation, connection);
             Some(())
         }));
     }
 
-    /// Reads at one point in time, on a thread that may block.
+    /// Runs `work` in one read transaction, on a thread that may block.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         mut work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -201,7 +206,7 @@ impl Readers {
         });
         match reading.await {
             Ok(read) => Ok(read?),
-            Err(error) => Err(StoreError::Unavailable(format!("the reader ended: {error}"))),
+            Err(error) => Err(StoreError::Unavailable(format!("the reader thread ended: {error}"))),
         }
     }
 
@@ -213,9 +218,9 @@ impl Readers {
         Ok((generation, self.open()?))
     }
 
-    /// A connection that reads, outside the pool.
+    /// Opens a reading connection outside the pool.
     pub(super) fn open(&self) -> Result<Connection, Fault> {
-        let connection = connect(&self.path, Missing::Fail)?;
+        let connection = connect(&self.path, IfMissing::Fail)?;
         configure(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -230,7 +235,7 @@ impl Readers {
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Connection)>> {
-        // A list of connections is whole whatever happened to whoever held the lock.
+        // A panic elsewhere cannot leave the list of connections inconsistent.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

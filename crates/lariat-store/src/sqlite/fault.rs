@@ -1,15 +1,15 @@
-//! What goes wrong inside the store, and how whoever called it is told.
+//! Errors inside the SQLite store, and their conversion for callers.
 //!
-//! Owns the difference between a refusal, which concerns one caller and leaves the transaction as it was, and a failure
-//! of the database, after which nothing in the transaction counts.
+//! A rejection concerns one caller and leaves the transaction as it was. A failure of the database invalidates the whole
+//! transaction.
 
 use lariat_core::store::StoreError;
 use rusqlite::ErrorCode;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The caller asked for what cannot be; nothing was written.
+    /// The store rejected the request of one caller. Nothing was written.
     Refused(StoreError),
     /// The database failed.
     Failed(rusqlite::Error),
@@ -37,7 +37,7 @@ impl From<Fault> for StoreError {
     }
 }
 
-/// Whether what is in the file is not what SQLite, or this store, wrote.
+/// Returns whether the file content is not what SQLite, or this store, wrote.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -49,17 +49,17 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
         )
 }
 
-/// Whether what the operating system holds of the file is in doubt.
+/// Returns whether the operating system may have lost writes to the file.
 pub(super) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
 
-/// Whether another process has the database; this connection is as good as before.
+/// Returns whether another process locks the database. This connection stays usable.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// A session that is not there.
+/// The error for a session that does not exist.
 pub(super) fn no_session(session_id: &lariat_core::id::SessionId) -> Fault {
     Fault::Refused(StoreError::NotFound(format!("session {session_id}")))
 }

@@ -1,9 +1,8 @@
-//! Listing sessions, and the index that finds them by what was said.
+//! Lists sessions and maintains the full-text search index.
 //!
-//! Owns the query over `sessions` and what is in `search`: for each stretch of a session's events that was indexed at
-//! once, the words of it as [`ListQuery::words`] cuts them, so that SQLite's own idea of a word has no say. The index is
-//! brought up to date by whoever searches; appends do not pay for it.
-//! Invariant: the `indexed` first events of a session are in `search`.
+//! For each range of a session's events that was indexed at once, `search` has the words as [`ListQuery::words`] splits
+//! them, so that SQLite's own tokenizer has no influence. Searches update the index; appends do not pay for it.
+//! Invariant: the first `indexed` events of a session are in `search`.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +16,13 @@ use super::projection::limit_of;
 use super::rows::{self, SessionRow, int, uint};
 use super::settle;
 
-/// Events of a session indexed at once.
-const STRETCH: u64 = 1_000;
+/// Maximum number of events of a session that are indexed at once.
+const MAX_EVENTS: u64 = 1_000;
 
-/// Bytes of words in one transaction, about.
-const BYTES: usize = 1 << 20;
+/// Approximate maximum number of bytes of words in one transaction.
+const MAX_BYTES: usize = 1 << 20;
 
-/// Sessions that fit, newest first.
+/// Returns the sessions that match a query, newest first.
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
     let mut sql = "SELECT id, parent, summary FROM sessions WHERE kept IS NULL AND folded > 0".to_owned();
     let mut values: Vec<Value> = Vec::new();
@@ -60,9 +59,12 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The same without a word of the writer's: folds what is unsettled, and looks through all sessions. For when nothing
-/// can be written.
-pub(super) fn list_as_is(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
+/// Lists sessions without the writer: folds unsettled sessions and filters all sessions in memory. For databases that
+/// cannot be written.
+pub(super) fn list_without_writer(
+    connection: &Connection,
+    query: &ListQuery,
+) -> Result<Vec<SessionSummary>, Fault> {
     let mut found = list(connection, &ListQuery::default())?;
     let folded = settle::fold_unsettled(connection, &[])?;
     found.retain(|summary| folded.iter().all(|folded| folded.summary.session_id != summary.session_id));
@@ -79,30 +81,30 @@ fn text(session_id: &SessionId) -> Value {
     Value::Text(session_id.as_str().to_owned())
 }
 
-/// The words of a stretch of events, to be written into the index.
+/// The words of a range of events that are not in the index yet.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct IndexRange {
     no: i64,
     from: u64,
     to: u64,
     words: String,
 }
 
-/// Some of what is not indexed yet; nothing when all is.
-pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> {
+/// Returns some of the events that are not indexed yet, or nothing if all are.
+pub(super) fn unindexed(connection: &Connection) -> Result<Vec<IndexRange>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT no, indexed, head FROM sessions WHERE kept IS NULL AND indexed < head")?;
     let mut rows = statement.query([])?;
-    let (mut stretches, mut bytes) = (Vec::new(), 0);
+    let (mut ranges, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let (no, from, head) = (row.get(0)?, uint(row.get(1)?), uint(row.get(2)?));
-        let to = head.min(from + STRETCH);
+        let to = head.min(from + MAX_EVENTS);
         let session = SessionRow::at(connection, no)?;
         let mut words = BTreeSet::new();
         rows::walk(connection, &rows::segments(connection, &session, head)?, &(from..to), |found| {
             match rows::event(connection, found) {
                 Ok(event) => words.extend(searchable(&event).map(words_of).unwrap_or_default()),
-                // What cannot be read cannot be found.
+                // An unreadable event has no words.
                 Err(Fault::Refused(_)) => {}
                 Err(failed) => return Err(failed),
             }
@@ -111,12 +113,12 @@ pub(super) fn unindexed(connection: &Connection) -> Result<Vec<Stretch>, Fault> 
         let words: Vec<String> = words.into_iter().collect();
         let words = words.join(" ");
         bytes += words.len();
-        stretches.push(Stretch { no, from, to, words });
-        if bytes > BYTES {
+        ranges.push(IndexRange { no, from, to, words });
+        if bytes > MAX_BYTES {
             break;
         }
     }
-    Ok(stretches)
+    Ok(ranges)
 }
 
 fn words_of(text: String) -> Vec<String> {
@@ -125,9 +127,9 @@ fn words_of(text: String) -> Vec<String> {
     query.words()
 }
 
-/// Writes words into the index, unless somebody else did.
-pub(super) fn index(connection: &Connection, stretches: &[Stretch]) -> Result<(), Fault> {
-    for Stretch { no, from, to, words } in stretches {
+/// Adds words to the index, unless another writer did.
+pub(super) fn index(connection: &Connection, ranges: &[IndexRange]) -> Result<(), Fault> {
+    for IndexRange { no, from, to, words } in ranges {
         let mut advance =
             connection.prepare_cached("UPDATE sessions SET indexed = ? WHERE no = ? AND indexed = ?")?;
         if advance.execute([int(*to), *no, int(*from)])? == 1 && !words.is_empty() {
@@ -138,7 +140,7 @@ pub(super) fn index(connection: &Connection, stretches: &[Stretch]) -> Result<()
     Ok(())
 }
 
-/// Takes a session out of the index.
+/// Removes a session from the index.
 pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
     connection
         .prepare_cached("DELETE FROM search WHERE rowid >= ? AND rowid < ?")?
@@ -147,7 +149,7 @@ pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Empties the index, to be filled anew.
+/// Empties the index. The next search fills it again.
 pub(super) fn reset(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all'); UPDATE sessions SET indexed = 0",

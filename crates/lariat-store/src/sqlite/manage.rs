@@ -1,8 +1,8 @@
-//! Forks, deletion, garbage, snapshots.
+//! Forks and deletes sessions, collects garbage and stores snapshots.
 //!
-//! Owns what sharing means: a fork names the session that wrote the event before its first own one, and a deleted
-//! session says in `kept` how many of its events such forks still need. Invariant: `kept` is exact after every
-//! deletion, so that collecting garbage has nothing to find out.
+//! A fork references the session that wrote the event before its first own one. A deleted session records in `kept` how
+//! many of its events such forks still need. Invariant: `kept` is exact after every deletion, so garbage collection does
+//! not have to compute it.
 
 use std::time::Duration;
 
@@ -11,44 +11,48 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Snapshot, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::desk::{Desk, NewSession};
 use super::fault::{Fault, no_session};
 use super::list;
 use super::projection;
 use super::rows::{self, SessionRow, int, uint};
 use super::settle;
+use super::transaction::{NewSession, WriteTransaction};
 use crate::record::Chain;
 
-/// Snapshots kept per session.
+/// Number of snapshots kept per session.
 const SNAPSHOTS: i64 = 4;
 
-/// Makes a session that shares the first `at_seq` events of another.
-pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &SessionId) -> Result<(), Fault> {
-    let connection = desk.connection;
+/// Creates a session that shares the first `at_seq` events of another.
+pub(super) fn fork(
+    transaction: &mut WriteTransaction<'_>,
+    from: &SessionId,
+    at_seq: u64,
+    to: &SessionId,
+) -> Result<(), Fault> {
+    let connection = transaction.connection;
     let parent = SessionRow::existing(connection, from)?.ok_or_else(|| no_session(from))?;
-    let session = desk.session(from)?;
+    let session = transaction.session(from)?;
     let (head, summary) = (session.head, session.summary.clone());
     if at_seq > head {
         return Err(StoreError::Conflict { expected: at_seq, actual: head }.into());
     }
     match SessionRow::of(connection, to)? {
         Some(there) if there.kept.is_some() => return Err(no_session(to)),
-        Some(_) => return Err(StoreError::Conflict { expected: 0, actual: desk.head(to)? }.into()),
+        Some(_) => return Err(StoreError::Conflict { expected: 0, actual: transaction.head(to)? }.into()),
         None => {}
     }
     let (fork_of, base) = match at_seq.checked_sub(1) {
-        Some(last) => shared(connection, &parent, last)?,
+        Some(last) => owner_and_chain(connection, &parent, last)?,
         None => (None, root(connection, parent.clone())?.base),
     };
     let mut summary = match summary.events <= at_seq {
         true => summary,
-        false => {
-            settle::kept_fold(connection, &parent, at_seq)?.unwrap_or_else(|| SessionSummary::new(to.clone()))
-        }
+        false => settle::stored_fold(connection, &parent, at_seq)?
+            .unwrap_or_else(|| SessionSummary::new(to.clone())),
     };
     summary.session_id = to.clone();
     summary.parent = Some(from.clone());
-    desk.create(&NewSession {
+    transaction.create(&NewSession {
         session_id: to,
         epoch: 0,
         fork_of,
@@ -56,19 +60,23 @@ pub(super) fn fork(desk: &mut Desk<'_>, from: &SessionId, at_seq: u64, to: &Sess
         base,
         summary: &summary,
     })?;
-    desk.grown.push((to.clone(), Some(at_seq)));
+    transaction.changes.push((to.clone(), Some(at_seq)));
     Ok(())
 }
 
-/// Who wrote this event of a session, and the chain after it.
-fn shared(connection: &Connection, session: &SessionRow, seq: u64) -> Result<(Option<i64>, Chain), Fault> {
+/// Returns the session that wrote this event, and the chain after the event.
+fn owner_and_chain(
+    connection: &Connection,
+    session: &SessionRow,
+    seq: u64,
+) -> Result<(Option<i64>, Chain), Fault> {
     let segments = rows::segments(connection, session, seq + 1)?;
     let mut chain = None;
     rows::walk(connection, &segments, &(seq..seq + 1), |found| {
         chain = found.record.filter(crate::record::Sealed::is_whole).map(|record| record.chain);
         Ok(())
     })?;
-    let damaged = || StoreError::Damaged(format!("event {seq} is missing or not as it was written"));
+    let damaged = || StoreError::Damaged(format!("event {seq} is missing or damaged"));
     Ok((segments.last().map(|segment| segment.no), chain.ok_or_else(damaged)?))
 }
 
@@ -79,23 +87,23 @@ fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, 
     Ok(session)
 }
 
-/// Deletes a session: it is gone, what forks need of it stays.
-pub(super) fn delete(desk: &mut Desk<'_>, session_id: &SessionId) -> Result<(), Fault> {
-    let connection = desk.connection;
-    let session = desk.session(session_id)?;
+/// Deletes a session. The events that forks share stay until no fork needs them.
+pub(super) fn delete(transaction: &mut WriteTransaction<'_>, session_id: &SessionId) -> Result<(), Fault> {
+    let connection = transaction.connection;
+    let session = transaction.session(session_id)?;
     let (no, head, chain) = (session.no, session.head, session.chain);
-    desk.forget(session_id);
+    transaction.forget(session_id);
     let kept = needed(connection, no)?;
     connection
         .prepare_cached("UPDATE sessions SET kept = ?2, head = ?3, chain = ?4, unsettled = 0 WHERE no = ?1")?
         .execute(params![no, int(kept), int(head), chain.as_bytes()])?;
     release(connection, SessionRow::at(connection, no)?.fork_of)?;
-    desk.unlock(no);
-    desk.grown.push((session_id.clone(), None));
+    transaction.unlock(no);
+    transaction.changes.push((session_id.clone(), None));
     Ok(())
 }
 
-/// Tells deleted sessions above that a fork needs less of them.
+/// Updates `kept` of the deleted ancestors, because a fork needs fewer of their events now.
 fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault> {
     while let Some(no) = above {
         let session = SessionRow::at(connection, no)?;
@@ -109,7 +117,7 @@ fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault>
     Ok(())
 }
 
-/// How many events of a session its forks need: those that exist, and those that are needed themselves.
+/// Returns how many events of a session its forks need: existing forks, and deleted forks that are needed themselves.
 fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(max(min(fork_seq, coalesce(kept, fork_seq))), 0) FROM sessions WHERE fork_of = ?",
@@ -117,9 +125,12 @@ fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
     Ok(uint(statement.query_row([no], |row| row.get(0))?))
 }
 
-/// Removes what nobody can reach.
-pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Freed, Fault> {
-    let connection = desk.connection;
+/// Removes events and blobs that no session references.
+pub(super) fn collect_garbage(
+    transaction: &mut WriteTransaction<'_>,
+    grace: Duration,
+) -> Result<Freed, Fault> {
+    let connection = transaction.connection;
     let mut freed = Freed::default();
     let mut statement = connection
         .prepare_cached("SELECT no FROM sessions WHERE kept IS NOT NULL AND head > kept ORDER BY no")?;
@@ -131,7 +142,7 @@ pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Fr
         freed.sessions += u64::from(kept == 0);
     }
     let grace = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
-    // A blob that was brought within the grace may be mentioned soon.
+    // An append may soon reference a blob that was stored within the grace period.
     let unmentioned = "created <= unixepoch() - ? AND hash NOT IN (SELECT hash FROM blob_refs)";
     let (blobs, bytes): (i64, i64) = connection.query_row(
         &format!("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM blobs WHERE {unmentioned}"),
@@ -144,7 +155,7 @@ pub(super) fn collect_garbage(desk: &mut Desk<'_>, grace: Duration) -> Result<Fr
     Ok(freed)
 }
 
-/// Removes the events of a deleted session from a position on. The bytes of their bodies.
+/// Removes the events of a deleted session from position `kept` on. Returns the number of bytes of their bodies.
 pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) -> Result<u64, Fault> {
     let (no, from) = (session.no, kept.max(session.fork_seq));
     let mut bytes = 0;
@@ -172,14 +183,14 @@ pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) ->
     Ok(bytes)
 }
 
-/// Keeps a snapshot, and the newest few.
+/// Stores a snapshot and removes all but the newest few.
 pub(super) fn put_snapshot(
-    desk: &mut Desk<'_>,
+    transaction: &mut WriteTransaction<'_>,
     session_id: &SessionId,
     snapshot: &Snapshot,
 ) -> Result<(), Fault> {
-    let no = desk.session(session_id)?.no;
-    let connection = desk.connection;
+    let no = transaction.session(session_id)?.no;
+    let connection = transaction.connection;
     connection
         .prepare_cached("INSERT OR REPLACE INTO snapshots (no, seq, state) VALUES (?, ?, ?)")?
         .execute(params![no, int(snapshot.seq), snapshot.state])?;
@@ -192,7 +203,7 @@ pub(super) fn put_snapshot(
     Ok(())
 }
 
-/// The newest snapshot of at most `seq` events, of a session or of what it shares.
+/// Returns the newest snapshot of at most `seq` events, of a session or of the sessions it was forked from.
 pub(super) fn snapshot(
     connection: &Connection,
     session_id: &SessionId,

@@ -1,27 +1,26 @@
-//! The store of a person's machine: SQLite, one database file for all sessions.
+//! Stores all sessions of a user in one SQLite database file.
 //!
-//! One file per user, not per project: one index answers "what did I do last" over all projects, there is one WAL to
-//! sync and one file to copy, and a listing walks no folders. Beside it are SQLite's own `-wal` and `-shm`, and a folder
-//! `.locks` with a file for each session that is open somewhere.
+//! There is one file per user, not per project: one index answers "what did I do last" over all projects, there is one WAL
+//! to sync and one file to copy, and a listing walks no directories. Next to the file are SQLite's own `-wal` and `-shm`,
+//! and a directory `.locks` with a file for each session that a process has open.
 //!
-//! | module | owns |
+//! | module | contains |
 //! | --- | --- |
-//! | `schema` | the tables, and their older versions |
-//! | `database` | connections, and the pool of those that read |
-//! | `writer`, `thread`, `sync` | the queue and the thread that writes: group commit, failure, late sync |
-//! | `desk` | what the writer knows of sessions within and between transactions |
-//! | `append`, `settle` | records; summaries and when they are written |
-//! | `rows` | where a position of a journal is |
-//! | `list`, `manage`, `check`, `repair`, `projection` | what its name says |
-//! | `watch` | those who wait for a journal to grow |
+//! | `schema` | the tables and their migrations |
+//! | `database` | connections and the pool of reading connections |
+//! | `writer`, `thread`, `sync` | the queue and the writer thread: group commit, failure, delayed sync |
+//! | `transaction` | the writer's cache of sessions and its current transaction |
+//! | `append`, `settle` | appending records; updating summaries |
+//! | `rows` | reading rows and locating the events of a journal |
+//! | `list`, `manage`, `check`, `repair`, `projection` | listing and search; forks, deletion and garbage; verification; repair; checkpoints, learnings and goals |
+//! | `watch` | notification when a journal grows |
 //!
-//! Invariant: an append is acknowledged after its transaction was committed at the stated level, and it was committed
+//! Invariant: the store acknowledges an append after its transaction was committed at the stated level, and commits it
 //! only if its epoch and position were right within that transaction.
 
 mod append;
 mod check;
 mod database;
-mod desk;
 mod fault;
 mod list;
 mod manage;
@@ -33,8 +32,9 @@ mod settle;
 mod store;
 mod sync;
 mod thread;
+mod transaction;
 mod watch;
 mod writer;
 
-pub use projection::{Checkpoint, GoalSet, Learned};
+pub use projection::{Checkpoint, SessionGoal, SessionLearning};
 pub use store::SqliteStore;

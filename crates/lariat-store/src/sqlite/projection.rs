@@ -1,8 +1,8 @@
-//! Checkpoints, learnings and goals of all sessions: tables beside the journals, made of nothing but them.
+//! Projects checkpoints, learnings and goals of all sessions into tables of their own.
 //!
-//! Owns which events are projected and the questions that are asked. A row stands for one event; what a question
-//! answers is folded over the rows of the events that somebody can still reach, in the order of their time. So a
-//! deleted session takes along what only it said. Invariant: [`rebuild`] makes the same rows from the journals.
+//! This module decides which events to project, and answers queries about them. A row stands for one event. A query folds
+//! over the rows of all reachable events, ordered by time, so a deleted session takes its own rows with it.
+//! Invariant: [`rebuild`] makes the same rows from the journals.
 
 use lariat_core::event::{AgentEvent, EventRecord, Goal, Learning};
 use lariat_core::id::{MessageId, SessionId};
@@ -12,48 +12,48 @@ use memchr::memmem;
 use rusqlite::{Connection, params};
 
 use super::fault::{Fault, no_session};
-use super::rows::{self, Found, SessionRow, Tail, int, uint};
+use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
 use crate::record::{Chain, Sealed};
 
 /// A named point of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpoint {
-    /// Position of its event.
+    /// Position of the checkpoint event.
     pub seq: u64,
-    /// When it was made.
+    /// When the checkpoint was made.
     pub at: Timestamp,
-    /// Its name.
+    /// The checkpoint's name.
     pub label: String,
-    /// The last message before it.
+    /// The last message before the checkpoint.
     pub message_id: Option<MessageId>,
 }
 
-/// Something that was learned, and where.
+/// A learning and the session it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Learned {
-    /// The session that said it last.
+pub struct SessionLearning {
+    /// The session that recorded it last.
     pub session_id: SessionId,
-    /// When.
+    /// When the session recorded it.
     pub at: Timestamp,
-    /// What.
+    /// The learning.
     pub learning: Learning,
 }
 
-/// A goal, and where it was set or changed last.
+/// A goal and the session that set or changed it last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct GoalSet {
+pub struct SessionGoal {
     /// The session.
     pub session_id: SessionId,
-    /// When.
+    /// When the session set or changed the goal.
     pub at: Timestamp,
     /// The goal.
     pub goal: Goal,
 }
 
-/// Takes in an event.
+/// Adds the rows of an event.
 pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) -> Result<(), Fault> {
     let (seq, at) = (int(record.seq), int(record.timestamp.as_millis()));
     match &record.event {
@@ -64,9 +64,11 @@ pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) ->
                 .execute(params![no, seq, at, label, message_id])?;
         }
         AgentEvent::Learned(learning) => {
-            learn(connection, (no, seq, at), &learning.learning_id, Some(json(learning)?))?;
+            insert_learning(connection, (no, seq, at), &learning.learning_id, Some(json(learning)?))?;
         }
-        AgentEvent::Unlearned { learning_id } => learn(connection, (no, seq, at), learning_id, None)?,
+        AgentEvent::Unlearned { learning_id } => {
+            insert_learning(connection, (no, seq, at), learning_id, None)?
+        }
         AgentEvent::GoalChanged(goal) => {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO goals VALUES (?, ?, ?, ?, ?)")?
@@ -77,7 +79,7 @@ pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) ->
     Ok(())
 }
 
-fn learn(
+fn insert_learning(
     connection: &Connection,
     (no, seq, at): (i64, i64, i64),
     id: &str,
@@ -93,11 +95,11 @@ fn json(value: &impl serde::Serialize) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
+fn parse_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
 }
 
-/// Forgets what was projected of a session from a position on.
+/// Removes the rows of a session from a position on.
 pub(super) fn remove(connection: &Connection, no: i64, from_seq: u64) -> Result<(), Fault> {
     for sql in [
         "DELETE FROM checkpoints WHERE no = ? AND seq >= ?",
@@ -109,7 +111,7 @@ pub(super) fn remove(connection: &Connection, no: i64, from_seq: u64) -> Result<
     Ok(())
 }
 
-/// Makes the tables anew from all events there are.
+/// Rebuilds the tables from all events.
 pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("DELETE FROM checkpoints; DELETE FROM learnings; DELETE FROM goals")?;
     let kinds = ["Checkpoint", "Learned", "Unlearned", "GoalChanged"];
@@ -118,7 +120,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
     let mut statement = connection.prepare("SELECT no, seq, chain, crc, body FROM events ORDER BY place")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        // Damage is found and told by whoever checks the journal; here it says nothing.
+        // Skip damage here: verification finds and reports it.
         let Ok(body) = row.get_ref(4)?.as_blob() else { continue };
         if !finders.iter().any(|finder| finder.find(body).is_some()) {
             continue;
@@ -126,17 +128,17 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
         let (no, seq): (i64, u64) = (row.get(0)?, uint(row.get(1)?));
         let (Ok(chain), Ok(check)) = (row.get(2), row.get(3)) else { continue };
         let record = Sealed { seq, chain: Chain::from_bytes(chain), check, body: body.to_vec() };
-        if let Ok(event) = rows::event(connection, Found { seq, place: None, record: Some(record) }) {
+        if let Ok(event) = rows::event(connection, RecordSlot { seq, place: None, record: Some(record) }) {
             project(connection, no, &event)?;
         }
     }
     Ok(())
 }
 
-/// The checkpoints of a session, those it shares with what it was forked from included, oldest first.
+/// Returns the checkpoints of a session, including those of the events it shares with its ancestors, oldest first.
 pub(super) fn checkpoints(connection: &Connection, session_id: &SessionId) -> Result<Vec<Checkpoint>, Fault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
-    let head = Tail::of(connection, &session)?.head;
+    let head = JournalEnd::of(connection, &session)?.head;
     let mut found = Vec::new();
     for segment in rows::segments(connection, &session, head)? {
         let mut statement = connection.prepare_cached(
@@ -159,12 +161,12 @@ pub(super) fn checkpoints(connection: &Connection, session_id: &SessionId) -> Re
     Ok(found)
 }
 
-/// What is known now, newest first; with a tag, and at most `limit` (0 for all).
+/// Returns current learnings, newest first: those with a tag if one is given, and at most `limit` (0 = no limit).
 pub(super) fn learnings(
     connection: &Connection,
     tag: Option<&str>,
     limit: usize,
-) -> Result<Vec<Learned>, Fault> {
+) -> Result<Vec<SessionLearning>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, l.at, l.learning FROM learnings l JOIN sessions s ON s.no = l.no
          WHERE l.learning IS NOT NULL AND (s.kept IS NULL OR l.seq < s.kept) AND NOT EXISTS (
@@ -177,17 +179,17 @@ pub(super) fn learnings(
     let mut rows = statement.query(params![tag, limit_of(limit)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(Learned {
+        found.push(SessionLearning {
             session_id: SessionId::from(row.get::<_, String>(0)?),
             at: Timestamp::from_millis(uint(row.get(1)?)),
-            learning: parsed(&row.get::<_, String>(2)?)?,
+            learning: parse_json(&row.get::<_, String>(2)?)?,
         });
     }
     Ok(found)
 }
 
-/// All goals as they stand, newest change first.
-pub(super) fn goals(connection: &Connection) -> Result<Vec<GoalSet>, Fault> {
+/// Returns the current state of all goals, most recent change first.
+pub(super) fn goals(connection: &Connection) -> Result<Vec<SessionGoal>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, g.at, g.goal FROM goals g JOIN sessions s ON s.no = g.no
          WHERE (s.kept IS NULL OR g.seq < s.kept) AND NOT EXISTS (
@@ -199,16 +201,16 @@ pub(super) fn goals(connection: &Connection) -> Result<Vec<GoalSet>, Fault> {
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(GoalSet {
+        found.push(SessionGoal {
             session_id: SessionId::from(row.get::<_, String>(0)?),
             at: Timestamp::from_millis(uint(row.get(1)?)),
-            goal: parsed(&row.get::<_, String>(2)?)?,
+            goal: parse_json(&row.get::<_, String>(2)?)?,
         });
     }
     Ok(found)
 }
 
-/// SQLite's way to say how many: a negative number for all.
+/// Converts a limit for SQLite, where a negative number means no limit.
 pub(super) fn limit_of(limit: usize) -> i64 {
     if limit == 0 { -1 } else { i64::try_from(limit).unwrap_or(-1) }
 }

@@ -1,9 +1,9 @@
-//! Making a damaged journal usable again.
+//! Repairs a damaged journal.
 //!
-//! Owns how a journal is sealed anew: from the first damage on, every record is written again with a chain that fits,
-//! [`AgentEvent::EventLost`] where nothing could be read; what was there is kept in `quarantine`. Forks that share a
-//! repaired part are sealed anew, too. Reads by a connection of its own: SQLite gives a transaction up that has met a
-//! damaged page. Invariant: a record that is whole and can be read is never given up.
+//! Starting at the first damage, the repair writes every record again with a valid chain, and [`AgentEvent::EventLost`] in
+//! place of each unreadable record. The damaged rows go to `quarantine`. The repair also reseals forks that share a
+//! repaired part. It reads on a connection of its own, because SQLite rolls back a transaction that meets a damaged page.
+//! Invariant: the repair never gives up a record that is whole and readable.
 
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
@@ -14,37 +14,37 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::append;
 use super::check;
-use super::desk::Desk;
 use super::fault::{Fault, is_damage, no_session};
 use super::list;
 use super::projection;
-use super::rows::{self, Found, SessionRow, Tail, int, uint};
+use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
 use super::settle;
+use super::transaction::WriteTransaction;
 use crate::content;
 use crate::record::{Chain, Sealed};
 
 /// Whether SQLite can read all of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pages {
+pub(super) enum PageHealth {
     /// It can.
     Sound,
-    /// It cannot: where records were is not touched, only no longer looked at.
+    /// It cannot. The repair does not touch the old rows and only stops referencing them.
     Damaged,
 }
 
-/// Repairs a journal as `source` sees it: a connection that reads what is committed, or the writer's own.
+/// Repairs a journal as `source` sees it: a connection that reads committed data, or the writer's own.
 pub(super) fn repair(
-    desk: &mut Desk<'_>,
+    transaction: &mut WriteTransaction<'_>,
     source: &Connection,
     session_id: &SessionId,
-    pages: Pages,
+    pages: PageHealth,
 ) -> Result<(), Fault> {
     let verdict = check::journal(source, session_id)?;
     let Some(first) = verdict.damage.iter().filter_map(|damage| damage.seq).min() else {
         return Ok(());
     };
     let session = SessionRow::existing(source, session_id)?.ok_or_else(|| no_session(session_id))?;
-    // Whoever wrote the first damaged event; all others are forks of that one.
+    // The session that wrote the first damaged event. All other affected sessions are forks of it.
     let segments = rows::segments(source, &session, first + 1)?;
     let Some(segment) = segments.last() else { return Ok(()) };
     let mut before = SessionRow::at(source, segment.no)?.base;
@@ -54,62 +54,63 @@ pub(super) fn repair(
             Ok(())
         })?;
     }
-    desk.forget_all();
-    let mut waiting = vec![Stretch { no: segment.no, from: first, before }];
-    while let Some(stretch) = waiting.pop() {
-        waiting.extend(seal_anew(desk, source, &stretch, pages)?);
+    transaction.forget_all();
+    let mut waiting = vec![ResealRange { no: segment.no, from: first, before }];
+    while let Some(range) = waiting.pop() {
+        waiting.extend(reseal(transaction, source, &range, pages)?);
     }
     Ok(())
 }
 
 /// The own events of a session from a position on, and the chain before them.
-struct Stretch {
+struct ResealRange {
     no: i64,
     from: u64,
     before: Chain,
 }
 
-/// Writes a stretch again. The stretches of forks that follow from it.
-fn seal_anew(
-    desk: &mut Desk<'_>,
+/// Writes the events of a range again. Returns the ranges of forks that must follow.
+fn reseal(
+    transaction: &mut WriteTransaction<'_>,
     source: &Connection,
-    stretch: &Stretch,
-    pages: Pages,
-) -> Result<Vec<Stretch>, Fault> {
-    let (connection, no, from) = (desk.connection, stretch.no, stretch.from);
+    range: &ResealRange,
+    pages: PageHealth,
+) -> Result<Vec<ResealRange>, Fault> {
+    let (connection, no, from) = (transaction.connection, range.no, range.from);
     let session = SessionRow::at(source, no)?;
-    let tail = Tail::of(source, &session)?;
+    let tail = JournalEnd::of(source, &session)?;
     let now = SessionRow::at(connection, no)?;
-    if (now.head, now.epoch, now.kept) != (session.head, session.epoch, session.kept) || desk.wrote(no) {
-        let what = format!("session number {no} is being written; the repair has to be tried again");
+    if (now.head, now.epoch, now.kept) != (session.head, session.epoch, session.kept) || transaction.wrote(no)
+    {
+        let what = format!("session number {no} changed during the repair; try again");
         return Err(StoreError::Unavailable(what).into());
     }
-    // Of a deleted session only what forks share.
+    // Of a deleted session, only the events that forks share.
     let seqs = from..session.kept.unwrap_or(tail.head).max(from);
     let mut forks = forks(source, no, from)?;
     clear(connection, no, from)?;
-    let (mut chain, mut at, mut first) = (stretch.before, Timestamp::from_millis(0), None);
+    let (mut chain, mut at, mut first) = (range.before, Timestamp::from_millis(0), None);
     let own = [rows::Segment { no, seqs: seqs.clone() }];
     rows::walk(source, &own, &seqs, |found| {
         let (seq, place) = (found.seq, found.place);
-        let (body, event) = match readable(source, found)? {
+        let (body, event) = match read_intact(source, found)? {
             Some(kept) => kept,
             None => {
                 quarantine(connection, source, (no, seq), place)?;
-                lost(seq, at)?
+                lost_event(seq, at)?
             }
         };
         let record = Sealed::new(seq, chain, body);
         (chain, at) = (record.chain, at.max(event.timestamp));
         forks.iter_mut().filter(|fork| fork.from == seq + 1).for_each(|fork| fork.before = chain);
-        let place = desk.next_place()?;
+        let place = transaction.next_place()?;
         first.get_or_insert(place);
         append::insert(connection, place, no, &record)?;
         let hashes: Vec<_> = content::mentions(&record.body).iter().filter_map(content::hash_of).collect();
         append::mention(connection, no, seq, &hashes)?;
         projection::project(connection, no, &event)
     })?;
-    if pages == Pages::Sound {
+    if pages == PageHealth::Sound {
         for (place, count) in rows::places(source, no, &(from..tail.head.max(from)))? {
             connection
                 .prepare_cached("DELETE FROM events WHERE place >= ? AND place < ? AND no = ?")?
@@ -120,12 +121,12 @@ fn seal_anew(
     if let Some(place) = first {
         connection.prepare_cached("INSERT INTO runs VALUES (?, ?, ?)")?.execute([no, int(from), place])?;
     }
-    let base = if from == session.fork_seq { stretch.before } else { session.base };
-    begin_anew(connection, &session, base, seqs.end, chain)?;
+    let base = if from == session.fork_seq { range.before } else { session.base };
+    reset_row(connection, &session, base, seqs.end, chain)?;
     Ok(forks)
 }
 
-/// Takes away what was derived of a session's events.
+/// Removes everything derived from a session's events after this position.
 fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
     projection::remove(connection, no, from)?;
     list::unindex(connection, no)?;
@@ -135,8 +136,8 @@ fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The row of a session after its events changed: its summary is folded by whoever lists it next.
-fn begin_anew(
+/// Updates a session's row after its events changed. The next listing folds its summary.
+fn reset_row(
     connection: &Connection,
     session: &SessionRow,
     base: Chain,
@@ -155,23 +156,23 @@ fn begin_anew(
             base.as_bytes(),
             int(head),
             chain.as_bytes(),
-            settle::written(&summary)?
+            settle::to_json(&summary)?
         ])?;
     Ok(())
 }
 
-/// Forks whose own events follow what comes after this position.
-fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<Stretch>, Fault> {
+/// Returns the forks that share events after this position.
+fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<ResealRange>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT no, fork_seq, base FROM sessions WHERE fork_of = ? AND fork_seq > ?")?;
     let forks = statement.query_map([no, int(from)], |row| {
-        Ok(Stretch { no: row.get(0)?, from: uint(row.get(1)?), before: Chain::from_bytes(row.get(2)?) })
+        Ok(ResealRange { no: row.get(0)?, from: uint(row.get(1)?), before: Chain::from_bytes(row.get(2)?) })
     })?;
     Ok(forks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A record that is whole and can be read, with the blobs it needs.
-fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Event)>, Fault> {
+/// Returns the body and event of a record that is whole and readable, including the blobs it needs.
+fn read_intact(connection: &Connection, found: RecordSlot) -> Result<Option<(Vec<u8>, Event)>, Fault> {
     let body = found.record.as_ref().map(|record| record.body.clone());
     match rows::event(connection, found) {
         Ok(event) => Ok(body.map(|body| (body, Event::new(event)))),
@@ -180,7 +181,7 @@ fn readable(connection: &Connection, found: Found) -> Result<Option<(Vec<u8>, Ev
     }
 }
 
-/// Puts aside what is in the place of a record, if it can be read at all.
+/// Copies the row of a record to `quarantine`, if it can be read at all.
 fn quarantine(
     connection: &Connection,
     source: &Connection,
@@ -198,15 +199,15 @@ fn quarantine(
         Err(error) => return Err(error.into()),
     };
     let [their_no, their_seq, chain, crc, body] = there.as_slice() else { return Ok(()) };
-    let note = format!("found as {their_seq:?} of session number {their_no:?}");
+    let note = format!("stored as {their_seq:?} of session number {their_no:?}");
     connection
         .prepare_cached("INSERT INTO quarantine (no, seq, chain, crc, body, note) VALUES (?, ?, ?, ?, ?, ?)")?
         .execute(params![no, int(seq), chain, crc, body, note])?;
     Ok(())
 }
 
-/// What stands where a record was.
-fn lost(seq: u64, timestamp: Timestamp) -> Result<(Vec<u8>, Event), Fault> {
+/// Returns the event that replaces a lost record.
+fn lost_event(seq: u64, timestamp: Timestamp) -> Result<(Vec<u8>, Event), Fault> {
     let event = EventRecord {
         v: FORMAT_VERSION,
         seq,

@@ -1,8 +1,8 @@
-//! Reading rows: sessions, where their events are, records, blobs.
+//! Reads rows: sessions, the location of their events, records and blobs.
 //!
-//! Owns how a position in a journal becomes a place in `events`: through the sessions it was forked from, and through
-//! their runs. All of it reads; a transaction around several calls makes them agree.
-//! Invariant: a record that is given out is the one of that session and position, or it is called missing.
+//! Maps a position in a journal to a row of `events`, through the ancestors of a fork and their runs. This module only
+//! reads; wrap several calls in a transaction to make them consistent.
+//! Invariant: a returned record belongs to the requested session and position; otherwise it is reported as missing.
 
 use std::ops::Range;
 
@@ -16,17 +16,17 @@ use super::fault::{Fault, is_damage};
 use crate::content;
 use crate::record::{self, Chain, Sealed};
 
-/// A number as SQLite keeps it. Positions never come near the limit.
+/// Converts a number for SQLite. Positions never come near the limit.
 pub(super) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number as SQLite kept it.
+/// Converts a number from SQLite.
 pub(super) fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// What `sessions` says about a session.
+/// A row of `sessions`.
 #[derive(Clone, Debug)]
 pub(super) struct SessionRow {
     pub(super) no: i64,
@@ -34,7 +34,7 @@ pub(super) struct SessionRow {
     pub(super) fork_of: Option<i64>,
     pub(super) fork_seq: u64,
     pub(super) base: Chain,
-    /// `None` while it exists.
+    /// `None` while the session exists.
     pub(super) kept: Option<u64>,
     /// As of the last settling.
     pub(super) head: u64,
@@ -65,18 +65,18 @@ impl SessionRow {
         })
     }
 
-    /// The session of an id, also when it was deleted.
+    /// Returns the session with this id, even if it was deleted.
     pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, Fault> {
         let mut statement = connection.prepare_cached(BY_ID)?;
         Ok(statement.query_row([session_id.as_str()], Self::read).optional()?)
     }
 
-    /// The session of an id, if it exists.
+    /// Returns the session with this id, unless it was deleted.
     pub(super) fn existing(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, Fault> {
         Ok(Self::of(connection, session_id)?.filter(|row| row.kept.is_none()))
     }
 
-    /// The session of a number.
+    /// Returns the session with this number.
     pub(super) fn at(connection: &Connection, no: i64) -> Result<Self, Fault> {
         let mut statement = connection.prepare_cached(BY_NO)?;
         let row = statement.query_row([no], Self::read).optional()?;
@@ -84,19 +84,19 @@ impl SessionRow {
     }
 }
 
-/// Where a journal ends.
+/// The end of a journal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tail {
+pub(super) struct JournalEnd {
     /// Number of events.
     pub(super) head: u64,
-    /// The chain after them.
+    /// The chain after the last event.
     pub(super) chain: Chain,
-    /// Where the last own event is, if it had to be looked for.
+    /// Row of the last own event, if the search passed it.
     pub(super) place: Option<i64>,
 }
 
-impl Tail {
-    /// Looks from where the session was settled last: events that are behind that point are few.
+impl JournalEnd {
+    /// Searches from where the session was last settled: few events can follow.
     pub(super) fn of(connection: &Connection, session: &SessionRow) -> Result<Self, Fault> {
         let mut tail = Self { head: session.head, chain: session.chain, place: None };
         if !session.unsettled {
@@ -125,22 +125,22 @@ impl Tail {
     }
 }
 
-/// Number of events of a session; 0 when there is none.
+/// Returns the number of events of a session, or 0 if it does not exist.
 pub(super) fn head(connection: &Connection, session_id: &SessionId) -> Result<u64, Fault> {
     match SessionRow::existing(connection, session_id)? {
-        Some(session) => Ok(Tail::of(connection, &session)?.head),
+        Some(session) => Ok(JournalEnd::of(connection, &session)?.head),
         None => Ok(0),
     }
 }
 
-/// A stretch of a journal and the session that wrote it.
+/// A range of a journal and the session that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) no: i64,
     pub(super) seqs: Range<u64>,
 }
 
-/// Which session wrote which part of the first `head` events, oldest first.
+/// Returns which session wrote which part of the first `head` events, oldest first.
 pub(super) fn segments(
     connection: &Connection,
     session: &SessionRow,
@@ -161,22 +161,22 @@ pub(super) fn segments(
     Ok(segments)
 }
 
-/// A record as it was found, with the place where it should be.
+/// A position of a journal and the record that was found there.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RecordSlot {
     pub(super) seq: u64,
-    /// `None` when no run says where it is.
+    /// `None` if no run covers the position.
     pub(super) place: Option<i64>,
-    /// `None` when it is not there.
+    /// `None` if the record is missing.
     pub(super) record: Option<Sealed>,
 }
 
-/// Gives every position of a stretch of a journal, in order.
+/// Calls `take` for every position of a range of a journal, in order.
 pub(super) fn walk(
     connection: &Connection,
     segments: &[Segment],
     seqs: &Range<u64>,
-    mut take: impl FnMut(Found) -> Result<(), Fault>,
+    mut take: impl FnMut(RecordSlot) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     for segment in segments {
         let wanted = segment.seqs.start.max(seqs.start)..segment.seqs.end.min(seqs.end);
@@ -184,10 +184,10 @@ pub(super) fn walk(
             continue;
         }
         let runs = runs(connection, segment.no, &wanted)?;
-        // Positions before the first run that is known.
+        // Positions before the first known run.
         let first = runs.first().map_or(wanted.end, |(seq, _)| *seq);
         for seq in wanted.start..first.min(wanted.end) {
-            take(Found { seq, place: None, record: None })?;
+            take(RecordSlot { seq, place: None, record: None })?;
         }
         let ends = runs.iter().skip(1).map(|(seq, _)| *seq).chain([wanted.end]);
         for ((start, place), end) in runs.iter().zip(ends) {
@@ -198,7 +198,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// The runs that hold these positions, first positions and places.
+/// Returns the runs that cover these positions, as pairs of first position and first row.
 fn runs(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(u64, i64)>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, place FROM runs WHERE no = ?1 AND seq < ?3
@@ -209,7 +209,7 @@ fn runs(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(u64,
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Where the own events of a session at these positions are: first places, and how many follow.
+/// Returns the rows of a session's own events at these positions, as pairs of first row and count.
 pub(super) fn places(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(i64, u64)>, Fault> {
     let runs = runs(connection, no, seqs)?;
     let ends = runs.iter().skip(1).map(|(seq, _)| *seq).chain([seqs.end]);
@@ -225,25 +225,25 @@ fn walk_run(
     no: i64,
     place: i64,
     seqs: Range<u64>,
-    take: &mut impl FnMut(Found) -> Result<(), Fault>,
+    take: &mut impl FnMut(RecordSlot) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ?1 AND place < ?2 ORDER BY place
          LIMIT ?2 - ?1",
     )?;
     let end = place + int(seqs.end - seqs.start);
-    // The limit keeps it from looking at the row behind, which may be on a page that cannot be read.
+    // The limit keeps SQLite from reading the following row, which may be on an unreadable page.
     let mut rows = statement.query([place, end])?;
-    let found = |at: i64, record| Found { seq: seqs.start + uint(at - place), place: Some(at), record };
+    let found = |at: i64, record| RecordSlot { seq: seqs.start + uint(at - place), place: Some(at), record };
     let mut next = place;
     loop {
         let (at, record) = match rows.next() {
             Ok(Some(row)) => {
                 let at = row.get(0)?;
-                (at, sealed(row, no, found(at, None).seq)?)
+                (at, record_from_row(row, no, found(at, None).seq)?)
             }
             Ok(None) => break,
-            // A page that cannot be read: those behind it may be. They are asked for one by one.
+            // This page is unreadable, but later ones may be readable: request their rows one by one.
             Err(error) if is_damage(&error) => {
                 for at in next..end {
                     take(found(at, single(connection, no, at, found(at, None).seq)?))?;
@@ -264,11 +264,11 @@ fn walk_run(
     Ok(())
 }
 
-/// One record, if its page can be read.
+/// Returns one record, if its page can be read.
 fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<Sealed>, Fault> {
     let mut statement =
         connection.prepare_cached("SELECT place, no, seq, chain, crc, body FROM events WHERE place = ?")?;
-    match statement.query_row([place], |row| sealed(row, no, seq)) {
+    match statement.query_row([place], |row| record_from_row(row, no, seq)) {
         Ok(record) => Ok(record),
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
         Err(error) if is_damage(&error) => Ok(None),
@@ -276,16 +276,16 @@ fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Opti
     }
 }
 
-/// The record in a row, if it is the one of this session and position. Whatever else is in the columns: what does not
-/// fit fails its checksum.
-fn sealed(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
+/// Returns the record in a row if it belongs to this session and position. Columns with unexpected content make its
+/// checksum fail.
+fn record_from_row(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
     if integer(row, 1)? != Some(no) || integer(row, 2)? != Some(int(seq)) {
         return Ok(None);
     }
     let chain = Chain::from_bytes(bytes(row, 3)?.try_into().unwrap_or_default());
     let check = integer(row, 4)?.and_then(|check| u32::try_from(check).ok());
     let body = bytes(row, 5)?.to_vec();
-    // A checksum that is no number is as wrong as one that does not fit.
+    // A checksum that is not a number must fail like a wrong one.
     let check = check.unwrap_or_else(|| !record::checksum(seq, chain, &body));
     Ok(Some(Sealed { seq, chain, check, body }))
 }
@@ -301,13 +301,13 @@ fn bytes<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
     })
 }
 
-/// The event of a record that must be there and whole.
-pub(super) fn event(connection: &Connection, found: Found) -> Result<EventRecord, Fault> {
-    let Found { seq, record, .. } = found;
+/// Returns the event of a record, which must exist and be whole.
+pub(super) fn event(connection: &Connection, found: RecordSlot) -> Result<EventRecord, Fault> {
+    let RecordSlot { seq, record, .. } = found;
     let damaged = |what: &str| Fault::Refused(StoreError::Damaged(format!("event {seq} {what}")));
     let record = record.ok_or_else(|| damaged("is missing"))?;
     if !record.is_whole() {
-        return Err(damaged("is not as it was written (checksum)"));
+        return Err(damaged("is damaged (checksum mismatch)"));
     }
     let unpacked = content::unpack(&record.body, |address| match blob(connection, address) {
         Err(Fault::Refused(StoreError::NotFound(what))) => {
@@ -318,7 +318,7 @@ pub(super) fn event(connection: &Connection, found: Found) -> Result<EventRecord
     Ok(record::event_of(seq, unpacked.as_deref().unwrap_or(&record.body))?)
 }
 
-/// The bytes of an address, which must be what it says.
+/// Returns the bytes of a blob and verifies their hash.
 pub(super) fn blob(connection: &Connection, address: &BlobHash) -> Result<Vec<u8>, Fault> {
     let missing = || Fault::Refused(StoreError::NotFound(format!("blob {}", address.0)));
     let hash = content::hash_of(address).ok_or_else(missing)?;
@@ -326,7 +326,7 @@ pub(super) fn blob(connection: &Connection, address: &BlobHash) -> Result<Vec<u8
     let bytes: Vec<u8> =
         statement.query_row([hash], |row| Ok(bytes(row, 0)?.to_vec())).optional()?.ok_or_else(missing)?;
     if content::address(&bytes) != *address {
-        let what = format!("blob {} is not what its address says", address.0);
+        let what = format!("blob {} does not match its hash", address.0);
         return Err(Fault::Refused(StoreError::Damaged(what)));
     }
     Ok(bytes)

@@ -1,15 +1,15 @@
-//! The tables, and how those of older versions become today's.
+//! Defines the tables and migrates older databases.
 //!
-//! Owns the list of migrations and nothing else knows a version. They only go forward, each in a transaction of its
-//! own; what was released is never edited. Invariant: a database that was opened has the tables of the last entry.
+//! Only this module knows version numbers. Migrations only go forward, each in a transaction of its own, and a released
+//! migration is never edited. Invariant: an opened database has the tables of the last migration.
 //!
-//! How the tables are laid out, and why:
-//! - `events` is in the order of writing, whoever wrote, so that an append touches the last page only. Clustered by
+//! Layout of the tables, with reasons:
+//! - `events` is in the order of writing, across sessions, so that an append touches only the last page. Clustered by
 //!   session it would split pages in the middle of the tree: measured 2.2 times the bytes with eight sessions of 1 KB
 //!   events, 4.6 times when they commit together.
-//! - `runs` says where a session's events are: one row for each stretch that nobody else's event interrupts. A session
-//!   that is alone pays for it once. It is an index: `events` has all that is needed to make it anew.
-//! - `sessions` holds what a listing shows, as of `head`. Appends leave it behind (`unsettled` says so), because one more
+//! - `runs` locates a session's events: one row for each range without events of other sessions in between. A session that
+//!   writes alone needs one row. It is an index: `events` has all that is needed to rebuild it.
+//! - `sessions` has what a listing shows, as of `head`. Appends do not update it (`unsettled` marks that), because one more
 //!   page for each event would nearly double what is written.
 
 use lariat_core::store::StoreError;
@@ -19,7 +19,7 @@ use super::fault::Fault;
 use super::projection;
 use super::rows::int;
 
-/// From an empty database to today's, version by version.
+/// Migrations from an empty database to the current version, in order.
 pub(super) const MIGRATIONS: &[&str] = &[
     // 1: journals.
     "CREATE TABLE sessions (
@@ -88,7 +88,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     CREATE VIRTUAL TABLE search USING fts5 (
         words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
     );",
-    // 2: what the journals say besides the conversation, beside them.
+    // 2: checkpoints, learnings and goals, projected from the journals.
     "CREATE TABLE checkpoints (
         no         INTEGER NOT NULL,
         seq        INTEGER NOT NULL,
@@ -115,7 +115,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (no, seq)
     ) WITHOUT ROWID;
     CREATE INDEX goals_by_id ON goals (goal_id);",
-    // 3: summaries on the way, for forks in the middle.
+    // 3: intermediate summaries, for forks in the middle of a session.
     "CREATE TABLE folds (
         no      INTEGER NOT NULL,
         seq     INTEGER NOT NULL,                   -- events in the summary
@@ -124,14 +124,14 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ) WITHOUT ROWID;",
 ];
 
-/// The version in which the projections came; older databases have them filled.
+/// The version that introduced projections. Older databases get them filled from the journals.
 const PROJECTIONS: usize = 2;
 
-/// Brings a database up to date.
+/// Migrates a database to the current version.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     while version(connection)? < MIGRATIONS.len() {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Again, now that nobody else can do it at the same time.
+        // Check again: another process may have migrated before this transaction began.
         let version = version(&transaction)?;
         if let Some(sql) = MIGRATIONS.get(version) {
             transaction.execute_batch(sql)?;
@@ -150,8 +150,8 @@ fn version(connection: &Connection) -> Result<usize, Fault> {
     match usize::try_from(version) {
         Ok(version) if version <= MIGRATIONS.len() => Ok(version),
         _ => Err(Fault::Refused(StoreError::Unavailable(format!(
-            "the database was written by a newer version of this program (its tables are of version {version}, this \
-             program knows {}): use that version, or another database file",
+            "the database was written by a newer version of this program (schema version {version}, this program \
+ supports {})\n  hint: update this program, or use another database file",
             MIGRATIONS.len()
         )))),
     }

@@ -39,7 +39,7 @@ fn tables(connection: &Connection) -> Vec<(String, Option<String>)> {
 }
 
 #[tokio::test]
-async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() {
+async fn migrates_version_1_and_keeps_all_data() {
     let database = Database::new(VERSION_1);
     let store = SqliteStore::open(&database.0, StoreOptions::default()).await.unwrap();
     let version: usize = MIGRATIONS.len();
@@ -60,13 +60,13 @@ async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() 
     }
     let plain = SessionId::from("a plain one");
     assert_eq!(store.snapshot(&plain, 9).await.unwrap().unwrap().state, b"state");
-    // Tables that came later are filled from the journals.
+    // Tables of later versions are filled from the journals.
     assert_eq!(store.learnings(Some("ci"), 0).await.unwrap()[0].learning.text, "run the tests first");
     assert_eq!(store.checkpoints(&plain).await.unwrap()[0].label, "before");
 }
 
 #[test]
-fn what_was_released_is_not_edited() {
+fn released_migrations_are_not_edited() {
     let released = Connection::open_in_memory().unwrap();
     released.execute_batch(VERSION_1).unwrap();
     let today = Connection::open_in_memory().unwrap();
@@ -75,7 +75,7 @@ fn what_was_released_is_not_edited() {
 }
 
 #[tokio::test]
-async fn a_database_from_the_future_is_refused_and_left_alone() {
+async fn rejects_a_database_of_a_newer_version_unchanged() {
     let database = Database::new("CREATE TABLE sessions (new INTEGER); PRAGMA user_version = 99");
     let refused = SqliteStore::open(&database.0, StoreOptions::default()).await.unwrap_err();
     let words = refused.to_string();
@@ -85,20 +85,17 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_called_damaged() {
+async fn reports_a_file_that_is_not_a_database_as_damaged() {
     let database = Database::new("CREATE TABLE t (x)");
     #[expect(clippy::disallowed_methods, reason = "a file of this test")]
-    std::fs::write(
-        &database.0,
-        "something else entirely, and long enough to be looked at as a database ".repeat(99),
-    )
-    .unwrap();
+    std::fs::write(&database.0, "not a database, but long enough for SQLite to read it as one. ".repeat(99))
+        .unwrap();
     let refused = SqliteStore::open(&database.0, StoreOptions::default()).await.unwrap_err();
     assert!(matches!(refused, StoreError::Damaged(_)), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn processes_that_make_one_database_at_the_same_time_agree() {
+async fn concurrent_processes_create_one_database() {
     for _ in 0..10 {
         let database = Database::new("");
         let opening: Vec<_> = (0..6)

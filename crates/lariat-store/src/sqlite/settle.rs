@@ -1,45 +1,46 @@
-//! The summaries in `sessions`, and when they are written.
+//! Keeps the summaries in `sessions` up to date.
 //!
-//! Owns the fold of a session as its row keeps it, with everything a listing asks for. Appends keep the fold in mind and
-//! leave the row behind; it is written with the first append, every [`EVERY`] events, before a listing and at the end.
-//! Invariant: a row that is not marked `unsettled` counts all events of its session.
+//! A row of `sessions` has the fold of its session with everything that a listing needs. Appends update the fold in
+//! memory only. The row is written ("settled") with the first append, every [`SETTLE_INTERVAL`] events, before a
+//! listing and at the end.
+//! Invariant: a row that is not marked `unsettled` includes all events of its session.
 
 use lariat_core::archive::SessionSummary;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::desk::{Desk, Session};
 use super::fault::Fault;
-use super::rows::{self, SessionRow, Tail, int};
-use crate::FOLDED;
+use super::rows::{self, JournalEnd, SessionRow, int};
+use super::transaction::{CachedSession, WriteTransaction};
+use crate::SUMMARY_INTERVAL;
 use crate::record::Chain;
 
-/// Events after which a row is written again: so many at most are folded anew after a crash, and looked through to find
-/// a journal's end. One page in 256.
-pub(super) const EVERY: u64 = 256;
+/// Number of events after which a row is written again. After a crash, at most this many events are folded again and
+/// searched for the end of the journal. Adds one page write per 256 events.
+pub(super) const SETTLE_INTERVAL: u64 = 256;
 
-/// What becomes of a session after it was settled.
+/// What happens to a session after it was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
-    /// More events may follow: it stays marked, so that they need not mark it again.
-    GoOn,
-    /// It is forgotten: the mark is taken away.
-    Forget,
+pub(super) enum SettleMode {
+    /// More events may follow: the row stays marked as unsettled, so that they need not mark it again.
+    KeepOpen,
+    /// The writer drops the session from its cache and clears the mark.
+    Close,
 }
 
-/// A summary as its row keeps it.
-pub(super) fn written(summary: &SessionSummary) -> Result<String, Fault> {
+/// Serializes a summary for its row.
+pub(super) fn to_json(summary: &SessionSummary) -> Result<String, Fault> {
     serde_json::to_string(summary).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
 }
 
-/// The summary in a row.
+/// Reads the summary of a session's row.
 pub(super) fn summary(connection: &Connection, no: i64) -> Result<SessionSummary, Fault> {
     let mut statement = connection.prepare_cached("SELECT id, parent, summary FROM sessions WHERE no = ?")?;
     Ok(statement.query_row([no], read)?)
 }
 
-/// A summary from `id, parent, summary`. One that cannot be read is as good as none: it is folded anew.
+/// Reads a summary from `id, parent, summary`. Treats an unreadable summary as empty, so that it is folded again.
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
     if let Ok(summary) = serde_json::from_slice(row.get_ref(2)?.as_bytes().unwrap_or_default()) {
         return Ok(summary);
@@ -48,14 +49,14 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
     Ok(empty(SessionId::from(row.get::<_, String>(0)?), parent.map(SessionId::from)))
 }
 
-/// A summary of nothing, which still says where the session came from.
+/// Returns an empty summary that still names the parent of a fork.
 pub(super) fn empty(session_id: SessionId, parent: Option<SessionId>) -> SessionSummary {
     let mut summary = SessionSummary::new(session_id);
     summary.parent = parent;
     summary
 }
 
-/// The fold of the first `head` events of a session, from what its row has.
+/// Folds the first `head` events of a session, starting from the summary in its row.
 pub(super) fn fold(
     connection: &Connection,
     session: &SessionRow,
@@ -68,7 +69,7 @@ pub(super) fn fold(
         rows::walk(connection, &segments, &missing, |found| {
             match rows::event(connection, found) {
                 Ok(event) => summary.apply(&event),
-                // What cannot be read says nothing, but it is an event.
+                // Include an unreadable event in the number of events.
                 Err(Fault::Refused(_)) => summary.events += 1,
                 Err(failed) => return Err(failed),
             }
@@ -78,19 +79,19 @@ pub(super) fn fold(
     Ok(summary)
 }
 
-/// Keeps the fold of a session, if it is one of those that forks begin with.
-pub(super) fn keep_fold(connection: &Connection, session: &Session) -> Result<(), Fault> {
+/// Stores the fold of a session if its number of events is one that forks start from.
+pub(super) fn store_fold(connection: &Connection, session: &CachedSession) -> Result<(), Fault> {
     let events = session.summary.events;
-    if events.is_multiple_of(FOLDED) {
+    if events.is_multiple_of(SUMMARY_INTERVAL) {
         connection
             .prepare_cached("INSERT OR REPLACE INTO folds (no, seq, summary) VALUES (?, ?, ?)")?
-            .execute(params![session.no, int(events), written(&session.summary)?])?;
+            .execute(params![session.no, int(events), to_json(&session.summary)?])?;
     }
     Ok(())
 }
 
-/// The newest fold of at most `events` events that was kept, of a session or of what it shares.
-pub(super) fn kept_fold(
+/// Returns the newest stored fold of at most `events` events, of a session or of its ancestors.
+pub(super) fn stored_fold(
     connection: &Connection,
     session: &SessionRow,
     events: u64,
@@ -101,7 +102,7 @@ pub(super) fn kept_fold(
             "SELECT summary FROM folds WHERE no = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
         )?;
         let kept: Option<String> = statement.query_row([at.no, int(at_most)], |row| row.get(0)).optional()?;
-        // What a session has itself is newer than what it shares. One that cannot be read is as good as none.
+        // A session's own fold is newer than those of its ancestors. Treat an unreadable fold as missing.
         if let Some(kept) = kept {
             return Ok(serde_json::from_str(&kept).ok());
         }
@@ -113,10 +114,14 @@ pub(super) fn kept_fold(
     }
 }
 
-/// Writes what is in mind about a session into its row. True when the row is all there is to say.
-pub(super) fn settle(connection: &Connection, session: &mut Session, then: Then) -> Result<bool, Fault> {
+/// Writes the cached state of a session to its row. Returns whether the row is complete.
+pub(super) fn settle(
+    connection: &Connection,
+    session: &mut CachedSession,
+    mode: SettleMode,
+) -> Result<bool, Fault> {
     let complete = session.summary.events == session.head;
-    let marked = then == Then::GoOn && session.unsettled || !complete;
+    let marked = mode == SettleMode::KeepOpen && session.unsettled || !complete;
     let current = session.settled == session.head && session.folded == session.summary.events;
     if !current || session.unsettled != marked {
         write(connection, session.no, session.head, session.chain, &session.summary, marked)?;
@@ -144,7 +149,7 @@ fn write(
         chain.as_bytes(),
         unsettled,
         int(summary.events),
-        written(summary)?,
+        to_json(summary)?,
         int(summary.last_active_at.as_millis()),
         summary.cwd,
         summary.parent.as_ref().map(SessionId::as_str),
@@ -152,32 +157,32 @@ fn write(
     Ok(())
 }
 
-/// A summary that a reader folded, to be written.
+/// A summary that a reader folded and the writer has to store.
 #[derive(Clone, Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedSummary {
     pub(super) no: i64,
     pub(super) summary: SessionSummary,
 }
 
-/// Sessions whose rows may be behind, folded; but for those that the writer has settled.
-pub(super) fn fold_unsettled(connection: &Connection, settled: &[i64]) -> Result<Vec<Folded>, Fault> {
+/// Folds the sessions whose rows may be outdated, except those that the writer has just settled.
+pub(super) fn fold_unsettled(connection: &Connection, settled: &[i64]) -> Result<Vec<FoldedSummary>, Fault> {
     let mut statement =
         connection.prepare_cached("SELECT no FROM sessions WHERE unsettled AND kept IS NULL")?;
     let numbers: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut folded = Vec::new();
     for no in numbers.into_iter().filter(|no| settled.binary_search(no).is_err()) {
         let session = SessionRow::at(connection, no)?;
-        let head = Tail::of(connection, &session)?.head;
-        folded.push(Folded { no, summary: fold(connection, &session, head)? });
+        let head = JournalEnd::of(connection, &session)?.head;
+        folded.push(FoldedSummary { no, summary: fold(connection, &session, head)? });
     }
     Ok(folded)
 }
 
-/// Writes summaries that were folded by a reader, as far as they are still news.
-pub(super) fn store(desk: &mut Desk<'_>, folded: &[Folded]) -> Result<(), Fault> {
-    for Folded { no, summary } in folded {
+/// Writes summaries that a reader folded, unless their sessions have changed since.
+pub(super) fn store(transaction: &mut WriteTransaction<'_>, folded: &[FoldedSummary]) -> Result<(), Fault> {
+    for FoldedSummary { no, summary } in folded {
         let id = &summary.session_id;
-        let session = match desk.session(id) {
+        let session = match transaction.session(id) {
             Ok(session) => session,
             // Deleted meanwhile.
             Err(Fault::Refused(StoreError::NotFound(_))) => continue,
@@ -185,30 +190,33 @@ pub(super) fn store(desk: &mut Desk<'_>, folded: &[Folded]) -> Result<(), Fault>
         };
         if session.no == *no && session.head == summary.events {
             session.summary.clone_from(summary);
-            let connection = desk.connection;
-            settle(connection, desk.session(id)?, Then::Forget)?;
+            let connection = transaction.connection;
+            settle(connection, transaction.session(id)?, SettleMode::Close)?;
         }
     }
     Ok(())
 }
 
-/// The summary of one session, from its row or folded.
-pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<SessionSummary>, Fault> {
+/// Returns the summary of one session, folded up to its last event.
+pub(super) fn current_summary(
+    connection: &Connection,
+    session_id: &SessionId,
+) -> Result<Option<SessionSummary>, Fault> {
     let Some(session) = SessionRow::existing(connection, session_id)? else { return Ok(None) };
-    let head = Tail::of(connection, &session)?.head;
+    let head = JournalEnd::of(connection, &session)?.head;
     fold(connection, &session, head).map(Some)
 }
 
-/// Takes all summaries away, to be folded anew. What says where a fork came from stays.
-pub(super) fn reset(desk: &mut Desk<'_>) -> Result<(), Fault> {
-    let connection = desk.connection;
-    desk.forget_all();
+/// Resets all summaries so that they are folded again. Keeps the parents of forks.
+pub(super) fn reset(transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+    let connection = transaction.connection;
+    transaction.forget_all();
     connection.execute_batch("DELETE FROM folds")?;
     let mut statement = connection.prepare("SELECT no FROM sessions WHERE kept IS NULL")?;
     let numbers: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for no in numbers {
         let session = SessionRow::at(connection, no)?;
-        let Tail { head, chain, .. } = Tail::of(connection, &session)?;
+        let JournalEnd { head, chain, .. } = JournalEnd::of(connection, &session)?;
         let before = summary(connection, no)?;
         write(connection, no, head, chain, &empty(before.session_id, before.parent), head > 0)?;
     }

@@ -1,4 +1,4 @@
-//! [`SqliteStore`]: the contract, each method a piece of work for the writer or for a reader.
+//! Implements the store contract as [`SqliteStore`]: each method is a task for the writer or a query for a reader.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore,
 use rusqlite::Connection;
 
 use super::append::{self, Batch};
-use super::database::{Home, Readers};
-use super::desk::Desk;
+use super::database::{DatabaseLocation, ReaderPool};
 use super::fault::{Fault, no_session};
-use super::repair::Pages;
-use super::rows::{self, SessionRow, Tail};
-use super::settle::Then;
+use super::repair::PageHealth;
+use super::rows::{self, JournalEnd, SessionRow};
+use super::settle::SettleMode;
+use super::transaction::WriteTransaction;
 use super::watch::{Change, Watchers};
-use super::writer::Writer;
-use super::{Checkpoint, GoalSet, Learned, check, list, manage, projection, repair, settle};
+use super::writer::WriterHandle;
+use super::{Checkpoint, SessionGoal, SessionLearning, check, list, manage, projection, repair, settle};
 use crate::{StoreOptions, content};
 
-/// How often somebody who waits for a journal looks for what other processes wrote.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// How often a caller that waits for a journal polls for changes by other processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Journals in one SQLite database.
+/// Stores journals in one SQLite database.
 ///
 /// ```
 /// use lariat_core::id::SessionId;
@@ -45,87 +45,92 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// ```
 #[derive(Debug)]
 pub struct SqliteStore {
-    writer: Writer,
-    /// None for a database in memory: only the writer's connection sees it.
-    readers: Option<Arc<Readers>>,
+    writer: WriterHandle,
+    /// `None` for a database in memory, which only the writer's connection sees.
+    readers: Option<Arc<ReaderPool>>,
     watchers: Arc<Watchers>,
     durability: Durability,
 }
 
 impl SqliteStore {
-    /// Opens the database in a file, making it if needed, and brings it up to date.
+    /// Opens the database in a file, creates it if needed, and migrates it to the current version.
     ///
-    /// Dropping the store waits for what is being written and gives the sessions it claimed free.
+    /// Dropping the store waits for pending writes and releases the sessions it claimed.
     ///
     /// # Errors
-    /// When the file cannot be opened or was written by a newer version of this program.
+    /// When the file cannot be opened, or when a newer version of this program wrote it.
     pub async fn open(path: impl Into<PathBuf>, options: StoreOptions) -> Result<Self, StoreError> {
         let path = path.into();
         let durability = options.durability.max(Durability::Fast);
-        let readers = Some(Readers::new(path.clone()));
-        Self::start(Home::File(path), StoreOptions { durability, ..options }, readers).await
+        let readers = Some(ReaderPool::new(path.clone()));
+        Self::start(DatabaseLocation::File(path), StoreOptions { durability, ..options }, readers).await
     }
 
-    /// An empty store in memory, for sessions nobody needs later.
+    /// Opens an empty store in memory.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When SQLite cannot allocate it.
     pub async fn in_memory() -> Result<Self, StoreError> {
-        Self::start(Home::Memory, StoreOptions::with_durability(Durability::Memory), None).await
+        Self::start(DatabaseLocation::Memory, StoreOptions::with_durability(Durability::Memory), None).await
     }
 
     async fn start(
-        home: Home,
+        location: DatabaseLocation,
         options: StoreOptions,
-        readers: Option<Arc<Readers>>,
+        readers: Option<Arc<ReaderPool>>,
     ) -> Result<Self, StoreError> {
         let watchers = Arc::new(Watchers::default());
-        let (theirs, told) = (readers.clone(), Arc::clone(&watchers));
-        let opening = tokio::task::spawn_blocking(move || Writer::start(home, options, theirs, told));
+        let (theirs, notified) = (readers.clone(), Arc::clone(&watchers));
+        let opening =
+            tokio::task::spawn_blocking(move || WriterHandle::start(location, options, theirs, notified));
         let writer = opening.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
-        readers.iter().for_each(Readers::prepare);
+        readers.iter().for_each(ReaderPool::prepare);
         Ok(Self { writer, readers, watchers, durability: options.durability })
     }
 
-    /// The checkpoints of a session, those it shares with what it was forked from included, oldest first.
+    /// Returns the checkpoints of a session, including those of the events it shares with its ancestors, oldest first.
     ///
     /// # Errors
-    /// When there is no such session, or the database fails.
+    /// When the session does not exist, or the database fails.
     pub async fn checkpoints(&self, session_id: &SessionId) -> Result<Vec<Checkpoint>, StoreError> {
         let session_id = session_id.clone();
         self.read(move |connection| projection::checkpoints(connection, &session_id)).await
     }
 
-    /// What all sessions learned and did not unlearn, newest first: with a tag, if one is given, and at most `limit`
-    /// (0 for all).
+    /// Returns what all sessions learned and did not unlearn, newest first: those with a tag if one is given, and at most
+    /// `limit` (0 = no limit).
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn learnings(&self, tag: Option<&str>, limit: usize) -> Result<Vec<Learned>, StoreError> {
+    pub async fn learnings(
+        &self,
+        tag: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SessionLearning>, StoreError> {
         let tag = tag.map(str::to_owned);
         self.read(move |connection| projection::learnings(connection, tag.as_deref(), limit)).await
     }
 
-    /// The goals of all sessions as they stand, newest change first.
+    /// Returns the current goals of all sessions, most recent change first.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn goals(&self) -> Result<Vec<GoalSet>, StoreError> {
+    pub async fn goals(&self) -> Result<Vec<SessionGoal>, StoreError> {
         self.read(projection::goals).await
     }
 
-    /// Makes everything anew that is only derived from the journals: checkpoints, learnings and goals at once,
-    /// summaries and the search index when they are next asked for.
+    /// Rebuilds everything that is derived from the journals: checkpoints, learnings and goals at once, summaries and the
+    /// search index at the next use.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn rebuild_projections(&self) -> Result<(), StoreError> {
         self.writer
-            .write(0, |desk| {
-                desk.whole(|desk| {
-                    projection::rebuild(desk.connection)?;
-                    settle::reset(desk)?;
-                    list::reset(desk.connection)
+            .write(0, |transaction| {
+                transaction.with_savepoint(|transaction| {
+                    projection::rebuild(transaction.connection)?;
+                    settle::reset(transaction)?;
+                    list::reset(transaction.connection)
                 })
             })
             .await
@@ -137,7 +142,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         match &self.readers {
             Some(readers) => readers.read(work).await,
-            None => self.writer.write(0, move |desk| work(desk.connection)).await,
+            None => self.writer.write(0, move |transaction| work(transaction.connection)).await,
         }
     }
 
@@ -146,7 +151,7 @@ impl SqliteStore {
         self.read(move |connection| {
             let mut events = Vec::new();
             let Some(session) = SessionRow::existing(connection, &session_id)? else { return Ok(events) };
-            let head = Tail::of(connection, &session)?.head;
+            let head = JournalEnd::of(connection, &session)?.head;
             let wanted = from.min(head)..to.min(head);
             rows::walk(connection, &rows::segments(connection, &session, wanted.end)?, &wanted, |found| {
                 events.push(Event::new(rows::event(connection, found)?));
@@ -157,25 +162,30 @@ impl SqliteStore {
         .await
     }
 
-    /// Brings the rows of sessions up to date: first with what the writer has in mind, then with what other processes,
-    /// or this one before it crashed, left behind.
+    /// Updates the rows of sessions: first from the writer's cache, then from events that other processes, or this one
+    /// before a crash, left unsettled.
     async fn settle(&self) -> Result<(), StoreError> {
-        let mut settled = self.writer.write(0, |desk| desk.settle_all(Then::GoOn)).await?;
+        let mut settled =
+            self.writer.write(0, |transaction| transaction.settle_all(SettleMode::KeepOpen)).await?;
         settled.sort_unstable();
         let folded = self.read(move |connection| settle::fold_unsettled(connection, &settled)).await?;
         if !folded.is_empty() {
-            self.writer.write(0, move |desk| desk.whole(|desk| settle::store(desk, &folded))).await?;
+            self.writer
+                .write(0, move |transaction| {
+                    transaction.with_savepoint(|transaction| settle::store(transaction, &folded))
+                })
+                .await?;
         }
         Ok(())
     }
 
     async fn index(&self) -> Result<(), StoreError> {
         loop {
-            let stretches = self.read(list::unindexed).await?;
-            if stretches.is_empty() {
+            let ranges = self.read(list::unindexed).await?;
+            if ranges.is_empty() {
                 return Ok(());
             }
-            self.writer.write(0, move |desk| list::index(desk.connection, &stretches)).await?;
+            self.writer.write(0, move |transaction| list::index(transaction.connection, &ranges)).await?;
         }
     }
 }
@@ -183,7 +193,7 @@ impl SqliteStore {
 impl SessionStore for SqliteStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         let session_id = session_id.clone();
-        Box::pin(self.writer.write(0, move |desk| desk.claim(&session_id).map(Epoch)))
+        Box::pin(self.writer.write(0, move |transaction| transaction.claim(&session_id).map(Epoch)))
     }
 
     fn release<'a>(
@@ -193,7 +203,7 @@ impl SessionStore for SqliteStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let id = session_id.clone();
-            self.writer.write_soon(0, move |desk| desk.release(&id, epoch.0)).await?;
+            self.writer.write_short(0, move |transaction| transaction.release(&id, epoch.0)).await?;
             self.watchers.forget(session_id);
             Ok(())
         })
@@ -202,7 +212,8 @@ impl SessionStore for SqliteStore {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>> {
         Box::pin(async move {
             let batch = Batch::new(&append)?;
-            let next_seq = self.writer.write_soon(batch.bytes, move |desk| batch.append(desk)).await?;
+            let next_seq =
+                self.writer.write_short(batch.bytes, move |transaction| batch.append(transaction)).await?;
             Ok(Ack { next_seq, durability: self.durability })
         })
     }
@@ -225,8 +236,8 @@ impl SessionStore for SqliteStore {
         Box::pin(async move {
             append::check_size(bytes.len())?;
             let (address, bytes) = (content::address(bytes), bytes.to_vec());
-            let put = move |desk: &mut Desk<'_>| {
-                append::put_blob(desk.connection, &address, &bytes).map(|()| address.clone())
+            let put = move |transaction: &mut WriteTransaction<'_>| {
+                append::put_blob(transaction.connection, &address, &bytes).map(|()| address.clone())
             };
             self.writer.write(0, put).await
         })
@@ -243,7 +254,10 @@ impl SessionStore for SqliteStore {
         snapshot: Snapshot,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let session_id = session_id.clone();
-        Box::pin(self.writer.write(0, move |desk| manage::put_snapshot(desk, &session_id, &snapshot)))
+        Box::pin(
+            self.writer
+                .write(0, move |transaction| manage::put_snapshot(transaction, &session_id, &snapshot)),
+        )
     }
 
     fn snapshot<'a>(
@@ -279,16 +293,16 @@ impl SessionArchive for SqliteStore {
                 let id = session_id.clone();
                 let head = self.read(move |connection| match SessionRow::of(connection, &id)? {
                     Some(session) if session.kept.is_some() => Err(no_session(&id)),
-                    Some(session) => Ok(Tail::of(connection, &session)?.head),
+                    Some(session) => Ok(JournalEnd::of(connection, &session)?.head),
                     None => Ok(0),
                 });
                 let head = head.await?;
                 if head > beyond {
                     return Ok(head);
                 }
-                // Told or not: what counts is what is read next.
+                // Whether a notification or the timeout ended the wait: the next read decides.
                 let _ = tokio::time::timeout(
-                    LOOK_AGAIN,
+                    POLL_INTERVAL,
                     changes.wait_for(|change| match change {
                         Change::Unknown => false,
                         Change::Head(head) => *head > beyond,
@@ -303,7 +317,7 @@ impl SessionArchive for SqliteStore {
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>> {
         let session_id = session_id.clone();
         Box::pin(self.read(move |connection| {
-            settle::of(connection, &session_id)?.ok_or_else(|| no_session(&session_id))
+            settle::current_summary(connection, &session_id)?.ok_or_else(|| no_session(&session_id))
         }))
     }
 
@@ -313,7 +327,7 @@ impl SessionArchive for SqliteStore {
             match self.settle().await {
                 Ok(()) => {}
                 Err(StoreError::Unavailable(_)) if !searched => {
-                    return self.read(move |connection| list::list_as_is(connection, &query)).await;
+                    return self.read(move |connection| list::list_without_writer(connection, &query)).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -331,12 +345,14 @@ impl SessionArchive for SqliteStore {
         to: &'a SessionId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let (from, to) = (from.clone(), to.clone());
-        Box::pin(self.writer.write(0, move |desk| manage::fork(desk, &from, at_seq, &to)))
+        Box::pin(self.writer.write(0, move |transaction| manage::fork(transaction, &from, at_seq, &to)))
     }
 
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>> {
         let session_id = session_id.clone();
-        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| manage::delete(desk, &session_id))))
+        Box::pin(self.writer.write(0, move |transaction| {
+            transaction.with_savepoint(|transaction| manage::delete(transaction, &session_id))
+        }))
     }
 
     fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
@@ -351,12 +367,12 @@ impl SessionArchive for SqliteStore {
                 return Ok(verdict);
             }
             let sound = verdict.damage.iter().all(|damage| damage.seq.is_some());
-            let pages = if sound { Pages::Sound } else { Pages::Damaged };
+            let pages = if sound { PageHealth::Sound } else { PageHealth::Damaged };
             let (id, readers) = (session_id.clone(), self.readers.clone());
-            let repair = move |desk: &mut Desk<'_>| {
+            let repair = move |transaction: &mut WriteTransaction<'_>| {
                 let source = readers.as_ref().map(|readers| readers.open()).transpose()?;
-                let source = source.as_ref().unwrap_or(desk.connection);
-                desk.whole(|desk| repair::repair(desk, source, &id, pages))
+                let source = source.as_ref().unwrap_or(transaction.connection);
+                transaction.with_savepoint(|transaction| repair::repair(transaction, source, &id, pages))
             };
             self.writer.write(0, repair).await?;
             Ok(verdict)
@@ -364,6 +380,8 @@ impl SessionArchive for SqliteStore {
     }
 
     fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
-        Box::pin(self.writer.write(0, move |desk| desk.whole(|desk| manage::collect_garbage(desk, grace))))
+        Box::pin(self.writer.write(0, move |transaction| {
+            transaction.with_savepoint(|transaction| manage::collect_garbage(transaction, grace))
+        }))
     }
 }

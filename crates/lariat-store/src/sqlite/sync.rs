@@ -1,8 +1,8 @@
-//! The late sync of batched appends: one for all sessions, within the window.
+//! Syncs batched appends within a time window, once for all sessions.
 //!
-//! Owns a handle on the `-wal` file and when it has to be synced. Transactions are committed without a sync
-//! (`synchronous = NORMAL`); SQLite itself syncs the file before it moves anything into the database.
-//! Invariant: what was committed is synced within the window, or the failure is told.
+//! Transactions are committed without a sync (`synchronous = NORMAL`); SQLite itself syncs the `-wal` file before it moves
+//! anything into the database. This module keeps a handle on the `-wal` file and decides when to sync it.
+//! Invariant: committed data is synced within the window, or the failure is reported.
 
 use std::fs::File;
 use std::io;
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use crate::files;
 
-/// What is to be synced.
+/// What to sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
-    /// What has waited for as long as it may.
-    Now,
+pub(super) enum SyncScope {
+    /// Data whose window has passed.
+    Due,
     /// Everything.
-    Ever,
+    All,
 }
 
-/// Syncs a WAL file a little later.
+/// Syncs a WAL file after a delay.
 #[derive(Debug)]
 pub(super) struct WalSync {
     file: File,
@@ -29,24 +29,24 @@ pub(super) struct WalSync {
 }
 
 impl WalSync {
-    /// Opens the file beside SQLite. It takes no locks on this one, so that closing it here drops none.
+    /// Opens the WAL file in addition to SQLite. SQLite takes no locks on this file, so closing it here drops none.
     pub(super) fn open(path: &Path, window: Duration) -> io::Result<Self> {
         Ok(Self { file: files::open_to_write(path)?, window, due: None })
     }
 
-    /// Something was committed.
+    /// Notes that a transaction was committed.
     pub(super) fn wrote(&mut self) {
         self.due.get_or_insert_with(|| now() + self.window);
     }
 
-    /// How long until a sync is due; `None` when nothing is to be synced.
+    /// Returns the time until a sync is due, or `None` if there is nothing to sync.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due.map(|due| due.saturating_duration_since(now()))
     }
 
-    /// Syncs what is due.
-    pub(super) fn sync(&mut self, which: Due) -> io::Result<()> {
-        if self.due().is_some_and(|wait| which == Due::Ever || wait.is_zero()) {
+    /// Syncs if a sync is due.
+    pub(super) fn sync(&mut self, which: SyncScope) -> io::Result<()> {
+        if self.due().is_some_and(|wait| which == SyncScope::All || wait.is_zero()) {
             self.file.sync_data()?;
             self.due = None;
         }
@@ -54,7 +54,7 @@ impl WalSync {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a deadline of this thread, which nobody simulates")]
+#[expect(clippy::disallowed_methods, reason = "a deadline of this thread, which no test simulates")]
 fn now() -> Instant {
     Instant::now()
 }

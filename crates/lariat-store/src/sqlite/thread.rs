@@ -1,12 +1,12 @@
-//! The one thread that writes.
+//! Runs the one thread that writes.
 //!
-//! Owns the writing connection and the life of a transaction: what waits in the queue is done in one transaction (group
-//! commit), and nobody is answered before it is committed. A small piece of work that nothing is before, and that needs
-//! no sync, is done by whoever brings it ([`Thread::at_once`]): waking the thread would take longer than the work. What
-//! may take long stays with the thread: waiting for other processes, moving the WAL into the database, opening, repeating.
-//! A connection that failed is abandoned, and the next
-//! transaction begins with a new one and with nothing in mind: what is in the file is what counts.
-//! Invariant: an answer other than an error follows a commit at the stated level in the file that is at the path.
+//! The thread owns the writing connection. It runs all tasks that wait in the queue in one transaction (group commit)
+//! and answers them after the commit. If the queue is empty, a caller runs a small task that needs no sync on its own
+//! thread ([`WriterThread::run_inline`]), because waking the writer would take longer than the task. Everything that
+//! may take long stays with the writer thread: waiting for other processes, moving the WAL into the database, opening,
+//! retrying. After a failure, the thread abandons the connection. The next transaction opens a new one with an empty
+//! cache and trusts only the file.
+//! Invariant: a successful answer follows a commit at the stated level, in the file that is at the path.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -16,121 +16,132 @@ use std::time::Duration;
 use lariat_core::store::{Durability, StoreError};
 use rusqlite::Connection;
 
-use super::database::{BUSY, Home, Missing, Readers, abandon};
-use super::desk::{Desk, Grown, Memory, Outcome};
+use super::database::{BUSY, DatabaseLocation, IfMissing, ReaderPool, abandon};
 use super::fault::{Fault, is_busy, is_io};
-use super::settle::Then;
-use super::sync::{Due, WalSync};
+use super::settle::SettleMode;
+use super::sync::{SyncScope, WalSync};
+use super::transaction::{JournalChanges, TransactionEffects, WriteTransaction, WriterCache};
 use super::watch::Watchers;
-use super::writer::{Task, Work};
+use super::writer::{PendingWrite, WriteTask};
 use crate::StoreOptions;
 use crate::files;
 
-/// Pieces of work in one transaction.
+/// Maximum number of tasks in one transaction.
 const GROUP: usize = 512;
 
-/// Bytes in one transaction, about: more would make those behind it wait.
+/// Approximate maximum number of bytes in one transaction: more would delay the tasks behind it.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Transactions in a row that are done at once, before the thread gets one and may move the WAL into the database.
-const UNATTENDED: u32 = 64;
+/// Maximum number of consecutive inline transactions. Then the thread runs one and may move the WAL into the database.
+const MAX_INLINE: u32 = 64;
 
-/// Pages in the WAL from which on they are moved into the database: SQLite's own default.
+/// Length of the WAL, in pages, at which a commit moves it into the database: SQLite's default.
 const WAL_PAGES: u32 = 1_000;
 
-/// The thread's own.
+/// The state of the writer thread, which callers share to run small tasks inline.
 #[derive(Debug)]
-pub(super) struct Thread {
-    home: Home,
+pub(super) struct WriterThread {
+    location: DatabaseLocation,
     options: StoreOptions,
-    readers: Option<Arc<Readers>>,
+    readers: Option<Arc<ReaderPool>>,
     watchers: Arc<Watchers>,
     locks: Option<PathBuf>,
-    connection: Option<Opened>,
-    memory: Memory,
-    /// Something committed may not be where the operating system said it is.
+    connection: Option<WriterConnection>,
+    cache: WriterCache,
+    /// Committed data may not be on disk, although the operating system reported success.
     in_doubt: bool,
-    /// Transactions that were done at once since the thread did one.
-    unattended: u32,
+    /// Inline transactions since the thread ran one.
+    inline_count: u32,
 }
 
 #[derive(Debug)]
-struct Opened {
+struct WriterConnection {
     connection: Connection,
     sync: Option<WalSync>,
-    /// Which files these are.
-    files: Vec<(PathBuf, files::Identity)>,
+    /// Identities of the database files, to detect replaced files.
+    files: Vec<(PathBuf, files::FileIdentity)>,
     /// Whether a commit may move the WAL into the database.
-    moves: Moves,
+    wal_checkpoint: WalCheckpoint,
 }
 
-/// What a commit does with a WAL that has become long.
+/// What a commit does with a long WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moves {
-    /// Moves it into the database, with syncs.
-    Now,
-    /// Leaves it to a later one.
-    Later,
+enum WalCheckpoint {
+    /// WalCheckpoint it into the database, with syncs.
+    Allowed,
+    /// Leaves it to a later commit.
+    Deferred,
 }
 
-/// Whether a transaction was begun.
+/// Whether a transaction is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begun {
-    Already,
-    NotYet,
+enum TransactionState {
+    Open,
+    NotBegun,
 }
 
-/// What is left to do after a piece of work was done at once.
+/// What remains to do after a task ran inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum FollowUp {
     /// Nothing.
-    Nothing,
-    /// The thread has to know that there is something to sync.
-    Wake,
+    None,
+    /// Wake the thread, so that it schedules a sync.
+    WakeThread,
 }
 
-impl Thread {
+impl WriterThread {
     pub(super) fn new(
-        home: Home,
+        location: DatabaseLocation,
         options: StoreOptions,
-        readers: Option<Arc<Readers>>,
+        readers: Option<Arc<ReaderPool>>,
         watchers: Arc<Watchers>,
     ) -> Self {
-        let locks = home.beside(".locks");
-        let (connection, memory) = (None, Memory::default());
-        Self { home, options, readers, watchers, locks, connection, memory, in_doubt: false, unattended: 0 }
+        let locks = location.sibling(".locks");
+        let (connection, cache) = (None, WriterCache::default());
+        Self {
+            location,
+            options,
+            readers,
+            watchers,
+            locks,
+            connection,
+            cache,
+            in_doubt: false,
+            inline_count: 0,
+        }
     }
 
-    pub(super) fn open(&mut self, missing: Missing) -> Result<(), StoreError> {
+    pub(super) fn open(&mut self, missing: IfMissing) -> Result<(), StoreError> {
         if self.connection.is_some() {
             return Ok(());
         }
-        self.memory.forget();
-        let connection = self.home.open(self.options.durability, missing)?;
+        self.cache.forget();
+        let connection = self.location.open(self.options.durability, missing)?;
         if self.in_doubt {
-            rewrite(&connection)?;
+            checkpoint_wal(&connection)?;
             self.in_doubt = false;
         }
         let failed = |error: std::io::Error| StoreError::Unavailable(error.to_string());
         let mut files = Vec::new();
-        if let Home::File(path) = &self.home {
-            for path in [Some(path.clone()), self.home.beside("-wal")].into_iter().flatten() {
+        if let DatabaseLocation::File(path) = &self.location {
+            for path in [Some(path.clone()), self.location.sibling("-wal")].into_iter().flatten() {
                 let identity = files::identity(&path).map_err(failed)?;
                 files.push((path, identity));
             }
         }
-        let sync = match self.home.beside("-wal") {
+        let sync = match self.location.sibling("-wal") {
             Some(wal) if self.options.durability == Durability::Batched => {
                 Some(WalSync::open(&wal, self.options.batch_window).map_err(failed)?)
             }
             _ => None,
         };
-        self.connection = Some(Opened { connection, sync, files, moves: Moves::Now });
+        self.connection =
+            Some(WriterConnection { connection, sync, files, wal_checkpoint: WalCheckpoint::Allowed });
         Ok(())
     }
 
-    /// The thread: does what is in the queue until nobody can bring more.
-    pub(super) fn run(shared: &Mutex<Self>, queue: &Receiver<Box<dyn Work>>) {
+    /// The thread's main loop: runs the tasks in the queue until all senders are gone.
+    pub(super) fn run(shared: &Mutex<Self>, queue: &Receiver<Box<dyn WriteTask>>) {
         loop {
             let due = locked(shared).due();
             let first = match due {
@@ -143,67 +154,76 @@ impl Thread {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            thread.sync(Due::Now);
+            thread.sync(SyncScope::Due);
         }
         locked(shared).close();
     }
 
-    /// How long until a sync is due.
+    /// Returns the time until the next sync is due.
     fn due(&self) -> Option<Duration> {
         self.connection.as_ref()?.sync.as_ref()?.due()
     }
 
-    /// Does a piece of work on the caller's own thread, if that takes no wait; gives it back otherwise.
-    pub(super) fn at_once(&mut self, work: Box<dyn Work>) -> Result<After, Box<dyn Work>> {
-        if self.options.durability == Durability::Durable || self.in_doubt || self.unattended >= UNATTENDED {
+    /// Runs a task on the caller's thread if it does not have to wait. Returns the task otherwise.
+    pub(super) fn run_inline(&mut self, work: Box<dyn WriteTask>) -> Result<FollowUp, Box<dyn WriteTask>> {
+        if self.options.durability == Durability::Durable || self.in_doubt || self.inline_count >= MAX_INLINE
+        {
             return Err(work);
         }
         let Some(opened) = self.connection.as_mut() else { return Err(work) };
         let idle = opened.sync.as_ref().is_some_and(|sync| sync.due().is_none());
-        if opened.moves(Moves::Later).is_err() || opened.begin(Duration::ZERO).is_err() {
+        if opened.set_wal_checkpoint(WalCheckpoint::Deferred).is_err()
+            || opened.begin(Duration::ZERO).is_err()
+        {
             return Err(work);
         }
-        self.unattended += 1;
-        let mut works = vec![work];
-        let done = self.transact(&mut works, Begun::Already);
-        answer(works, done.map_err(Failure::error));
-        Ok(if idle { After::Wake } else { After::Nothing })
+        self.inline_count += 1;
+        let mut tasks = vec![work];
+        let done = self.transact(&mut tasks, TransactionState::Open);
+        answer(tasks, done.map_err(TransactionFailure::error));
+        Ok(if idle { FollowUp::WakeThread } else { FollowUp::None })
     }
 
-    /// Does all of it in one transaction; or, when one piece spoils it for the others, each in its own.
-    fn group(&mut self, mut works: Vec<Box<dyn Work>>) {
-        self.unattended = 0;
-        match self.transact(&mut works, Begun::NotYet) {
-            Err(Failure::OfOne(_)) if works.len() > 1 => {
-                for work in works {
+    /// Runs all tasks in one transaction. If one task fails the transaction, runs each task in its own.
+    fn group(&mut self, mut tasks: Vec<Box<dyn WriteTask>>) {
+        self.inline_count = 0;
+        match self.transact(&mut tasks, TransactionState::NotBegun) {
+            Err(TransactionFailure::OneTask(_)) if tasks.len() > 1 => {
+                for work in tasks {
                     self.group(vec![work]);
                 }
             }
-            done => answer(works, done.map_err(Failure::error)),
+            done => answer(tasks, done.map_err(TransactionFailure::error)),
         }
     }
 
-    fn transact(&mut self, works: &mut [Box<dyn Work>], begun: Begun) -> Result<(), Failure> {
-        self.open(Missing::Fail).map_err(Failure::OfAll)?;
+    fn transact(
+        &mut self,
+        tasks: &mut [Box<dyn WriteTask>],
+        begun: TransactionState,
+    ) -> Result<(), TransactionFailure> {
+        self.open(IfMissing::Fail).map_err(TransactionFailure::AllTasks)?;
         let Some(mut opened) = self.connection.take() else { return Ok(()) };
-        match self.attempt(&mut opened, works, begun) {
-            Ok(grown) => {
+        match self.attempt(&mut opened, tasks, begun) {
+            Ok(changes) => {
                 if let Some(sync) = &mut opened.sync {
                     sync.wrote();
                 }
                 self.connection = Some(opened);
-                self.watchers.tell(grown);
+                self.watchers.notify(changes);
                 Ok(())
             }
-            // A database in memory has no other connection to go on with; it was rolled back, and that is all.
-            Err((failure, trust)) if trust == Trust::Kept || matches!(self.home, Home::Memory) => {
-                self.memory.forget();
+            // A database in memory exists only on this connection. The rollback is enough.
+            Err((failure, trust))
+                if trust == ConnectionTrust::Kept || matches!(self.location, DatabaseLocation::Memory) =>
+            {
+                self.cache.forget();
                 self.connection = Some(opened);
                 Err(failure)
             }
             Err((failure, trust)) => {
-                self.memory.forget();
-                self.in_doubt |= trust == Trust::LostWithFile;
+                self.cache.forget();
+                self.in_doubt |= trust == ConnectionTrust::LostWithFile;
                 abandon(opened.connection);
                 if let Some(readers) = &self.readers {
                     readers.renew();
@@ -213,87 +233,93 @@ impl Thread {
         }
     }
 
-    /// A transaction from its beginning to its commit. The journals that changed.
+    /// Runs one transaction, including its commit. Returns the journals that changed.
     fn attempt(
         &mut self,
-        opened: &mut Opened,
-        works: &mut [Box<dyn Work>],
-        begun: Begun,
-    ) -> Result<Grown, (Failure, Trust)> {
-        if begun == Begun::NotYet {
-            opened.moves(Moves::Now)?;
+        opened: &mut WriterConnection,
+        tasks: &mut [Box<dyn WriteTask>],
+        begun: TransactionState,
+    ) -> Result<JournalChanges, (TransactionFailure, ConnectionTrust)> {
+        if begun == TransactionState::NotBegun {
+            opened.set_wal_checkpoint(WalCheckpoint::Allowed)?;
             opened.begin(BUSY)?;
         }
-        let done = self.perform(&opened.connection, works);
+        let done = self.perform(&opened.connection, tasks);
         let outcome = done.inspect_err(|_| opened.roll_back())?;
-        // From here on it may have happened.
-        let unclear = |what: String, trust| (Failure::OfAll(StoreError::Unavailable(what)), trust);
+        // From here on, the commit may have happened.
+        let unclear =
+            |what: String, trust| (TransactionFailure::AllTasks(StoreError::Unavailable(what)), trust);
         if let Err(error) = execute(&opened.connection, "COMMIT") {
             opened.roll_back();
-            let trust = if is_io(&error) { Trust::LostWithFile } else { Trust::Lost };
+            let trust = if is_io(&error) { ConnectionTrust::LostWithFile } else { ConnectionTrust::Lost };
             return Err(unclear(error.to_string(), trust));
         }
         for (path, identity) in &opened.files {
             if files::identity(path).ok().as_ref() != Some(identity) {
-                let what = format!("{} was removed or replaced while it was open", path.display());
-                return Err(unclear(what, Trust::Lost));
+                let what = format!("{} was removed or replaced while the store was open", path.display());
+                return Err(unclear(what, ConnectionTrust::Lost));
             }
         }
-        Ok(self.memory.committed(outcome))
+        Ok(self.cache.committed(outcome))
     }
 
     fn perform(
         &mut self,
         connection: &Connection,
-        works: &mut [Box<dyn Work>],
-    ) -> Result<Outcome, (Failure, Trust)> {
-        let mut desk = Desk::new(connection, &mut self.memory, self.locks.clone())
-            .map_err(|fault| failed(fault, Failure::OfAll))?;
-        for work in works {
-            work.run(&mut desk).map_err(|fault| failed(fault, Failure::OfOne))?;
+        tasks: &mut [Box<dyn WriteTask>],
+    ) -> Result<TransactionEffects, (TransactionFailure, ConnectionTrust)> {
+        let mut transaction = WriteTransaction::new(connection, &mut self.cache, self.locks.clone())
+            .map_err(|fault| failed(fault, TransactionFailure::AllTasks))?;
+        for work in tasks {
+            work.run(&mut transaction).map_err(|fault| failed(fault, TransactionFailure::OneTask))?;
         }
-        Ok(desk.finish())
+        Ok(transaction.finish())
     }
 
     /// Syncs what is due, or everything.
-    fn sync(&mut self, due: Due) {
+    fn sync(&mut self, due: SyncScope) {
         let Some(sync) = self.connection.as_mut().and_then(|opened| opened.sync.as_mut()) else { return };
         if sync.sync(due).is_ok() {
             return;
         }
-        // What was acknowledged may not be on the disk: the next transaction first writes it there again.
+        // Acknowledged data may not be on disk: the next transaction first writes it again.
         self.in_doubt = true;
-        self.memory.forget();
+        self.cache.forget();
         if let Some(opened) = self.connection.take() {
             abandon(opened.connection);
         }
     }
 
     fn close(&mut self) {
-        let (settle, _) = Task::new(|desk: &mut Desk<'_>| desk.settle_all(Then::Forget).map(drop));
-        // A cache of what the journals say: when it cannot be written, it is made anew.
-        let _ = self.transact(&mut [Box::new(settle) as Box<dyn Work>], Begun::NotYet);
-        self.sync(Due::Ever);
+        let (settle, _) = PendingWrite::new(|transaction: &mut WriteTransaction<'_>| {
+            transaction.settle_all(SettleMode::Close).map(drop)
+        });
+        // Summaries are derived from the journals: if they cannot be written now, they are folded later.
+        let _ = self.transact(&mut [Box::new(settle) as Box<dyn WriteTask>], TransactionState::NotBegun);
+        self.sync(SyncScope::All);
         if let Some(readers) = &self.readers {
             readers.renew();
         }
     }
 }
 
-impl Opened {
-    /// Says what commits do with a long WAL from now on.
-    fn moves(&mut self, moves: Moves) -> Result<(), (Failure, Trust)> {
-        if self.moves != moves {
-            let pages = if moves == Moves::Now { WAL_PAGES } else { 0 };
+impl WriterConnection {
+    /// Sets what later commits do with a long WAL.
+    fn set_wal_checkpoint(
+        &mut self,
+        wal_checkpoint: WalCheckpoint,
+    ) -> Result<(), (TransactionFailure, ConnectionTrust)> {
+        if self.wal_checkpoint != wal_checkpoint {
+            let pages = if wal_checkpoint == WalCheckpoint::Allowed { WAL_PAGES } else { 0 };
             let set = self.connection.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()));
-            set.map_err(|error| failed(error.into(), Failure::OfAll))?;
-            self.moves = moves;
+            set.map_err(|error| failed(error.into(), TransactionFailure::AllTasks))?;
+            self.wal_checkpoint = wal_checkpoint;
         }
         Ok(())
     }
 
-    /// Begins a transaction that writes. Waits for other processes so long, but no sync waits with it.
-    fn begin(&mut self, patience: Duration) -> Result<(), (Failure, Trust)> {
+    /// Begins a write transaction. Waits up to `patience` for other processes, but still syncs on time.
+    fn begin(&mut self, patience: Duration) -> Result<(), (TransactionFailure, ConnectionTrust)> {
         let mut left = patience;
         loop {
             let due = self.sync.as_ref().and_then(WalSync::due);
@@ -305,16 +331,16 @@ impl Opened {
             left = left.saturating_sub(wait);
             match begun {
                 Err(error) if is_busy(&error) && due.is_some() && !left.is_zero() => {}
-                other => return other.map_err(|error| failed(error.into(), Failure::OfAll)),
+                other => return other.map_err(|error| failed(error.into(), TransactionFailure::AllTasks)),
             }
-            if let Some(Err(error)) = self.sync.as_mut().map(|sync| sync.sync(Due::Now)) {
+            if let Some(Err(error)) = self.sync.as_mut().map(|sync| sync.sync(SyncScope::Due)) {
                 let error = StoreError::Unavailable(error.to_string());
-                return Err((Failure::OfAll(error), Trust::LostWithFile));
+                return Err((TransactionFailure::AllTasks(error), ConnectionTrust::LostWithFile));
             }
         }
     }
 
-    /// After some failures SQLite has done it already.
+    /// Rolls back, unless SQLite already did so after a failure.
     fn roll_back(&self) {
         if !self.connection.is_autocommit() {
             let _ = execute(&self.connection, "ROLLBACK");
@@ -326,73 +352,76 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-fn failed(fault: Fault, failure: impl FnOnce(StoreError) -> Failure) -> (Failure, Trust) {
-    let trust = trust(&fault);
+fn failed(
+    fault: Fault,
+    failure: impl FnOnce(StoreError) -> TransactionFailure,
+) -> (TransactionFailure, ConnectionTrust) {
+    let trust = trust_after(&fault);
     (failure(fault.into()), trust)
 }
 
-fn answer(works: Vec<Box<dyn Work>>, done: Result<(), StoreError>) {
-    works.into_iter().for_each(|work| work.answer(done.clone()));
+fn answer(tasks: Vec<Box<dyn WriteTask>>, done: Result<(), StoreError>) {
+    tasks.into_iter().for_each(|work| work.answer(done.clone()));
 }
 
-/// A panic elsewhere left a connection that was taken out: it is opened again, with nothing in mind.
-fn locked(shared: &Mutex<Thread>) -> MutexGuard<'_, Thread> {
+/// Locks the state. A panic elsewhere left it without a connection: the next task opens one with an empty cache.
+fn locked(shared: &Mutex<WriterThread>) -> MutexGuard<'_, WriterThread> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn group(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Vec<Box<dyn Work>> {
+fn group(first: Box<dyn WriteTask>, queue: &Receiver<Box<dyn WriteTask>>) -> Vec<Box<dyn WriteTask>> {
     let mut bytes = first.bytes();
-    let mut works = vec![first];
-    while works.len() < GROUP && bytes < GROUP_BYTES {
+    let mut tasks = vec![first];
+    while tasks.len() < GROUP && bytes < GROUP_BYTES {
         let Ok(work) = queue.try_recv() else { break };
         bytes += work.bytes();
-        works.push(work);
+        tasks.push(work);
     }
-    works
+    tasks
 }
 
-/// Why a transaction came to nothing, as far as is known.
-enum Failure {
-    /// One piece of work spoilt it, and it was taken back: the others may do better without.
-    OfOne(StoreError),
-    /// None of them can do better, or it may have happened after all.
-    OfAll(StoreError),
+/// Why a transaction failed, as far as is known.
+enum TransactionFailure {
+    /// One task failed and the transaction was rolled back: the other tasks may succeed without it.
+    OneTask(StoreError),
+    /// No task can succeed, or the commit may have happened after all.
+    AllTasks(StoreError),
 }
 
-impl Failure {
+impl TransactionFailure {
     fn error(self) -> StoreError {
         match self {
-            Self::OfOne(error) | Self::OfAll(error) => error,
+            Self::OneTask(error) | Self::AllTasks(error) => error,
         }
     }
 }
 
 /// What a failure says about the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    /// It is as good as before.
+enum ConnectionTrust {
+    /// It is still usable.
     Kept,
-    /// It is replaced.
+    /// Replace it.
     Lost,
-    /// It is replaced, and what is in the file is written again.
+    /// Replace it, and write the content of the WAL again.
     LostWithFile,
 }
 
-fn trust(fault: &Fault) -> Trust {
+fn trust_after(fault: &Fault) -> ConnectionTrust {
     match fault {
-        Fault::Failed(error) if is_busy(error) => Trust::Kept,
-        Fault::Failed(error) if is_io(error) => Trust::LostWithFile,
-        Fault::Refused(_) => Trust::Kept,
-        Fault::Failed(_) => Trust::Lost,
+        Fault::Failed(error) if is_busy(error) => ConnectionTrust::Kept,
+        Fault::Failed(error) if is_io(error) => ConnectionTrust::LostWithFile,
+        Fault::Refused(_) => ConnectionTrust::Kept,
+        Fault::Failed(_) => ConnectionTrust::Lost,
     }
 }
 
-/// After a failed sync the operating system may have dropped what it could not write and call the file clean. Moving
-/// the WAL into the database writes and syncs all of it by other pages.
-fn rewrite(connection: &Connection) -> Result<(), Fault> {
+/// After a failed sync, the operating system may have dropped the data and marked the pages as clean. Moving the WAL into
+/// the database writes and syncs all of it to other pages.
+fn checkpoint_wal(connection: &Connection) -> Result<(), Fault> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |row| row.get(0))?;
     if busy != 0 {
-        let what = "the database is being read or written elsewhere; what a failed sync left in doubt waits";
+        let what = "the database is in use elsewhere; cannot recover from a failed sync yet";
         return Err(Fault::Refused(StoreError::Unavailable(what.to_owned())));
     }
     Ok(())

@@ -5,99 +5,100 @@ use lariat_core::id::SessionId;
 use super::*;
 use crate::sqlite::append;
 
-struct Place(PathBuf);
+struct TempStore(PathBuf);
 
-impl Place {
+impl TempStore {
     fn new() -> Self {
         Self(std::env::temp_dir().join(format!("lariat-writer-{}", uuid::Uuid::new_v4())))
     }
 
-    fn thread(&self, durability: Durability) -> Thread {
+    fn thread(&self, durability: Durability) -> WriterThread {
         let path = self.0.join("sessions.db");
         let mut options = StoreOptions::with_durability(durability);
         options.batch_window = Duration::ZERO;
-        let mut thread = Thread::new(Home::File(path), options, None, Arc::default());
-        thread.open(Missing::Create).unwrap();
+        let mut thread = WriterThread::new(DatabaseLocation::File(path), options, None, Arc::default());
+        thread.open(IfMissing::Create).unwrap();
         thread
     }
 }
 
-impl Drop for Place {
-    #[expect(clippy::disallowed_methods, reason = "a folder of this test")]
+impl Drop for TempStore {
+    #[expect(clippy::disallowed_methods, reason = "a directory of this test")]
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Does one thing in a transaction.
+/// Runs one task in a transaction.
 fn write<T: Send + 'static>(
-    thread: &mut Thread,
-    work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
+    thread: &mut WriterThread,
+    work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let (task, mut answer) = Task::new(work);
+    let (task, mut answer) = PendingWrite::new(work);
     thread.group(vec![Box::new(task)]);
     answer.try_recv().unwrap()
 }
 
-fn claim(thread: &mut Thread, id: &str) -> Result<u64, StoreError> {
+fn claim(thread: &mut WriterThread, id: &str) -> Result<u64, StoreError> {
     let id = SessionId::from(id);
-    write(thread, move |desk| desk.claim(&id))
+    write(thread, move |transaction| transaction.claim(&id))
 }
 
 #[test]
-fn after_a_failed_sync_everything_is_written_again_by_a_new_connection() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Batched);
+fn failed_sync_makes_a_new_connection_write_everything_again() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Batched);
     claim(&mut thread, "s").unwrap();
-    thread.sync(Due::Now);
+    thread.sync(SyncScope::Due);
     assert!(thread.connection.is_some() && !thread.in_doubt, "the real file can be synced");
     claim(&mut thread, "s").unwrap();
-    // A device that takes everything and can sync nothing.
+    // `/dev/null` accepts all writes and fails to sync.
     let broken = WalSync::open(std::path::Path::new("/dev/null"), Duration::ZERO).unwrap();
     thread.connection.as_mut().unwrap().sync = Some(broken);
     assert_eq!(claim(&mut thread, "s"), Ok(3));
-    thread.sync(Due::Now);
+    thread.sync(SyncScope::Due);
     assert!(thread.connection.is_none() && thread.in_doubt, "the connection is not used again");
     assert_eq!(claim(&mut thread, "s"), Ok(4), "nothing was lost");
     assert!(!thread.in_doubt);
     let opened = thread.connection.as_ref().unwrap();
-    // All but the last claim was moved into the database before.
+    // Everything but the last claim was moved into the database before.
     let log: i64 =
         opened.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)).unwrap();
     assert!(log <= 2, "{log} pages in the WAL");
 }
 
 #[test]
-fn what_is_in_doubt_waits_while_somebody_reads_what_was_before() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Batched);
-    let reader = Home::File(place.0.join("sessions.db")).open(Durability::Fast, Missing::Fail).unwrap();
+fn recovery_from_a_failed_sync_waits_for_readers_of_old_data() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Batched);
+    let reader =
+        DatabaseLocation::File(temp.0.join("sessions.db")).open(Durability::Fast, IfMissing::Fail).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM sessions").unwrap();
     claim(&mut thread, "s").unwrap();
     thread.in_doubt = true;
     abandon(thread.connection.take().unwrap().connection);
-    let connection = thread.home.open(Durability::Fast, Missing::Fail).unwrap();
+    let connection = thread.location.open(Durability::Fast, IfMissing::Fail).unwrap();
     connection.busy_timeout(Duration::from_millis(20)).unwrap();
-    let waits: Result<(), StoreError> = rewrite(&connection).map_err(Into::into);
+    let waits: Result<(), StoreError> = checkpoint_wal(&connection).map_err(Into::into);
     assert!(matches!(waits, Err(StoreError::Unavailable(_))), "{waits:?}");
     reader.execute_batch("COMMIT").unwrap();
-    rewrite(&connection).unwrap();
+    checkpoint_wal(&connection).unwrap();
 }
 
 #[test]
-fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Durable);
+fn full_disk_rolls_back_and_later_writes_succeed() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Durable);
     claim(&mut thread, "s").unwrap();
-    let fill = |desk: &mut Desk<'_>| {
+    let fill = |transaction: &mut WriteTransaction<'_>| {
         let address = crate::content::address(&[7; 300_000]);
-        append::put_blob(desk.connection, &address, &[7; 300_000])
+        append::put_blob(transaction.connection, &address, &[7; 300_000])
     };
-    let pages: i64 = write(&mut thread, |desk| {
-        Ok(desk.connection.pragma_query_value(None, "page_count", |row| row.get(0))?)
+    let pages: i64 = write(&mut thread, |transaction| {
+        Ok(transaction.connection.pragma_query_value(None, "page_count", |row| row.get(0))?)
     })
     .unwrap();
-    let limit = |thread: &mut Thread| {
+    let limit = |thread: &mut WriterThread| {
         let connection = &thread.connection.as_ref().unwrap().connection;
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     };
@@ -105,10 +106,10 @@ fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
     let failed = write(&mut thread, fill);
     assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
     assert!(thread.connection.is_none(), "the connection is not used again");
-    // The next connection has no limit: there is room again.
+    // The next connection has no page limit: there is room again.
     assert_eq!(claim(&mut thread, "s"), Ok(2));
-    let blobs = |desk: &mut Desk<'_>| {
-        Ok(desk.connection.query_row("SELECT count(*) FROM blobs", [], |row| row.get::<_, i64>(0))?)
+    let blobs = |transaction: &mut WriteTransaction<'_>| {
+        Ok(transaction.connection.query_row("SELECT count(*) FROM blobs", [], |row| row.get::<_, i64>(0))?)
     };
     assert_eq!(write(&mut thread, blobs), Ok(0));
     write(&mut thread, fill).unwrap();
@@ -116,16 +117,16 @@ fn a_full_disk_takes_nothing_and_gives_nothing_back_that_was_not_there() {
 }
 
 #[test]
-fn a_sync_that_is_due_does_not_wait_for_another_process_that_writes() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Batched);
+fn due_sync_does_not_wait_for_another_writing_process() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Batched);
     claim(&mut thread, "s").unwrap();
     let mut broken = WalSync::open(std::path::Path::new("/dev/null"), Duration::ZERO).unwrap();
     broken.wrote();
     thread.connection.as_mut().unwrap().sync = Some(broken);
-    let other = Connection::open(place.0.join("sessions.db")).unwrap();
+    let other = Connection::open(temp.0.join("sessions.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // That the sync fails shows that it was tried, though the other one never ends.
+    // The sync fails, which shows that the store tried it although the other process never ends its transaction.
     let failed = claim(&mut thread, "s");
     assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
     assert!(thread.in_doubt);
@@ -134,43 +135,43 @@ fn a_sync_that_is_due_does_not_wait_for_another_process_that_writes() {
 }
 
 #[test]
-fn a_database_in_memory_outlives_a_failure() {
+fn in_memory_database_survives_a_failure() {
     let options = StoreOptions::with_durability(Durability::Memory);
-    let mut thread = Thread::new(Home::Memory, options, None, Arc::default());
-    thread.open(Missing::Create).unwrap();
+    let mut thread = WriterThread::new(DatabaseLocation::Memory, options, None, Arc::default());
+    thread.open(IfMissing::Create).unwrap();
     claim(&mut thread, "s").unwrap();
-    let failed: Result<(), _> = write(&mut thread, |desk| {
-        desk.claim(&SessionId::from("s"))?;
-        Ok(desk.connection.execute_batch("INSERT INTO no_such_table VALUES (1)")?)
+    let failed: Result<(), _> = write(&mut thread, |transaction| {
+        transaction.claim(&SessionId::from("s"))?;
+        Ok(transaction.connection.execute_batch("INSERT INTO no_such_table VALUES (1)")?)
     });
     assert!(failed.is_err());
     assert_eq!(claim(&mut thread, "s"), Ok(2));
 }
 
 #[test]
-fn a_claim_that_is_not_committed_holds_no_lock() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Fast);
-    let failed: Result<(), _> = write(&mut thread, |desk| {
-        desk.claim(&SessionId::from("s"))?;
-        desk.connection.execute_batch("INSERT INTO no_such_table VALUES (1)")?;
+fn uncommitted_claim_holds_no_lock() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Fast);
+    let failed: Result<(), _> = write(&mut thread, |transaction| {
+        transaction.claim(&SessionId::from("s"))?;
+        transaction.connection.execute_batch("INSERT INTO no_such_table VALUES (1)")?;
         Ok(())
     });
     assert!(failed.is_err());
-    let mut other = place.thread(Durability::Fast);
-    assert_eq!(claim(&mut other, "another"), Ok(1), "it has the number that the first would have had");
+    let mut other = temp.thread(Durability::Fast);
+    assert_eq!(claim(&mut other, "another"), Ok(1), "it gets the number of the session that was rolled back");
     assert_eq!(claim(&mut thread, "s"), Ok(1));
     assert!(matches!(claim(&mut thread, "another"), Err(StoreError::Busy { .. })));
 }
 
 #[test]
-fn what_is_refused_after_it_wrote_leaves_nothing_behind() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Fast);
+fn rejected_task_leaves_no_writes_behind() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Fast);
     claim(&mut thread, "s").unwrap();
-    let refused: Result<(), _> = write(&mut thread, |desk| {
-        desk.whole(|desk| {
-            desk.connection.execute_batch("DELETE FROM sessions")?;
+    let refused: Result<(), _> = write(&mut thread, |transaction| {
+        transaction.with_savepoint(|transaction| {
+            transaction.connection.execute_batch("DELETE FROM sessions")?;
             Err(StoreError::Damaged("on second thoughts".to_owned()).into())
         })
     });
@@ -178,74 +179,75 @@ fn what_is_refused_after_it_wrote_leaves_nothing_behind() {
     assert_eq!(claim(&mut thread, "s"), Ok(2));
 }
 
-/// Does one thing on this thread, if that is possible.
-fn at_once(thread: &mut Thread, id: &str) -> Option<(Result<u64, StoreError>, After)> {
+/// Runs one task on this thread, if that is possible.
+fn run_inline(thread: &mut WriterThread, id: &str) -> Option<(Result<u64, StoreError>, FollowUp)> {
     let id = SessionId::from(id);
-    let (task, mut answer) = Task::new(move |desk: &mut Desk<'_>| desk.claim(&id));
-    let after = thread.at_once(Box::new(task)).ok()?;
+    let (task, mut answer) =
+        PendingWrite::new(move |transaction: &mut WriteTransaction<'_>| transaction.claim(&id));
+    let after = thread.run_inline(Box::new(task)).ok()?;
     Some((answer.try_recv().unwrap(), after))
 }
 
 #[test]
-fn what_needs_a_sync_or_an_open_file_is_left_to_the_thread() {
-    let place = Place::new();
-    let mut durable = place.thread(Durability::Durable);
-    assert!(at_once(&mut durable, "s").is_none());
+fn tasks_that_need_a_sync_or_a_new_connection_do_not_run_inline() {
+    let temp = TempStore::new();
+    let mut durable = temp.thread(Durability::Durable);
+    assert!(run_inline(&mut durable, "s").is_none());
     drop(durable);
-    let mut fast = place.thread(Durability::Fast);
-    assert_eq!(at_once(&mut fast, "s"), Some((Ok(1), After::Nothing)));
+    let mut fast = temp.thread(Durability::Fast);
+    assert_eq!(run_inline(&mut fast, "s"), Some((Ok(1), FollowUp::None)));
     fast.in_doubt = true;
-    assert!(at_once(&mut fast, "s").is_none());
+    assert!(run_inline(&mut fast, "s").is_none());
     fast.in_doubt = false;
     fast.connection = None;
-    assert!(at_once(&mut fast, "s").is_none());
-    assert_eq!(claim(&mut fast, "s"), Ok(2), "nothing was done by those who were sent away");
+    assert!(run_inline(&mut fast, "s").is_none());
+    assert_eq!(claim(&mut fast, "s"), Ok(2), "the tasks that were returned did nothing");
 }
 
 #[test]
-fn whoever_finds_another_process_writing_does_not_wait_at_once() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Fast);
+fn inline_task_does_not_wait_for_another_process() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Fast);
     claim(&mut thread, "s").unwrap();
-    let other = Connection::open(place.0.join("sessions.db")).unwrap();
+    let other = Connection::open(temp.0.join("sessions.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(at_once(&mut thread, "s").is_none());
+    assert!(run_inline(&mut thread, "s").is_none());
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(at_once(&mut thread, "s"), Some((Ok(2), After::Nothing)));
+    assert_eq!(run_inline(&mut thread, "s"), Some((Ok(2), FollowUp::None)));
 }
 
 #[test]
-fn a_wal_that_grows_at_once_is_moved_by_the_thread() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Fast);
-    let pages = |thread: &Thread| -> (i64, i64) {
+fn thread_checkpoints_the_wal_after_many_inline_tasks() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Fast);
+    let pages = |thread: &WriterThread| -> (i64, i64) {
         let connection = &thread.connection.as_ref().unwrap().connection;
         connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?))).unwrap()
     };
-    let large = |thread: &mut Thread| {
-        let (task, _) = Task::new(|desk: &mut Desk<'_>| {
-            Ok(desk
+    let large = |thread: &mut WriterThread| {
+        let (task, _) = PendingWrite::new(|transaction: &mut WriteTransaction<'_>| {
+            Ok(transaction
                 .connection
                 .execute_batch("INSERT INTO quarantine (no, note) VALUES (1, zeroblob(200000))")?)
         });
-        thread.at_once(Box::new(task)).is_ok()
+        thread.run_inline(Box::new(task)).is_ok()
     };
     let count = (0..).take_while(|_| large(&mut thread)).count();
-    assert_eq!(count, usize::try_from(UNATTENDED).unwrap());
+    assert_eq!(count, usize::try_from(MAX_INLINE).unwrap());
     let (written, moved) = pages(&thread);
     assert!(written > i64::from(WAL_PAGES) && moved == 0, "{written} pages, {moved} of them moved");
     claim(&mut thread, "s").unwrap();
     let (written, moved) = pages(&thread);
     assert_eq!(written, moved);
-    assert!(large(&mut thread), "and it goes on");
+    assert!(large(&mut thread), "inline tasks run again");
 }
 
 #[test]
-fn the_thread_is_told_when_something_is_to_be_synced() {
-    let place = Place::new();
-    let mut thread = place.thread(Durability::Batched);
-    assert_eq!(at_once(&mut thread, "s"), Some((Ok(1), After::Wake)));
-    assert_eq!(at_once(&mut thread, "s"), Some((Ok(2), After::Nothing)), "it knows already");
-    thread.sync(Due::Now);
-    assert_eq!(at_once(&mut thread, "s"), Some((Ok(3), After::Wake)));
+fn inline_task_wakes_the_thread_when_a_sync_becomes_due() {
+    let temp = TempStore::new();
+    let mut thread = temp.thread(Durability::Batched);
+    assert_eq!(run_inline(&mut thread, "s"), Some((Ok(1), FollowUp::WakeThread)));
+    assert_eq!(run_inline(&mut thread, "s"), Some((Ok(2), FollowUp::None)), "the thread already knows");
+    thread.sync(SyncScope::Due);
+    assert_eq!(run_inline(&mut thread, "s"), Some((Ok(3), FollowUp::WakeThread)));
 }

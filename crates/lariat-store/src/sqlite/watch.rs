@@ -1,8 +1,8 @@
-//! Who waits for a journal to grow.
+//! Notifies callers that wait for a journal to grow.
 //!
-//! Owns one channel per session that somebody waits for; it carries the number of events. Commits of this process are
-//! told at once; those of other processes are found by asking again. Invariant: a session nobody waits for has no entry
-//! for longer than until it grows.
+//! Each watched session has one channel that carries the number of events. Commits of this process notify it at once;
+//! watchers poll for commits of other processes. Invariant: the entry of a session that has no watchers disappears when
+//! the session grows.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,38 +10,38 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lariat_core::id::SessionId;
 use tokio::sync::watch;
 
-use super::desk::Grown;
+use super::transaction::JournalChanges;
 
 /// How a journal changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Nothing was heard yet.
+    /// No change was reported yet.
     Unknown,
-    /// It has so many events.
+    /// The journal has this many events.
     Head(u64),
     /// The session was deleted.
     Gone,
 }
 
-/// Those who wait.
+/// The channels of all watched sessions.
 #[derive(Debug, Default)]
 pub(super) struct Watchers(Mutex<HashMap<SessionId, watch::Sender<Change>>>);
 
 impl Watchers {
-    /// Waits from now on: what is committed later is told.
+    /// Starts to watch a session: later commits are reported.
     pub(super) fn watch(&self, session_id: &SessionId) -> watch::Receiver<Change> {
         let mut watchers = self.locked();
         let sender = watchers.entry(session_id.clone()).or_insert_with(|| watch::channel(Change::Unknown).0);
         sender.subscribe()
     }
 
-    /// Tells what was committed.
-    pub(super) fn tell(&self, grown: Grown) {
+    /// Reports committed changes.
+    pub(super) fn notify(&self, changes: JournalChanges) {
         let mut watchers = self.locked();
         if watchers.is_empty() {
             return;
         }
-        for (session_id, head) in grown {
+        for (session_id, head) in changes {
             let Some(sender) = watchers.get(&session_id) else { continue };
             if sender.send(head.map_or(Change::Gone, Change::Head)).is_err() {
                 watchers.remove(&session_id);
@@ -49,7 +49,7 @@ impl Watchers {
         }
     }
 
-    /// Drops the entry of a session that nothing waits for.
+    /// Removes the entry of a session without watchers.
     pub(super) fn forget(&self, session_id: &SessionId) {
         let mut watchers = self.locked();
         if watchers.get(session_id).is_some_and(|sender| sender.receiver_count() == 0) {
@@ -58,7 +58,7 @@ impl Watchers {
     }
 
     fn locked(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Change>>> {
-        // A map of senders is whole whatever happened to whoever held the lock.
+        // A panic elsewhere cannot leave the map inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! The queue of the one thread that writes.
+//! Queues tasks for the writer thread.
 //!
-//! Owns what a piece of work is, and the way to the thread, or around it when nothing waits there. The queue holds [`QUEUE`] pieces; whoever brings more waits
-//! for a place. Invariant: whoever brought work is answered once, after the transaction it was done in.
+//! A task runs in a transaction, on the writer thread or, if the queue is empty, on the caller's. The queue has room for
+//! [`QUEUE`] tasks; further callers wait. Invariant: every task is answered once, after its transaction ended.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
@@ -10,49 +10,51 @@ use std::thread::JoinHandle;
 use lariat_core::store::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::database::{Home, Missing, Readers};
-use super::desk::Desk;
+use super::database::{DatabaseLocation, IfMissing, ReaderPool};
 use super::fault::Fault;
-use super::thread::{After, Thread};
+use super::thread::{FollowUp, WriterThread};
+use super::transaction::WriteTransaction;
 use super::watch::Watchers;
 use crate::StoreOptions;
 
-/// Pieces of work that may wait.
+/// Maximum number of queued tasks.
 const QUEUE: usize = 1024;
 
-/// What is written without waking the thread: more takes longer than that.
-const AT_ONCE_BYTES: usize = 64 << 10;
+/// Largest write that runs on the caller's thread: for larger ones, waking the thread costs little in comparison.
+const INLINE_BYTES: usize = 64 << 10;
 
-/// Something to be done in a transaction, and answered after it.
-pub(super) trait Work: Send {
-    /// Does it. May be called again when the transaction came to nothing.
-    fn run(&mut self, desk: &mut Desk<'_>) -> Result<(), Fault>;
-    /// Answers: with what it came to, or with why the transaction did not.
+/// A task that runs in a transaction and is answered after it.
+pub(super) trait WriteTask: Send {
+    /// Runs the task. Called again if the transaction was rolled back.
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault>;
+    /// Sends the result of the task, or the error of the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
-    /// About how many bytes it writes.
+    /// Approximate number of bytes that the task writes.
     fn bytes(&self) -> usize;
 }
 
-pub(super) struct Task<T, F> {
+pub(super) struct PendingWrite<T, F> {
     work: F,
     bytes: usize,
     outcome: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
-    /// Free again when it is answered.
-    _place: Option<OwnedSemaphorePermit>,
+    /// Room in the queue, released with the answer.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<T, F> Task<T, F> {
-    /// Work that takes no place in the queue, and where its answer comes.
+impl<T, F> PendingWrite<T, F> {
+    /// Creates a task that takes no room in the queue, and the receiver of its answer.
     pub(super) fn new(work: F) -> (Self, oneshot::Receiver<Result<T, StoreError>>) {
         let (reply, answer) = oneshot::channel();
-        (Self { work, bytes: 0, outcome: None, reply, _place: None }, answer)
+        (Self { work, bytes: 0, outcome: None, reply, _permit: None }, answer)
     }
 }
 
-impl<T: Send, F: FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send> Work for Task<T, F> {
-    fn run(&mut self, desk: &mut Desk<'_>) -> Result<(), Fault> {
-        self.outcome = Some(match (self.work)(desk) {
+impl<T: Send, F: FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send> WriteTask
+    for PendingWrite<T, F>
+{
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+        self.outcome = Some(match (self.work)(transaction) {
             Ok(done) => Ok(done),
             Err(Fault::Refused(error)) => Err(error),
             Err(failed) => return Err(failed),
@@ -62,9 +64,9 @@ impl<T: Send, F: FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send> Work for Task<
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
         let Self { outcome, reply, .. } = *self;
-        let lost = || Err(StoreError::Unavailable("it was not tried".to_owned()));
+        let lost = || Err(StoreError::Unavailable("the task did not run".to_owned()));
         let answer = committed.and_then(|()| outcome.unwrap_or_else(lost));
-        // Whoever asked may have gone.
+        // The caller may have stopped waiting.
         let _ = reply.send(answer);
     }
 
@@ -73,104 +75,109 @@ impl<T: Send, F: FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send> Work for Task<
     }
 }
 
-/// The way to the writer. Dropping it ends the thread, after what is in the queue was done.
+/// A handle to the writer thread. Dropping it ends the thread after the queued tasks.
 #[derive(Debug)]
-pub(super) struct Writer {
-    queue: Option<Sender<Box<dyn Work>>>,
-    places: Arc<Semaphore>,
-    shared: Arc<Mutex<Thread>>,
+pub(super) struct WriterHandle {
+    queue: Option<Sender<Box<dyn WriteTask>>>,
+    permits: Arc<Semaphore>,
+    shared: Arc<Mutex<WriterThread>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl std::fmt::Debug for dyn Work {
+impl std::fmt::Debug for dyn WriteTask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Work")
+        f.write_str("WriteTask")
     }
 }
 
-impl Writer {
+impl WriterHandle {
     /// Opens the database and starts the thread. Blocks.
     pub(super) fn start(
-        home: Home,
+        location: DatabaseLocation,
         options: StoreOptions,
-        readers: Option<Arc<Readers>>,
+        readers: Option<Arc<ReaderPool>>,
         watchers: Arc<Watchers>,
     ) -> Result<Self, StoreError> {
-        let mut thread = Thread::new(home, options, readers, watchers);
-        thread.open(Missing::Create)?;
+        let mut thread = WriterThread::new(location, options, readers, watchers);
+        thread.open(IfMissing::Create)?;
         let shared = Arc::new(Mutex::new(thread));
         let (queue, work) = mpsc::channel();
         let started = std::thread::Builder::new().name("lariat-sqlite".to_owned());
         let theirs = Arc::clone(&shared);
-        let started = started.spawn(move || Thread::run(&theirs, &work));
+        let started = started.spawn(move || WriterThread::run(&theirs, &work));
         let thread = started.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        Ok(Self { queue: Some(queue), places: Arc::new(Semaphore::new(QUEUE)), shared, thread: Some(thread) })
+        Ok(Self {
+            queue: Some(queue),
+            permits: Arc::new(Semaphore::new(QUEUE)),
+            shared,
+            thread: Some(thread),
+        })
     }
 
-    /// Does something in a transaction and waits for its commit. Dropping the future does not undo it.
+    /// Runs `work` in a transaction and waits for its commit. Dropping the future does not cancel it.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.write_by(bytes, work, Err).await
     }
 
-    /// As [`Writer::write`], for work that is short: done at once when nobody else writes.
-    pub(super) async fn write_soon<T: Send + 'static>(
+    /// As [`WriterHandle::write`], for short work: runs it on the caller's thread if no other task is waiting or running.
+    pub(super) async fn write_short<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.write_by(bytes, work, |task| self.at_once(task)).await
+        self.write_by(bytes, work, |task| self.run_inline(task)).await
     }
 
     async fn write_by<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnMut(&mut Desk<'_>) -> Result<T, Fault> + Send + 'static,
-        at_once: impl FnOnce(Box<dyn Work>) -> Result<(), Box<dyn Work>>,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
+        run_inline: impl FnOnce(Box<dyn WriteTask>) -> Result<(), Box<dyn WriteTask>>,
     ) -> Result<T, StoreError> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| ended())?;
-        let (task, answer) = Task::new(work);
-        let task = Task { bytes, _place: Some(place), ..task };
-        if let Err(task) = at_once(Box::new(task)) {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| writer_ended())?;
+        let (task, answer) = PendingWrite::new(work);
+        let task = PendingWrite { bytes, _permit: Some(permit), ..task };
+        if let Err(task) = run_inline(Box::new(task)) {
             self.send(task)?;
         }
-        answer.await.map_err(|_| ended())?
+        answer.await.map_err(|_| writer_ended())?
     }
 
-    fn send(&self, task: Box<dyn Work>) -> Result<(), StoreError> {
-        self.queue.as_ref().ok_or_else(ended)?.send(task).map_err(|_| ended())
+    fn send(&self, task: Box<dyn WriteTask>) -> Result<(), StoreError> {
+        self.queue.as_ref().ok_or_else(writer_ended)?.send(task).map_err(|_| writer_ended())
     }
 
-    /// Does a small piece of work on this thread when it is the only one, and nobody writes.
-    fn at_once(&self, task: Box<dyn Work>) -> Result<(), Box<dyn Work>> {
-        let alone = self.places.available_permits() + 1 == QUEUE;
-        if !alone || task.bytes() > AT_ONCE_BYTES {
+    /// Runs a small task on this thread if it is the only one and no transaction is running.
+    fn run_inline(&self, task: Box<dyn WriteTask>) -> Result<(), Box<dyn WriteTask>> {
+        let alone = self.permits.available_permits() + 1 == QUEUE;
+        if !alone || task.bytes() > INLINE_BYTES {
             return Err(task);
         }
         let Ok(mut thread) = self.shared.try_lock() else { return Err(task) };
-        let after = thread.at_once(task)?;
+        let after = thread.run_inline(task)?;
         drop(thread);
-        if after == After::Wake {
-            let (nothing, _) = Task::new(|_: &mut Desk<'_>| Ok(()));
-            // Without a thread nobody could have been here.
+        if after == FollowUp::WakeThread {
+            let (nothing, _) = PendingWrite::new(|_: &mut WriteTransaction<'_>| Ok(()));
+            // Sending fails only if the thread ended, and then this code would not run.
             let _ = self.send(Box::new(nothing));
         }
         Ok(())
     }
 }
 
-fn ended() -> StoreError {
-    StoreError::Unavailable("the writer has ended".to_owned())
+fn writer_ended() -> StoreError {
+    StoreError::Unavailable("the writer thread ended".to_owned())
 }
 
-impl Drop for Writer {
+impl Drop for WriterHandle {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // It panicked, or it has given everything back: there is nothing to do about the former.
+            // Joining fails if the thread panicked. Nothing can be done about that here.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Sessions in files, between stores of different kinds.
+//! Exports sessions to files and imports them into stores of other kinds.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails panics")]
 
@@ -13,7 +13,7 @@ use lariat_store::archive_file::{ArchiveFileError, check, export, import};
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Place, Script, described, said};
 
-use crate::jsonl::Folder;
+use crate::jsonl::JsonlFixture;
 
 const SESSION: &str = "../strange \u{1F980}/id";
 
@@ -21,8 +21,8 @@ async fn sqlite() -> Arc<dyn SessionArchive> {
     Arc::new(SqliteStore::in_memory().await.unwrap())
 }
 
-/// A session with text that is moved out to a blob, and a blob that a tool named.
-async fn written(store: &dyn SessionArchive) -> Script {
+/// Writes a session with text that is moved to a blob, and with a blob that a tool named.
+async fn write_session(store: &dyn SessionArchive) -> Script {
     let mut script = Script::claim(store, SESSION, 1_000).await;
     let named = store.put_blob(&[0, 159, 146, 150]).await.unwrap();
     let large = "large ".repeat(10_000);
@@ -33,14 +33,14 @@ async fn written(store: &dyn SessionArchive) -> Script {
     script
 }
 
-async fn exported(store: &dyn SessionArchive, session: &str) -> Vec<u8> {
+async fn export_bytes(store: &dyn SessionArchive, session: &str) -> Vec<u8> {
     let mut file = Vec::new();
     let contents = export(store, &SessionId::from(session), &mut file).await.unwrap();
     assert_eq!(check(&file[..]).unwrap(), contents);
     file
 }
 
-/// The events of an imported session, as they are in the file.
+/// Returns the events of an imported session as they are in the file.
 async fn without_mark(store: &dyn SessionArchive, session: &SessionId) -> Vec<Event> {
     let events = store.read(session, 0, usize::MAX).await.unwrap();
     assert!(matches!(events[0].event, AgentEvent::SessionImported(_)), "{:?}", events[0]);
@@ -49,11 +49,11 @@ async fn without_mark(store: &dyn SessionArchive, session: &SessionId) -> Vec<Ev
 }
 
 #[tokio::test]
-async fn a_session_goes_from_any_store_to_any_other_and_back() {
-    let folder = Folder::new(Durability::Fast);
-    let (files, database) = (folder.open().await, sqlite().await);
-    let script = written(&*files).await;
-    let file = exported(&*files, SESSION).await;
+async fn session_moves_between_stores_and_back() {
+    let fixture = JsonlFixture::new(Durability::Fast);
+    let (files, database) = (fixture.open().await, sqlite().await);
+    let script = write_session(&*files).await;
+    let file = export_bytes(&*files, SESSION).await;
     let contents = import(&*database, Cursor::new(&file), None).await.unwrap();
     assert_eq!((contents.events, contents.blobs), (script.written.len() as u64, 2));
     assert_eq!(without_mark(&*database, &script.session_id).await, script.written);
@@ -64,9 +64,9 @@ async fn a_session_goes_from_any_store_to_any_other_and_back() {
         files.summary(&script.session_id).await.unwrap(),
         database.summary(&script.session_id).await.unwrap(),
     );
-    assert_eq!(here.events, there.events + 1, "and where it came from");
+    assert_eq!(here.events, there.events + 1, "one more for the import mark");
     assert_eq!((here.title, here.created_at, here.usage), (there.title, there.created_at, there.usage));
-    // Back where it came from it changes nothing, and a second import here does not either.
+    // Importing it back into its store changes nothing, and neither does a second import.
     import(&*files, Cursor::new(&file), None).await.unwrap();
     import(&*database, Cursor::new(&file), None).await.unwrap();
     script.check(&*files).await;
@@ -74,26 +74,26 @@ async fn a_session_goes_from_any_store_to_any_other_and_back() {
 }
 
 #[tokio::test]
-async fn a_fork_stands_alone_in_its_file() {
+async fn exported_fork_is_self_contained() {
     let (from, to) = (sqlite().await, sqlite().await);
-    let script = written(&*from).await;
+    let script = write_session(&*from).await;
     let fork = SessionId::from("fork");
     from.fork(&script.session_id, 4, &fork).await.unwrap();
     let mut own = Script::claim(&*from, "fork", 900_000).await;
     own.catch_up(&*from).await;
     own.write(&*from, [said("another way")]).await;
-    let file = exported(&*from, "fork").await;
+    let file = export_bytes(&*from, "fork").await;
     import(&*to, Cursor::new(&file), None).await.unwrap();
     assert_eq!(without_mark(&*to, &fork).await, own.written);
 }
 
 #[tokio::test]
-async fn another_id_can_be_given_and_a_session_that_is_there_is_never_touched() {
+async fn import_accepts_another_id_and_never_changes_an_existing_session() {
     let (from, to) = (sqlite().await, sqlite().await);
-    let mut script = written(&*from).await;
-    let file = exported(&*from, SESSION).await;
+    let mut script = write_session(&*from).await;
+    let file = export_bytes(&*from, SESSION).await;
     for _ in 0..2 {
-        // Again is no error, and changes nothing.
+        // Importing again succeeds and changes nothing.
         import(&*to, Cursor::new(&file), Some("mine".into())).await.unwrap();
         assert_eq!(to.head(&"mine".into()).await.unwrap(), script.written.len() as u64 + 1);
     }
@@ -108,10 +108,10 @@ async fn another_id_can_be_given_and_a_session_that_is_there_is_never_touched() 
 }
 
 #[tokio::test]
-async fn an_import_that_was_interrupted_goes_on() {
+async fn interrupted_import_continues() {
     let (from, to) = (sqlite().await, sqlite().await);
-    let script = written(&*from).await;
-    let file = exported(&*from, SESSION).await;
+    let script = write_session(&*from).await;
+    let file = export_bytes(&*from, SESSION).await;
     import(&*to, Cursor::new(&file), None).await.unwrap();
     let whole = to.read(&script.session_id, 0, usize::MAX).await.unwrap();
     for there in [1, 63, 64, 65, 130] {
@@ -121,7 +121,7 @@ async fn an_import_that_was_interrupted_goes_on() {
         import(&*to, Cursor::new(&file), Some(session.clone())).await.unwrap();
         assert_eq!(to.read(&session, 0, usize::MAX).await.unwrap(), whole);
     }
-    // What is there without a mark is not an import that goes on: it is a session of this store.
+    // A session without an import mark is not an interrupted import but a session of this store.
     let epoch = to.claim(&"own".into()).await.unwrap();
     to.append(Append::new(&"own".into(), epoch, 0, &script.written[..3])).await.unwrap();
     let refused = import(&*to, Cursor::new(&file), Some("own".into())).await.unwrap_err();
@@ -129,25 +129,25 @@ async fn an_import_that_was_interrupted_goes_on() {
 }
 
 #[tokio::test]
-async fn a_file_cut_or_changed_anywhere_is_refused_before_anything_is_written() {
+async fn rejects_a_cut_or_changed_file_before_writing_anything() {
     let (from, to) = (sqlite().await, sqlite().await);
     let mut script = Script::claim(&*from, "s", 1_000).await;
     let named = from.put_blob(b"a blob").await.unwrap();
     script.write(&*from, [said("first"), said(&format!("see {}", named.0))]).await;
-    let file = exported(&*from, "s").await;
+    let file = export_bytes(&*from, "s").await;
     let refused = |bytes: &[u8]| match check(bytes).unwrap_err() {
         ArchiveFileError::Damaged { offset, .. } => usize::try_from(offset).unwrap(),
         other => panic!("{other}"),
     };
     for end in 0..file.len() {
-        assert_eq!(refused(&file[..end]), end, "the place is where it ends");
+        assert_eq!(refused(&file[..end]), end, "the offset is the end of the file");
     }
     for at in 0..file.len() {
         for bit in 0..8 {
             let mut changed = file.clone();
             changed[at] ^= 1 << bit;
             let place = refused(&changed);
-            // A length that was changed shows where the file ends too early.
+            // A changed length is reported where the file ends too early.
             assert!(place <= at || place == file.len(), "byte {at}, bit {bit}: {place}");
         }
     }
@@ -157,15 +157,15 @@ async fn a_file_cut_or_changed_anywhere_is_refused_before_anything_is_written() 
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_there_is_not_exported() {
+async fn export_of_a_missing_session_fails() {
     let store = sqlite().await;
     let missing = export(&*store, &"s".into(), Vec::new()).await.unwrap_err();
     assert!(matches!(missing, ArchiveFileError::Store(StoreError::NotFound(_))), "{missing}");
 }
 
-/// S13: what another machine learned is told to no session here, and takes away nothing that was learned here.
+/// Learnings of another machine must not reach sessions here, and must not remove learnings made here.
 #[tokio::test]
-async fn an_import_brings_no_learnings() {
+async fn import_leaves_out_learnings() {
     let (from, to) = (sqlite().await, Arc::new(SqliteStore::in_memory().await.unwrap()));
     let mut learning = Learning::default();
     (learning.learning_id, learning.text) = ("known".into(), "from elsewhere".into());
@@ -175,7 +175,7 @@ async fn an_import_brings_no_learnings() {
     (learning.learning_id, learning.text) = ("own".into(), "from here".into());
     let mut here = Script::claim(&*to, "here", 1_000).await;
     here.write(&*to, [AgentEvent::Learned(Box::new(learning))]).await;
-    import(&*to, Cursor::new(&exported(&*from, "there").await), None).await.unwrap();
+    import(&*to, Cursor::new(&export_bytes(&*from, "there").await), None).await.unwrap();
     let known: Vec<String> =
         to.learnings(None, 0).await.unwrap().into_iter().map(|known| known.learning.text).collect();
     assert_eq!(known, ["from here"]);

@@ -1,8 +1,8 @@
-//! Damaged files: whatever happens to the bytes of a journal, what is intact comes back and what is not is reported.
+//! Damages journal files at random: intact events must come back, and all damage must be reported.
 //!
-//! [`mutate`] makes a mutant of a journal from a seed, [`check`] judges what the store's functions make of it. The
-//! truth is found without them: a record is intact when its line, as it was written, occurs in the mutant. Each failure
-//! prints the seed; `LARIAT_CORRUPT_SEED` runs one seed alone, `LARIAT_CORRUPT_MUTANTS` that many.
+//! [`mutate`] makes a mutant of a journal from a seed, and [`check`] checks what the store's functions make of it. The
+//! expected result is computed without them: a record is intact if its line, as written, occurs in the mutant. Each failure
+//! prints the seed; `LARIAT_CORRUPT_SEED` runs one seed alone, `LARIAT_CORRUPT_MUTANTS` sets the number of mutants.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a check that fails panics")]
 
@@ -12,25 +12,25 @@ use lariat_core::archive::{DamageKind, Verdict};
 use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::time::Timestamp;
-use lariat_store::jsonl::{Header, Known, examine, mend};
+use lariat_store::jsonl::{ExpectedJournal, Header, examine, rebuild};
 use lariat_store::record::{Chain, Sealed};
 use lariat_testkit::Seeded;
 use memchr::memmem;
 
-/// Mutants per run in CI: about ten seconds unoptimised.
+/// Number of mutants per run in CI: about ten seconds unoptimised.
 const MUTANTS: u64 = 20_000;
 
-/// A journal and what is in it.
+/// A journal and its content.
 struct Original {
     bytes: Vec<u8>,
-    known: Known,
-    /// Finds each record's line, without its newline.
+    expected: ExpectedJournal,
+    /// Finders for each record's line, without its newline.
     records: Vec<memmem::Finder<'static>>,
-    /// Each event.
+    /// The body of each event.
     bodies: Vec<Vec<u8>>,
 }
 
-/// Spells what begins like a seal, and the last digit of what is a whole one, differently.
+/// Escapes seal openings inside an event, and the last digit of complete seals.
 fn hide(body: &str) -> String {
     let mut parts = body.split("{\"#\":\"");
     let mut hidden = parts.next().unwrap().to_owned();
@@ -46,7 +46,7 @@ fn hide(body: &str) -> String {
     hidden
 }
 
-/// Seals lines as the format says, independently of the code that is tested.
+/// Seals lines according to the format, independently of the code under test.
 fn line(record: &Sealed, continues: bool) -> Vec<u8> {
     let body = String::from_utf8(record.body.clone()).unwrap();
     let body = hide(&body);
@@ -60,7 +60,7 @@ fn event(seq: u64, dice: &mut Seeded) -> Vec<u8> {
         (0..length).map(|_| ['a', '"', '\\', '{', '#', 'ß', '\n', '0', '}', ','][dice.index(10)]).collect();
     let event = match dice.below(4) {
         0 => {
-            // What a hostile tool may return: a record inside a record.
+            // A record inside a record, as a hostile tool may return.
             let inner = Sealed::new(
                 seq,
                 Chain::start(&SessionId::from("s")),
@@ -94,10 +94,10 @@ fn original(seed: u64) -> Original {
     let mut bytes = lines.join(&b'\n');
     bytes.push(b'\n');
     let records = lines.iter().skip(1).map(|line| memmem::Finder::new(line).into_owned()).collect();
-    Original { bytes, known: Known::new(header, bodies.len() as u64), records, bodies }
+    Original { bytes, expected: ExpectedJournal::new(header, bodies.len() as u64), records, bodies }
 }
 
-/// A mutant of a journal, and what was done to it.
+/// Returns a mutant of a journal, and a description of the changes.
 fn mutate(bytes: &[u8], seed: u64) -> (Vec<u8>, String) {
     let mut dice = Seeded::new(seed).fork("mutant");
     let mut mutant = bytes.to_vec();
@@ -153,7 +153,7 @@ fn mutate_once(bytes: &mut Vec<u8>, dice: &mut Seeded) -> String {
             format!("{at} to {end} removed")
         }
         9 if bytes.len() > 8 => {
-            // Blocks of a disk that came back in the wrong order.
+            // Blocks of a disk in the wrong order.
             let block = [16, 64, 512][dice.index(3)].min(bytes.len() / 2);
             let blocks = bytes.len() / block;
             let (one, other) = (dice.index(blocks) * block, dice.index(blocks) * block);
@@ -195,11 +195,11 @@ fn by_lines(
     what.to_owned()
 }
 
-/// Judges what becomes of a mutant. `Err` says what is wrong with the store.
+/// Checks the result for a mutant. `Err` describes what the store did wrong.
 fn check(original: &Original, mutant: &[u8]) -> Result<(), String> {
-    let verdict = examine(mutant, &original.known).map_err(|error| error.to_string())?;
+    let verdict = examine(mutant, &original.expected).map_err(|error| error.to_string())?;
     if mutant == original.bytes {
-        return if verdict.is_sound() { Ok(()) } else { Err(format!("called damaged: {verdict:?}")) };
+        return if verdict.is_sound() { Ok(()) } else { Err(format!("reported as damaged: {verdict:?}")) };
     }
     if verdict.is_sound() {
         return Err("damage was not reported".to_owned());
@@ -210,19 +210,20 @@ fn check(original: &Original, mutant: &[u8]) -> Result<(), String> {
         return Err(format!("{count} records are intact, {} were found", verdict.intact));
     }
     reported(&verdict, &intact)?;
-    let mut mended = Vec::new();
-    let found = mend(Cursor::new(mutant), &original.known, &mut mended).map_err(|error| error.to_string())?;
+    let mut rebuilt = Vec::new();
+    let found =
+        rebuild(Cursor::new(mutant), &original.expected, &mut rebuilt).map_err(|error| error.to_string())?;
     if found != verdict {
-        return Err(format!("mending found {found:?}, verifying {verdict:?}"));
+        return Err(format!("the rebuild found {found:?}, the check {verdict:?}"));
     }
-    let after = examine(mended.as_slice(), &original.known).map_err(|error| error.to_string())?;
+    let after = examine(rebuilt.as_slice(), &original.expected).map_err(|error| error.to_string())?;
     if !after.is_sound() {
-        return Err(format!("the mended journal is not sound: {after:?}"));
+        return Err(format!("the rebuilt journal is not sound: {after:?}"));
     }
-    recovered(original, &intact, &mended)
+    recovered(original, &intact, &rebuilt)
 }
 
-/// Every event that is lost is reported where it was: the first of those in a row by its position.
+/// Checks that the first of several consecutive lost events is reported with its position.
 fn reported(verdict: &Verdict, intact: &[bool]) -> Result<(), String> {
     for (seq, is_intact) in intact.iter().enumerate() {
         let first = !is_intact && (seq == 0 || intact[seq - 1]);
@@ -235,11 +236,11 @@ fn reported(verdict: &Verdict, intact: &[bool]) -> Result<(), String> {
     if placed { Ok(()) } else { Err(format!("damage without an offset: {verdict:?}")) }
 }
 
-/// Every intact event is in the mended journal, at its position; every other position says that it was lost.
-fn recovered(original: &Original, intact: &[bool], mended: &[u8]) -> Result<(), String> {
-    let lines: Vec<&[u8]> = mended.split(|byte| *byte == b'\n').skip(1).collect();
+/// Checks that the rebuilt journal has every intact event at its position and a lost event at every other position.
+fn recovered(original: &Original, intact: &[bool], rebuilt: &[u8]) -> Result<(), String> {
+    let lines: Vec<&[u8]> = rebuilt.split(|byte| *byte == b'\n').skip(1).collect();
     for (seq, (body, is_intact)) in original.bodies.iter().zip(intact).enumerate() {
-        let line = lines.get(seq).ok_or_else(|| format!("there is no event {seq}"))?;
+        let line = lines.get(seq).ok_or_else(|| format!("event {seq} is missing"))?;
         let written = String::from_utf8_lossy(line.get(58..).unwrap_or_default());
         let written = format!("{{{written}");
         let lost = format!("{{\"v\":1,\"seq\":{seq},");
@@ -252,7 +253,7 @@ fn recovered(original: &Original, intact: &[bool], mended: &[u8]) -> Result<(), 
     Ok(())
 }
 
-/// Mutants that are made of one journal.
+/// Number of mutants made from one journal.
 const LITTER: u64 = 50;
 
 fn judge(original: &Original, seed: u64) {
@@ -263,8 +264,8 @@ fn judge(original: &Original, seed: u64) {
 }
 
 #[test]
-fn whatever_happens_to_a_file_what_is_intact_comes_back_and_the_rest_is_reported() {
-    #[expect(clippy::disallowed_methods, reason = "whoever runs this asks for longer runs, or for one seed")]
+fn recovers_intact_events_and_reports_all_damage_of_random_mutants() {
+    #[expect(clippy::disallowed_methods, reason = "environment variables select longer runs, or one seed")]
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("LARIAT_CORRUPT_SEED") {
         return judge(&original(seed / LITTER), seed);
@@ -283,7 +284,7 @@ fn whatever_happens_to_a_file_what_is_intact_comes_back_and_the_rest_is_reported
 }
 
 #[test]
-fn a_file_cut_at_any_byte_loses_only_what_was_cut() {
+fn file_cut_at_any_byte_loses_only_the_cut_events() {
     let original = (0..).map(original).find(|original| original.bytes.len() < 4_000).unwrap();
     for at in 0..original.bytes.len() {
         if let Err(wrong) = check(&original, &original.bytes[..at]) {
@@ -293,7 +294,7 @@ fn a_file_cut_at_any_byte_loses_only_what_was_cut() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_is_reported_and_costs_one_event_at_most() {
+fn any_flipped_bit_is_reported_and_loses_at_most_one_event() {
     let original = (0..).map(original).find(|original| original.bytes.len() < 2_000).unwrap();
     assert!(original.bodies.len() > 3);
     for bit in 0..original.bytes.len() * 8 {
@@ -302,19 +303,19 @@ fn a_flipped_bit_anywhere_is_reported_and_costs_one_event_at_most() {
         if let Err(wrong) = check(&original, &mutant) {
             panic!("bit {bit}: {wrong}");
         }
-        let verdict = examine(mutant.as_slice(), &original.known).unwrap();
+        let verdict = examine(mutant.as_slice(), &original.expected).unwrap();
         assert!(verdict.intact + 1 >= original.bodies.len() as u64, "bit {bit}: {verdict:?}");
     }
 }
 
 #[test]
-fn a_line_of_a_hundred_megabytes_is_passed_over() {
+fn skips_a_line_of_a_hundred_megabytes() {
     let original = original(11);
     let middle = original.bytes.len() / 2;
     let mut mutant = original.bytes[..middle].to_vec();
     mutant.resize(middle + 100_000_000, b'x');
     mutant.extend_from_slice(&original.bytes[middle..]);
     check(&original, &mutant).unwrap();
-    let verdict = examine(mutant.as_slice(), &original.known).unwrap();
+    let verdict = examine(mutant.as_slice(), &original.expected).unwrap();
     assert!(verdict.damage.iter().any(|damage| damage.kind != DamageKind::Missing));
 }

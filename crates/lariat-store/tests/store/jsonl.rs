@@ -1,4 +1,4 @@
-//! The store of files.
+//! Tests the JSONL store.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check that fails panics")]
 
@@ -12,27 +12,27 @@ use lariat_store::StoreOptions;
 use lariat_store::jsonl::JsonlStore;
 use lariat_testkit::conformance::Place;
 
-/// A folder that is removed when it is no longer needed.
-pub(crate) struct Folder {
+/// A temporary directory for a store, removed on drop.
+pub(crate) struct JsonlFixture {
     pub(crate) path: PathBuf,
     options: StoreOptions,
 }
 
-impl Folder {
+impl JsonlFixture {
     pub(crate) fn new(durability: Durability) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-jsonl-{}", uuid::Uuid::new_v4().simple()));
         Self { path, options: StoreOptions::with_durability(durability) }
     }
 }
 
-impl Drop for Folder {
+impl Drop for JsonlFixture {
     fn drop(&mut self) {
-        #[expect(clippy::disallowed_methods, reason = "a test cleans up")]
+        #[expect(clippy::disallowed_methods, reason = "a test removes its directory")]
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
-impl Place for Folder {
+impl Place for JsonlFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async {
             let store = JsonlStore::open(&self.path, self.options).await.unwrap();
@@ -44,23 +44,23 @@ impl Place for Folder {
 mod durable {
     use super::*;
 
-    lariat_testkit::store_conformance!(Folder::new(Durability::Durable));
+    lariat_testkit::store_conformance!(JsonlFixture::new(Durability::Durable));
 }
 
 mod batched {
     use super::*;
 
-    lariat_testkit::store_conformance!(Folder::new(Durability::Batched));
+    lariat_testkit::store_conformance!(JsonlFixture::new(Durability::Batched));
 }
 
 mod fast {
     use super::*;
 
-    lariat_testkit::store_conformance!(Folder::new(Durability::Fast));
+    lariat_testkit::store_conformance!(JsonlFixture::new(Durability::Fast));
 }
 
 mod in_files {
-    #![expect(clippy::disallowed_methods, reason = "these tests do to the files what others may do to them")]
+    #![expect(clippy::disallowed_methods, reason = "these tests change files as other programs may")]
 
     use std::fs;
     use std::path::Path;
@@ -74,9 +74,9 @@ mod in_files {
 
     use super::*;
 
-    /// A store with one session of these events; dropped, so that its index is written.
-    async fn written(folder: &Folder, texts: &[&str]) -> Script {
-        let store = folder.open().await;
+    /// Writes one session of these events. Drops the store, so that its index is written.
+    async fn write_session(fixture: &JsonlFixture, texts: &[&str]) -> Script {
+        let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;
         for text in texts {
             script.write(&*store, [said(text)]).await;
@@ -84,8 +84,8 @@ mod in_files {
         script
     }
 
-    fn journal(folder: &Folder, name: &str) -> PathBuf {
-        folder.path.join("sessions").join(format!("{name}.jsonl"))
+    fn journal(fixture: &JsonlFixture, name: &str) -> PathBuf {
+        fixture.path.join("sessions").join(format!("{name}.jsonl"))
     }
 
     fn cut_last_line(path: &Path) {
@@ -106,10 +106,10 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_journal_is_lines_of_json_with_the_words_in_them() {
-        let folder = Folder::new(Durability::Durable);
-        written(&folder, &["find me with grep", "and me"]).await;
-        let text = fs::read_to_string(journal(&folder, "s")).unwrap();
+    async fn journal_is_json_lines_with_readable_text() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        write_session(&fixture, &["find me with grep", "and me"]).await;
+        let text = fs::read_to_string(journal(&fixture, "s")).unwrap();
         assert_eq!(text.lines().count(), 3);
         for line in text.lines() {
             serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -118,11 +118,11 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn events_that_were_cut_off_between_two_lines_are_missed() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two", "three"]).await;
-        cut_last_line(&journal(&folder, "s"));
-        let store = folder.open().await;
+    async fn reports_events_cut_off_at_a_line_end_as_missing() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two", "three"]).await;
+        cut_last_line(&journal(&fixture, "s"));
+        let store = fixture.open().await;
         let id = &script.session_id;
         assert!(matches!(store.read(id, 0, 9).await, Err(StoreError::Damaged(_))));
         assert_eq!(store.read(id, 0, 2).await.unwrap(), &script.written[..2]);
@@ -136,48 +136,48 @@ mod in_files {
         assert!(read.len() == 3 && is_lost(&read[2]));
         let mut next = Script::claim(&*store, "s", 9_000).await;
         next.catch_up(&*store).await;
-        next.write(&*store, [said("goes on")]).await;
+        next.write(&*store, [said("continued")]).await;
         assert!(store.verify(id).await.unwrap().is_sound());
     }
 
     #[tokio::test]
-    async fn a_journal_without_its_index_is_read_again_and_its_epoch_grows_on() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two", "three"]).await;
+    async fn journal_without_index_is_read_again_and_its_epoch_still_grows() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two", "three"]).await;
         let summary = SessionSummary::of(script.session_id.clone(), &script.written);
         for lost in ["s.idx", "s.epoch"] {
-            let before = folder.open().await.claim(&script.session_id).await.unwrap();
-            fs::remove_file(folder.path.join("index").join(lost)).unwrap();
-            let store = folder.open().await;
+            let before = fixture.open().await.claim(&script.session_id).await.unwrap();
+            fs::remove_file(fixture.path.join("index").join(lost)).unwrap();
+            let store = fixture.open().await;
             script.check(&*store).await;
             assert_eq!(store.summary(&script.session_id).await.unwrap(), summary);
             let after = store.claim(&script.session_id).await.unwrap();
             assert!(after > before, "without {lost}: {after:?} after {before:?}");
         }
         for broken in ["s.idx", "s.epoch"] {
-            fs::write(folder.path.join("index").join(broken), "{}").unwrap();
+            fs::write(fixture.path.join("index").join(broken), "{}").unwrap();
         }
-        script.check(&*folder.open().await).await;
+        script.check(&*fixture.open().await).await;
     }
 
     #[tokio::test]
-    async fn an_index_of_another_journal_is_not_believed() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two", "three"]).await;
-        let index = fs::read(folder.path.join("index/s.idx")).unwrap();
-        let other = Folder::new(Durability::Durable);
-        let theirs = written(&other, &["eins", "zwei", "drei", "vier"]).await;
+    async fn ignores_the_index_of_another_journal() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two", "three"]).await;
+        let index = fs::read(fixture.path.join("index/s.idx")).unwrap();
+        let other = JsonlFixture::new(Durability::Durable);
+        let theirs = write_session(&other, &["eins", "zwei", "drei", "vier"]).await;
         fs::write(other.path.join("index/s.idx"), index).unwrap();
         theirs.check(&*other.open().await).await;
         drop(script);
     }
 
     #[tokio::test]
-    async fn a_journal_whose_file_is_gone_is_missed() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two"]).await;
-        fs::remove_file(journal(&folder, "s")).unwrap();
-        let store = folder.open().await;
+    async fn reports_a_missing_journal_file() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two"]).await;
+        fs::remove_file(journal(&fixture, "s")).unwrap();
+        let store = fixture.open().await;
         let id = &script.session_id;
         assert!(matches!(store.claim(id).await, Err(StoreError::Damaged(_))));
         store.repair(id).await.unwrap();
@@ -187,18 +187,18 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_header_that_is_damaged_is_reported_and_restored() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two"]).await;
+    async fn reports_and_restores_a_damaged_header() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two"]).await;
         {
-            let store = folder.open().await;
+            let store = fixture.open().await;
             store.fork(&script.session_id, 1, &SessionId::from("fork")).await.unwrap();
             let mut fork = Script::claim(&*store, "fork", 9_000).await;
             fork.catch_up(&*store).await;
             fork.write(&*store, [said("of the fork")]).await;
         }
-        flip(&journal(&folder, "fork"), "\"seq\":1");
-        let store = folder.open().await;
+        flip(&journal(&fixture, "fork"), "\"seq\":1");
+        let store = fixture.open().await;
         let id = SessionId::from("fork");
         assert!(matches!(store.claim(&id).await, Err(StoreError::Damaged(_))));
         assert!(!store.verify(&id).await.unwrap().is_sound());
@@ -210,12 +210,12 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_second_store_is_told_who_writes_and_takes_over_when_the_first_is_gone() {
-        let folder = Folder::new(Durability::Durable);
-        let first = folder.open().await;
+    async fn second_store_learns_the_writer_and_takes_over_after_it_closes() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let first = fixture.open().await;
         let mut script = Script::claim(&*first, "s", 1_000).await;
         script.write(&*first, [said("one")]).await;
-        let second = folder.open().await;
+        let second = fixture.open().await;
         let busy = second.claim(&script.session_id).await;
         let us = format!("process {}", std::process::id());
         assert_eq!(busy, Err(StoreError::Busy { holder: us }));
@@ -230,10 +230,10 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn another_store_sees_a_journal_grow() {
-        let folder = Folder::new(Durability::Durable);
-        let writer = folder.open().await;
-        let reader = folder.open().await;
+    async fn second_store_sees_a_journal_grow() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let writer = fixture.open().await;
+        let reader = fixture.open().await;
         let mut script = Script::claim(&*writer, "s", 1_000).await;
         for text in ["one", "two", "three"] {
             let beyond = script.written.len() as u64;
@@ -254,20 +254,20 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn damage_in_what_a_fork_shares_is_reported_and_repaired_through_the_fork() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two", "three", "four"]).await;
+    async fn reports_and_repairs_damage_in_shared_events_through_the_fork() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two", "three", "four"]).await;
         let fork = SessionId::from("fork");
         let mut child = {
-            let store = folder.open().await;
+            let store = fixture.open().await;
             store.fork(&script.session_id, 3, &fork).await.unwrap();
             let mut child = Script::claim(&*store, "fork", 9_000).await;
             child.catch_up(&*store).await;
             child.write(&*store, [said("own")]).await;
             child
         };
-        flip(&journal(&folder, "s"), "\"two\"");
-        let store = folder.open().await;
+        flip(&journal(&fixture, "s"), "\"two\"");
+        let store = fixture.open().await;
         let verdict = store.verify(&fork).await.unwrap();
         assert_eq!(verdict.intact, 3, "{verdict:?}");
         assert_eq!((verdict.damage[0].kind, verdict.damage[0].seq), (DamageKind::Checksum, Some(1)));
@@ -281,20 +281,20 @@ mod in_files {
         }
         child.epoch = store.claim(&fork).await.unwrap();
         child.catch_up(&*store).await;
-        child.write(&*store, [said("goes on")]).await;
+        child.write(&*store, [said("continued")]).await;
         assert!(store.verify(&fork).await.unwrap().is_sound());
     }
 
     #[tokio::test]
-    async fn text_whose_blob_is_gone_is_reported_and_given_up_by_a_repair() {
-        let folder = Folder::new(Durability::Durable);
+    async fn repair_replaces_an_event_whose_blob_is_missing_or_damaged() {
+        let fixture = JsonlFixture::new(Durability::Durable);
         let large = "large ".repeat(20_000);
-        let script = written(&folder, &["one", &large, "three"]).await;
-        let blobs = folder.path.join("blobs");
+        let script = write_session(&fixture, &["one", &large, "three"]).await;
+        let blobs = fixture.path.join("blobs");
         let inner = fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
         let blob = fs::read_dir(inner).unwrap().next().unwrap().unwrap().path();
         flip(&blob, "large");
-        let store = folder.open().await;
+        let store = fixture.open().await;
         let id = &script.session_id;
         assert!(matches!(store.read(id, 0, 9).await, Err(StoreError::Damaged(_))));
         for _ in ["changed", "gone"] {
@@ -310,49 +310,49 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_blob_of_a_tool_that_was_changed_is_reported_and_costs_no_event() {
-        let folder = Folder::new(Durability::Durable);
-        let blob = folder.open().await.put_blob(b"output").await.unwrap();
-        let script = written(&folder, &[&format!("see {}", blob.0), "two"]).await;
+    async fn damaged_tool_blob_is_reported_without_losing_an_event() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let blob = fixture.open().await.put_blob(b"output").await.unwrap();
+        let script = write_session(&fixture, &[&format!("see {}", blob.0), "two"]).await;
         let digits = blob.0.strip_prefix("blake3:").unwrap();
-        flip(&folder.path.join("blobs").join(&digits[..2]).join(digits), "output");
-        let store = folder.open().await;
+        flip(&fixture.path.join("blobs").join(&digits[..2]).join(digits), "output");
+        let store = fixture.open().await;
         let verdict = store.repair(&script.session_id).await.unwrap();
         assert_eq!((verdict.intact, verdict.damage.len()), (2, 1), "{verdict:?}");
         assert_eq!(verdict.damage[0].kind, DamageKind::Blob);
         script.check(&*store).await;
-        assert!(!folder.path.join("sessions/s.damaged-1").exists(), "there was nothing to write anew");
+        assert!(!fixture.path.join("sessions/s.damaged-1").exists(), "the journal was not rewritten");
     }
 
     #[tokio::test]
-    async fn a_fork_is_repaired_while_somebody_writes_to_its_parent() {
-        let folder = Folder::new(Durability::Durable);
-        let script = written(&folder, &["one", "two"]).await;
+    async fn repairs_a_fork_while_another_store_writes_to_its_parent() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let script = write_session(&fixture, &["one", "two"]).await;
         let fork = SessionId::from("fork");
         {
-            let store = folder.open().await;
+            let store = fixture.open().await;
             store.fork(&script.session_id, 2, &fork).await.unwrap();
             let mut child = Script::claim(&*store, "fork", 9_000).await;
             child.catch_up(&*store).await;
             child.write(&*store, [said("three")]).await;
             child.write(&*store, [said("four")]).await;
         }
-        let elsewhere = folder.open().await;
+        let elsewhere = fixture.open().await;
         elsewhere.claim(&script.session_id).await.unwrap();
-        flip(&journal(&folder, "fork"), "three");
-        let store = folder.open().await;
+        flip(&journal(&fixture, "fork"), "three");
+        let store = fixture.open().await;
         store.repair(&fork).await.unwrap();
         assert!(store.verify(&fork).await.unwrap().is_sound());
         assert!(is_lost(&store.read(&fork, 2, 1).await.unwrap()[0]));
     }
 
     #[tokio::test]
-    async fn a_damaged_session_is_still_listed_and_found() {
-        let folder = Folder::new(Durability::Durable);
-        written(&folder, &["one", "two", "three"]).await;
-        fs::remove_file(folder.path.join("index/s.idx")).unwrap();
-        flip(&journal(&folder, "s"), "\"two\"");
-        let store = folder.open().await;
+    async fn lists_and_finds_a_damaged_session() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        write_session(&fixture, &["one", "two", "three"]).await;
+        fs::remove_file(fixture.path.join("index/s.idx")).unwrap();
+        flip(&journal(&fixture, "s"), "\"two\"");
+        let store = fixture.open().await;
         let mut query = ListQuery::default();
         assert_eq!(store.list(&query).await.unwrap().len(), 1);
         query.text = Some("three".to_owned());
@@ -362,23 +362,27 @@ mod in_files {
     }
 
     #[tokio::test]
-    async fn a_blob_that_only_damaged_bytes_name_is_not_collected() {
-        let folder = Folder::new(Durability::Durable);
-        let blob = folder.open().await.put_blob(b"precious").await.unwrap();
-        written(&folder, &["one", &format!("flipped, see {}", blob.0), "three"]).await;
-        flip(&journal(&folder, "s"), "flipped");
-        let store = folder.open().await;
+    async fn keeps_a_blob_that_only_damaged_bytes_reference() {
+        let fixture = JsonlFixture::new(Durability::Durable);
+        let blob = fixture.open().await.put_blob(b"precious").await.unwrap();
+        write_session(&fixture, &["one", &format!("flipped, see {}", blob.0), "three"]).await;
+        flip(&journal(&fixture, "s"), "flipped");
+        let store = fixture.open().await;
         store.collect_garbage(Duration::ZERO).await.unwrap();
         assert_eq!(store.blob(&blob).await.unwrap(), b"precious");
         store.repair(&SessionId::from("s")).await.unwrap();
         store.collect_garbage(Duration::ZERO).await.unwrap();
-        assert_eq!(store.blob(&blob).await.unwrap(), b"precious", "the file that was set aside names it");
+        assert_eq!(
+            store.blob(&blob).await.unwrap(),
+            b"precious",
+            "the file that was set aside references it"
+        );
     }
 
     #[tokio::test]
-    async fn a_fork_in_the_middle_of_a_long_journal_has_the_summary_of_what_it_shares() {
-        let folder = Folder::new(Durability::Fast);
-        let store = folder.open().await;
+    async fn fork_in_a_long_journal_has_the_summary_of_the_shared_events() {
+        let fixture = JsonlFixture::new(Durability::Fast);
+        let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;
         script.write(&*store, (0..9_000).map(|n| said(&format!("{n}")))).await;
         for at in [1, 4_095, 4_096, 4_097, 8_192, 8_500, 9_000] {

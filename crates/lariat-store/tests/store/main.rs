@@ -1,4 +1,4 @@
-//! Every store against one suite, and what is special about each.
+//! Runs the conformance suite against every store, and tests specific to each store.
 
 mod archive_file;
 mod corrupt;

@@ -1,10 +1,10 @@
-//! What went wrong once. Each test names its finding.
+//! Tests for bugs that were fixed.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test that fails panics, and looks at files"
+    reason = "a test that fails panics, and inspects files"
 )]
 
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use lariat_store::jsonl::JsonlStore;
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Script, said};
 
-/// A folder that is removed with what is in it.
-struct Folder(std::path::PathBuf);
+/// A temporary directory, removed on drop.
+struct TempDir(std::path::PathBuf);
 
-impl Folder {
+impl TempDir {
     fn new() -> Self {
         Self(std::env::temp_dir().join(format!("lariat-regression-{}", uuid::Uuid::new_v4().simple())))
     }
 
-    /// In memory, where there is room for such: thousands of syncs take their time elsewhere.
+    /// Uses memory if possible, because thousands of syncs take long on a disk.
     fn in_memory() -> Self {
         let memory = std::path::Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -42,7 +42,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -52,7 +52,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// 2,000 sessions, one after the other. The long form is `cargo xtask sessions`.
+/// Opens and releases 2,000 sessions, one after the other. `cargo xtask sessions` runs more.
 async fn open_and_release(store: &dyn SessionArchive) {
     let mut most = [0, 0];
     for at in 0..2_000 {
@@ -64,29 +64,29 @@ async fn open_and_release(store: &dyn SessionArchive) {
     assert!(most[1] <= most[0] + 2, "{} descriptors after 100 sessions, then {}", most[0], most[1]);
 }
 
-/// L1: one descriptor per session was never closed.
+/// One descriptor per session was never closed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_released_sessions_hold_no_descriptor_in_sqlite() {
-    let folder = Folder::in_memory();
-    open_and_release(&*folder.sqlite(Durability::Fast).await).await;
+async fn released_sqlite_sessions_hold_no_descriptors() {
+    let dir = TempDir::in_memory();
+    open_and_release(&*dir.sqlite(Durability::Fast).await).await;
 }
 
-/// L1: the same in files, where syncs come later.
+/// One descriptor per session was never closed, also in JSONL files, where syncs are delayed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_released_sessions_hold_no_descriptor_in_jsonl() {
-    let folder = Folder::in_memory();
-    open_and_release(&*folder.jsonl(Durability::Batched).await).await;
+async fn released_jsonl_sessions_hold_no_descriptors() {
+    let dir = TempDir::in_memory();
+    open_and_release(&*dir.jsonl(Durability::Batched).await).await;
 }
 
-/// L1: another store, as of another process, has the session at once and goes on with it; then the first again.
+/// A second store, like another process, can claim a released session at once and continue it; then the first again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_released_session_goes_to_another_process_and_back() {
+async fn released_session_moves_to_another_process_and_back() {
     for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
         for kind in ["sqlite", "jsonl"] {
-            let folder = Folder::new();
+            let dir = TempDir::new();
             let (first, second) = match kind {
-                "sqlite" => (folder.sqlite(durability).await, folder.sqlite(durability).await),
-                _ => (folder.jsonl(durability).await, folder.jsonl(durability).await),
+                "sqlite" => (dir.sqlite(durability).await, dir.sqlite(durability).await),
+                _ => (dir.jsonl(durability).await, dir.jsonl(durability).await),
             };
             let mut script = Script::claim(&*first, "s", 1_000).await;
             script.write(&*first, [said("one")]).await;
@@ -109,11 +109,11 @@ async fn a_released_session_goes_to_another_process_and_back() {
     }
 }
 
-/// L1: a claim that comes with the release of the same session, in one transaction, has its lock.
+/// A claim that runs in one transaction with the release of the same session keeps its lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_claim_beside_a_release_keeps_the_lock() {
-    let folder = Folder::new();
-    let (store, other) = (folder.sqlite(Durability::Durable).await, folder.sqlite(Durability::Durable).await);
+async fn concurrent_claim_and_release_keep_the_lock() {
+    let dir = TempDir::new();
+    let (store, other) = (dir.sqlite(Durability::Durable).await, dir.sqlite(Durability::Durable).await);
     let id = SessionId::from("s");
     let mut epoch = store.claim(&id).await.unwrap();
     for _ in 0..50 {
@@ -121,7 +121,7 @@ async fn a_claim_beside_a_release_keeps_the_lock() {
         released.unwrap();
         epoch = claimed.unwrap();
         let busy = other.claim(&id).await;
-        // The release may have come second: then it was not the newest claim, and nothing happened.
+        // If the release came second, it was not for the newest claim and did nothing.
         assert!(busy.is_err(), "{busy:?}");
         store.append(Append::new(&id, epoch, 0, &[])).await.unwrap();
     }

@@ -1,6 +1,6 @@
-//! Content blocks in the shape of the Messages API, both ways.
+//! Converts content blocks to and from the Messages API.
 //!
-//! A block that has no form of ours is kept as it is and written back so.
+//! A block without a counterpart is kept and written back unchanged.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::interchange::lines::{count, object, text};
 
-/// Blocks of ours for a `content`: text, or a list of blocks.
+/// Parses a `content` field: text, or a list of blocks.
 pub(super) fn blocks(content: &Value) -> Vec<Content> {
     match content {
         Value::String(text) => vec![Content::text(text.as_str())],
@@ -21,7 +21,7 @@ pub(super) fn blocks(content: &Value) -> Vec<Content> {
     }
 }
 
-/// A block of ours; `None` for what is no block.
+/// Parses a block; `None` if the value is neither an object nor text.
 pub(super) fn block(block: &Value) -> Option<Content> {
     let Value::Object(fields) = block else {
         return block.as_str().map(Content::text);
@@ -53,8 +53,8 @@ pub(super) fn block(block: &Value) -> Option<Content> {
     Some(known.unwrap_or_else(|| Content::Unknown(fields.clone())))
 }
 
-/// A block of theirs.
-pub(super) fn written(block: &Content) -> Value {
+/// Serializes a block.
+pub(super) fn to_api(block: &Content) -> Value {
     match block {
         Content::Text { text } => json!({"type": "text", "text": text}),
         Content::Image { data, mime_type } => {
@@ -72,11 +72,11 @@ pub(super) fn written(block: &Content) -> Value {
     }
 }
 
-/// The `content` of a user message or a tool result: text where there is nothing else.
-pub(super) fn written_content(content: &[Content]) -> Value {
+/// Serializes the `content` of a user message or a tool result: plain text if there is only text.
+pub(super) fn content_to_api(content: &[Content]) -> Value {
     match content {
         [Content::Text { text }] => Value::String(text.clone()),
-        blocks => blocks.iter().map(written).collect(),
+        blocks => blocks.iter().map(to_api).collect(),
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn usage(fields: &Map<String, Value>) -> Usage {
     }
 }
 
-pub(super) fn written_usage(usage: &Usage) -> Value {
+pub(super) fn usage_to_api(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "output_tokens": usage.output,
@@ -99,7 +99,7 @@ pub(super) fn written_usage(usage: &Usage) -> Value {
     })
 }
 
-/// Why a model stopped. A reply is never taken for a broken one, because of those the calls are not shown.
+/// Parses a stop reason. Never returns an aborted reply, because the tool calls of those are not shown.
 pub(super) fn stop_reason(reason: Option<&str>, calls: bool) -> StopReason {
     match reason {
         Some("max_tokens") => StopReason::Length,
@@ -112,7 +112,7 @@ pub(super) fn stop_reason(reason: Option<&str>, calls: bool) -> StopReason {
     }
 }
 
-pub(super) const fn written_stop_reason(reason: StopReason) -> Option<&'static str> {
+pub(super) const fn stop_reason_to_api(reason: StopReason) -> Option<&'static str> {
     match reason {
         StopReason::Stop => Some("end_turn"),
         StopReason::Length => Some("max_tokens"),

@@ -1,9 +1,9 @@
-//! A journal of ours as their file.
+//! Exports a journal as a Claude Code session file.
 //!
-//! Branches and what was compacted come first, the newest conversation last and in one piece, so that its end is the line latest in the file,
-//! which is what their reader looks for. The conversation is written as the model sees it ([`SessionFold`]): each
-//! compaction is a boundary, after which what was kept is written again under ids of its own.
-//! Invariant: [`super::read_conversation`] of an export is the conversation of the fold.
+//! Branches and compacted messages come first, the newest conversation last and in one piece, so that its end is the latest
+//! line in the file, which is what Claude Code looks for. The conversation is written as the model sees it
+//! ([`SessionFold`]): each compaction becomes a boundary, after which the kept messages are written again with new ids.
+//! Invariant: [`super::read_conversation`] of an export returns the conversation of the fold.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,19 +17,19 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::journal::{Compacted, Journal, Step};
-use super::written::Lines;
+use super::journal::{CompactionStep, Journal, Step};
+use super::line_builder::LineBuilder;
 use super::{BOUNDARY, TIP, session_uuid};
-use crate::interchange::derived;
+use crate::interchange::derive_id;
 use crate::interchange::lines::text;
 
-/// Writes the journal of a session as a session file of theirs. Where it belongs says [`super::file_name`].
+/// Writes the journal of a session as a Claude Code session file. [`super::file_name`] returns its path.
 pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
     let journal = Journal::of(events);
     let fold = SessionFold::of(events);
     let session = session_uuid(session_id).to_string();
     let mut export = Export {
-        lines: Lines::new(session.clone(), &journal),
+        lines: LineBuilder::new(session.clone(), &journal),
         fold: &fold,
         journal: &journal,
         anchors: HashMap::new(),
@@ -38,7 +38,7 @@ pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
     let (history, mut conversation) = export.conversation();
     let mut beside = export.branches();
     beside.extend(history);
-    end_it(&mut beside, &mut conversation, &export.lines);
+    fix_conversation_end(&mut beside, &mut conversation, &export.lines);
     let mut file = Vec::new();
     for line in beside.iter().chain(&conversation) {
         write_line(&mut file, line);
@@ -49,10 +49,10 @@ pub fn export(session_id: &SessionId, events: &[Event]) -> Vec<u8> {
 }
 
 struct Export<'a> {
-    lines: Lines,
+    lines: LineBuilder,
     fold: &'a SessionFold,
     journal: &'a Journal,
-    /// The line that a message was written to, or the last one before it that was.
+    /// The line of each message, or the last line before it for messages that were not written.
     anchors: HashMap<MessageId, Option<Uuid>>,
     used: HashSet<Uuid>,
 }
@@ -60,7 +60,7 @@ struct Export<'a> {
 type Line = Map<String, Value>;
 
 impl Export<'_> {
-    /// What was said before the last boundary, and what comes after it.
+    /// Returns the lines before the last boundary, and those after it.
     fn conversation(&mut self) -> (Vec<Line>, Vec<Line>) {
         let tip = self.fold.tip();
         let mut windows = windows(self.journal, tip);
@@ -73,8 +73,8 @@ impl Export<'_> {
             }
         }
         let history = std::mem::take(&mut lines);
-        // The last window as the fold has it: what is sent from there is what must be read there.
-        let now = seen(&self.fold.conversation(tip).0);
+        // Take the last window from the fold: Claude Code must read what the model receives.
+        let now = window_messages(&self.fold.conversation(tip).0);
         let (kept, said) = now.split_at_checked(last_window.seen.len()).unwrap_or((&now, &[]));
         last = self.boundary(&mut lines, &last_window, kept, last);
         let mut anchor = last;
@@ -90,7 +90,7 @@ impl Export<'_> {
         (history, lines)
     }
 
-    /// The messages that are not part of the newest conversation.
+    /// Returns the lines of all messages outside the newest conversation.
     fn branches(&mut self) -> Vec<Line> {
         let mut lines = Vec::new();
         for branch in &self.journal.branches {
@@ -116,7 +116,7 @@ impl Export<'_> {
         message: &SharedMessage,
         parent: Option<Uuid>,
     ) -> Uuid {
-        // What the fold made up to complete a conversation has no id of its own.
+        // Messages that the fold added to complete a conversation have no id.
         let id = message.id();
         let uuid = if id.is_nil() || self.used.contains(&id.uuid()) {
             self.fresh("made up", &id.to_string())
@@ -129,7 +129,7 @@ impl Export<'_> {
         uuid
     }
 
-    /// The line where a window begins, and what was kept for it.
+    /// Writes the boundary line of a window and the messages kept for it.
     fn boundary(
         &mut self,
         lines: &mut Vec<Line>,
@@ -150,20 +150,20 @@ impl Export<'_> {
         Some(kept.iter().fold(uuid, |parent, message| self.rewrite(lines, compacted, message, parent)))
     }
 
-    /// A message that stands before a boundary already, once more behind it.
+    /// Writes a message that is before a boundary again after it.
     fn rewrite(
         &mut self,
         lines: &mut Vec<Line>,
-        compacted: &Compacted,
+        compacted: &CompactionStep,
         message: &SharedMessage,
         parent: Uuid,
     ) -> Uuid {
         let id = message.id();
-        let is_new = compacted.made(id) && !id.is_nil() && !self.used.contains(&id.uuid());
+        let is_new = compacted.is_summary(id) && !id.is_nil() && !self.used.contains(&id.uuid());
         let uuid = if is_new { id.uuid() } else { self.fresh("kept", &id.to_string()) };
         self.used.insert(uuid);
         let mut line = self.lines.line(message, uuid, Some(parent), compacted.at);
-        if compacted.made(id) {
+        if compacted.is_summary(id) {
             line.insert("isCompactSummary".to_owned(), Value::Bool(true));
         }
         lines.push(line);
@@ -171,7 +171,7 @@ impl Export<'_> {
     }
 
     fn fresh(&self, purpose: &str, of: &str) -> Uuid {
-        let nth = |n: u32| derived(purpose, &[of, &n.to_string()]);
+        let nth = |n: u32| derive_id(purpose, &[of, &n.to_string()]);
         (0..).map(nth).find(|uuid| !self.used.contains(uuid)).unwrap_or_default()
     }
 }
@@ -179,15 +179,15 @@ impl Export<'_> {
 /// A part of the conversation between two compactions.
 #[derive(Default)]
 struct Window<'a> {
-    /// The compaction it begins with.
-    begun: Option<&'a Compacted>,
-    /// What was kept of the windows before.
+    /// The compaction that it begins with.
+    begun: Option<&'a CompactionStep>,
+    /// Messages kept from earlier windows.
     seen: Vec<SharedMessage>,
-    /// What was said in it.
+    /// Messages added in this window.
     said: Vec<(Timestamp, SharedMessage)>,
 }
 
-/// The windows of the conversation that ends at a message. The last one is the one that is sent.
+/// Returns the windows of the conversation that ends at a message. The last one is sent to the model.
 fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
     let mut windows = Vec::new();
     let mut open = Window::default();
@@ -195,12 +195,13 @@ fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
         match step {
             Step::Message(_, message) if journal.removed.contains(&message.id()) => {}
             Step::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
-            Step::Compacted(compacted) => {
+            Step::Compaction(compacted) => {
                 let said = open.said.iter().map(|(_, message)| message);
                 let (transcript, _) = Transcript::repaired(open.seen.iter().chain(said).cloned());
-                // One that does not fit changes nothing, as in the fold.
+                // An edit that does not apply changes nothing, as in the fold.
                 if let Ok(overlaid) = transcript.overlaid(&compacted.edits) {
-                    let next = Window { begun: Some(compacted), seen: seen(&overlaid), said: Vec::new() };
+                    let next =
+                        Window { begun: Some(compacted), seen: window_messages(&overlaid), said: Vec::new() };
                     windows.push(std::mem::replace(&mut open, next));
                 }
             }
@@ -210,15 +211,15 @@ fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
     windows
 }
 
-/// What a model sees of a transcript, extensions included.
-fn seen(transcript: &Transcript) -> Vec<SharedMessage> {
+/// Returns what the model sees of a transcript, including extensions.
+fn window_messages(transcript: &Transcript) -> Vec<SharedMessage> {
     transcript.window().iter().cloned().collect()
 }
 
-/// Makes sure that their reader ends where the conversation does.
-fn end_it(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &Lines) {
+/// Makes sure that Claude Code ends the conversation where the fold does.
+fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &LineBuilder) {
     let Some(end) = conversation.iter().rev().find(|line| is_shown(line)) else {
-        // An empty conversation, beside others that are not: only side chains are never shown.
+        // The conversation is empty but other branches are not: hide them as side chains, which are never shown.
         for line in beside.iter_mut().filter(|line| is_shown(line)) {
             line.insert("isSidechain".to_owned(), Value::Bool(true));
         }
@@ -234,10 +235,10 @@ fn end_it(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &Lines) {
     };
     if parents.contains(uuid) && !all().any(leads_here) {
         let parent = Uuid::try_parse(uuid).ok();
-        let own = derived("tip", &[uuid]);
+        let own = derive_id("tip", &[uuid]);
         conversation.push(lines.system(
             TIP,
-            "The conversation goes on from here",
+            "The conversation continues from here",
             own,
             parent,
             lines.begun(),
@@ -253,13 +254,13 @@ fn is_shown(line: &Line) -> bool {
 }
 
 fn write_line(file: &mut Vec<u8>, line: &impl Serialize) {
-    // Maps of text to JSON values can always be written.
+    // Maps from text to JSON values always serialize.
     if serde_json::to_writer(&mut *file, line).is_ok() {
         file.push(b'\n');
     }
 }
 
-/// Lines about the session. Their `type` comes first: some readers look for exactly that.
+/// Lines about the session. Their `type` comes first, because some readers search for exactly that.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum Metadata<'a> {

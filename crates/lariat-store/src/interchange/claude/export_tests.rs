@@ -12,7 +12,7 @@ use lariat_core::message::{
 use lariat_core::usage::Usage;
 use lariat_testkit::Seeded;
 
-use super::super::testing::{assert_same, folded, shown};
+use super::super::testing::{assert_same, fold_conversation, shown_conversation};
 use super::super::{import, read_conversation};
 use super::*;
 
@@ -49,13 +49,13 @@ impl Script {
     }
 
     fn add(&mut self, message: Message) -> MessageId {
-        let message = self.named(message.into());
+        let message = self.with_id(message.into());
         let id = message.id();
         self.event(AgentEvent::MessageEnd { message: Recorded::Full(message) });
         id
     }
 
-    fn named(&mut self, mut message: AgentMessage) -> SharedMessage {
+    fn with_id(&mut self, mut message: AgentMessage) -> SharedMessage {
         self.messages += 1;
         message.assign_id(|| MessageId::new(Uuid::from_u128((0x7 << 76) | (0b10 << 62) | self.messages)));
         Arc::new(message)
@@ -109,20 +109,28 @@ impl Script {
     }
 
     fn summarise(&mut self, first: MessageId, last: MessageId, text: &str) {
-        let summary = self.named(AgentMessage::user(text));
+        let summary = self.with_id(AgentMessage::user(text));
         self.compact(vec![CompactionEdit::Summarise { first, last, summary }]);
     }
 
-    /// Exports, and holds what their reader shows against what the fold says.
+    /// Exports, and compares what Claude Code would show with the fold.
     #[track_caller]
-    fn judged(&self, about: &str) -> String {
+    fn check_export(&self, about: &str) -> String {
         let file = export(&"s".into(), &self.events);
-        let (said, _, _) = folded(&self.events);
-        assert_same(&shown(&file), &said, &format!("{about}: their reader shows what we say"));
+        let (said, _, _) = fold_conversation(&self.events);
+        assert_same(
+            &shown_conversation(&file),
+            &said,
+            &format!("{about}: Claude Code shows the folded conversation"),
+        );
         if !read_conversation(&file).is_empty() {
             let again = import(&file).unwrap();
             assert!(again.notes.is_empty(), "{about}: {:?}", again.notes);
-            assert_same(&folded(&again.records(0)).0, &said, &format!("{about}: and we read it so"));
+            assert_same(
+                &fold_conversation(&again.records(0)).0,
+                &said,
+                &format!("{about}: the import reads the same conversation"),
+            );
         }
         String::from_utf8(file).unwrap()
     }
@@ -133,7 +141,7 @@ fn lines(file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_session_with_everything_opens_there() {
+fn exports_a_session_with_every_kind_of_message() {
     let mut script = Script::default();
     let mut about = Description::default();
     about.title = Some("A title".into());
@@ -157,18 +165,18 @@ fn a_session_with_everything_opens_there() {
     );
     script.result("t1", vec![Content::text("one")]);
     script.result("t2", vec![Content::text("two"), image]);
-    let extension = script.named(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
+    let extension = script.with_id(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
     script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
     let said = json!({"type": "user", "message": {"role": "user", "content": "never said"}});
-    let extension = script.named(ExtensionMessage::new("claude-code/user", said).into());
+    let extension = script.with_id(ExtensionMessage::new("claude-code/user", said).into());
     script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
-    let queued = script.named(AgentMessage::user("and quickly"));
+    let queued = script.with_id(AgentMessage::user("and quickly"));
     script.event(AgentEvent::MessageQueued { queue: QueueKind::Steering, message: Arc::clone(&queued) });
     let earlier = lariat_core::event::MessageRef::unresolved(queued.id());
     script.event(AgentEvent::MessageEnd { message: Recorded::Earlier(earlier) });
     let end = script.say("done");
 
-    let file = script.judged("everything");
+    let file = script.check_export("everything");
     let lines = lines(&file);
     let by = |uuid: MessageId| lines.iter().find(|line| line["uuid"] == json!(uuid)).unwrap();
     let first = by(question);
@@ -205,7 +213,7 @@ fn a_session_with_everything_opens_there() {
 }
 
 #[test]
-fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
+fn exports_compactions_as_boundaries_and_keeps_earlier_messages() {
     let mut script = Script::default();
     script.begin(None);
     let first = script.user("begin");
@@ -214,13 +222,13 @@ fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
     script.compact(vec![CompactionEdit::ClearToolOutput { message: output }]);
     script.user("go on");
     script.say("gone on");
-    script.judged("after clearing");
+    script.check_export("after clearing");
     script.summarise(first, last, "in short");
-    let file = script.judged("right after a summary");
-    assert_eq!(file.matches(BOUNDARY).count(), 2, "a compaction at the end is seen");
+    let file = script.check_export("right after a summary");
+    assert_eq!(file.matches(BOUNDARY).count(), 2, "the export includes a compaction at the end");
     script.user("what now");
     let end = script.say("the end");
-    let file = script.judged("after a summary");
+    let file = script.check_export("after a summary");
     let lines = lines(&file);
     let boundaries: Vec<_> = lines.iter().filter(|line| line["subtype"] == BOUNDARY).collect();
     assert_eq!(boundaries.len(), 2);
@@ -239,7 +247,7 @@ fn compactions_are_boundaries_and_nothing_before_them_is_lost() {
 }
 
 #[test]
-fn branches_and_going_back_end_where_we_do() {
+fn export_ends_at_the_same_message_after_branching_and_rewinding() {
     let mut script = Script::default();
     script.begin(None);
     let question = script.user("which way");
@@ -247,13 +255,13 @@ fn branches_and_going_back_end_where_we_do() {
     script.begin(Some(answer));
     script.user("left");
     let (called, output) = script.exchange("t1", "a wall");
-    script.judged("one way");
+    script.check_export("one way");
     script.begin(Some(answer));
     script.user("right");
     script.say("a door");
-    script.judged("another way");
+    script.check_export("another way");
     script.event(AgentEvent::Rewound { tip: Some(output) });
-    script.judged("back on the first");
+    script.check_export("back on the first");
     for (tip, about) in [
         (Some(answer), "back to the fork"),
         (Some(called), "back into an exchange"),
@@ -261,16 +269,16 @@ fn branches_and_going_back_end_where_we_do() {
         (None, "back to nothing"),
     ] {
         script.event(AgentEvent::Rewound { tip });
-        let file = script.judged(about);
-        assert!(file.contains("a wall") && file.contains("a door"), "{about}: all is kept");
+        let file = script.check_export(about);
+        assert!(file.contains("a wall") && file.contains("a door"), "{about}: all branches are kept");
     }
     script.begin(None);
     script.user("from the start");
-    script.judged("a second beginning");
+    script.check_export("a second beginning");
 }
 
 #[test]
-fn broken_and_removed_messages_leave_a_conversation_that_can_be_sent() {
+fn broken_and_removed_messages_leave_a_valid_conversation() {
     let mut script = Script::default();
     script.begin(None);
     script.user("go");
@@ -278,29 +286,29 @@ fn broken_and_removed_messages_leave_a_conversation_that_can_be_sent() {
     script.reply(calls.clone(), StopReason::Aborted);
     script.user("again");
     script.reply(calls.clone(), StopReason::ToolUse);
-    script.judged("a call without result");
+    script.check_export("a call without result");
     script.user("  ");
     let secret = script.user("a secret");
     script.say("seen");
     script.begin(Some(secret));
     script.event(AgentEvent::MessageRemoved { message_id: secret });
     script.user("after it");
-    let file = script.judged("removed");
+    let file = script.check_export("removed");
     assert!(!file.contains("a secret"));
     let mut script = Script::default();
     script.begin(None);
     script.say("I speak first");
-    script.judged("begins with a reply");
+    script.check_export("begins with a reply");
 }
 
 #[test]
-fn an_empty_journal_is_an_empty_file() {
+fn exports_an_empty_journal_as_an_empty_file() {
     assert_eq!(export(&"s".into(), &[]), b"");
 }
 
-/// Journals of any shape that a driver or a person could make.
+/// Journals of any shape that a driver or a user could make.
 #[test]
-fn journals_of_any_shape_read_there_as_they_fold_here() {
+fn random_journals_export_to_the_conversation_of_their_fold() {
     for seed in (0..400).chain([2186]) {
         let mut dice = Seeded::new(seed);
         let mut script = Script::default();
@@ -331,7 +339,7 @@ fn journals_of_any_shape_read_there_as_they_fold_here() {
                 }
                 10 => {
                     let fold = SessionFold::of(&script.events);
-                    let seen = seen(&fold.conversation(fold.tip()).0);
+                    let seen = window_messages(&fold.conversation(fold.tip()).0);
                     if seen.len() > 2 {
                         let last = seen[dice.below(seen.len() as u64) as usize].id();
                         let first = seen[0].id();
@@ -352,6 +360,6 @@ fn journals_of_any_shape_read_there_as_they_fold_here() {
                 }
             }
         }
-        script.judged(&format!("seed {seed}"));
+        script.check_export(&format!("seed {seed}"));
     }
 }

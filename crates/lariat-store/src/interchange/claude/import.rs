@@ -1,17 +1,17 @@
-//! Their file as events of ours.
+//! Imports a Claude Code session file.
 
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use serde_json::{Map, Value};
 
-use super::line::{Kind, Line, Read};
+use super::line::{ChainLine, LineKind, ParsedLine};
+use super::message_builder::{MessageBuilder, answered_calls};
 use super::tree::Tree;
-use super::writer::{Writer, answered};
 use crate::interchange::lines::{self, text};
-use crate::interchange::{About, Imported, ImportedEvent, InterchangeError, Note, derived, title_of};
+use crate::interchange::{Imported, ImportedEvent, InterchangeError, Note, SessionInfo, derive_id, title_of};
 
-/// Reads a session file. The events describe the session, hold its whole tree of messages, and end where the newest
-/// conversation does.
+/// Imports a session file. The events describe the session, contain its whole tree of messages, and end at the end of the
+/// newest conversation.
 ///
 /// ```
 /// use lariat_core::session::SessionFold;
@@ -24,31 +24,31 @@ use crate::interchange::{About, Imported, ImportedEvent, InterchangeError, Note,
 /// ```
 ///
 /// # Errors
-/// When there is no chain line in it. Everything else that is wrong is a note.
+/// When the file has no chain line. All other problems become notes.
 pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let (objects, mut notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
     let (mut chain, mut metadata) = (Vec::new(), Vec::new());
     for object in objects {
         let line = object.number;
-        match Line::read(object) {
-            Read::Chain(line) => chain.push(line),
-            Read::Metadata(fields) => metadata.push(fields),
-            Read::Unusable(text) => notes.push(Note { line, text }),
+        match ChainLine::read(object) {
+            ParsedLine::Chain(line) => chain.push(line),
+            ParsedLine::Metadata(fields) => metadata.push(fields),
+            ParsedLine::Unusable(text) => notes.push(Note { line, text }),
         }
     }
-    if !chain.iter().any(|line| line.kind != Kind::Dropped) {
+    if !chain.iter().any(|line| line.kind != LineKind::Dropped) {
         return Err(InterchangeError::NoMessages { format: "Claude Code", lines: found });
     }
     let tree = Tree::of(chain, &mut notes);
     let leaf = tree.leaf();
-    let mut writer = Writer::new(&tree);
+    let mut writer = MessageBuilder::new(&tree);
     let begun = tree.lines().iter().filter_map(|line| line.at).min().unwrap_or_default();
     let mut events = vec![about(&tree, &metadata).event(begun)];
     for path in tree.paths(leaf, &mut notes) {
         for line in path.lines.iter().filter_map(|at| tree.line(*at)) {
-            if line.is_spoken() && !line.hidden && line.message().is_none() {
-                notes.push(Note { line: line.number, text: "no message in it".to_owned() });
+            if line.is_message() && !line.hidden && line.message().is_none() {
+                notes.push(Note { line: line.number, text: "line has no message".to_owned() });
             }
         }
         events.extend(writer.segment(&path).events());
@@ -59,18 +59,18 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     Ok(Imported::new("claude", session_id(&tree, leaf, bytes), events, notes))
 }
 
-/// The session that the newest line of the conversation is of: a file can begin with lines of the one it came from.
+/// Returns the session id of the conversation's last line: a file can begin with lines of the session it was forked from.
 fn session_id(tree: &Tree, leaf: Option<usize>, bytes: &[u8]) -> SessionId {
-    let own = |line: &Line| text(&line.fields, "sessionId").map(SessionId::from);
+    let own = |line: &ChainLine| text(&line.fields, "sessionId").map(SessionId::from);
     let leaf = leaf.and_then(|leaf| tree.line(leaf)).and_then(own);
     let any = || tree.lines().iter().rev().find_map(own);
     leaf.or_else(any).unwrap_or_else(|| {
         let hash = blake3::hash(bytes).to_hex();
-        SessionId::from(derived("session", &[hash.as_str()]).to_string())
+        SessionId::from(derive_id("session", &[hash.as_str()]).to_string())
     })
 }
 
-fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
+fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> SessionInfo {
     let lines = || tree.lines().iter().map(|line| &line.fields);
     let last = |name: &str| {
         let mut mentions = lines().chain(metadata).filter_map(|fields| text(fields, name));
@@ -85,7 +85,7 @@ fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
             Some(tag) => tags.push(tag.to_owned()),
         }
     }
-    About {
+    SessionInfo {
         title: last("customTitle")
             .or_else(|| last("aiTitle"))
             .or_else(|| latest("lastPrompt"))
@@ -98,11 +98,11 @@ fn about(tree: &Tree, metadata: &[Map<String, Value>]) -> About {
     }
 }
 
-/// What a person typed, as far as a line tells.
-fn prompt(line: &Line) -> Option<String> {
-    let typed = line.kind == Kind::User
+/// Returns the text that the user typed, as far as a line shows it.
+fn prompt(line: &ChainLine) -> Option<String> {
+    let typed = line.kind == LineKind::User
         && line.fields.get("isCompactSummary") != Some(&Value::Bool(true))
-        && answered(line).next().is_none();
+        && answered_calls(line).next().is_none();
     let content = line.message().filter(|_| typed)?.get("content")?;
     let blocks = super::block::blocks(content);
     let typed = |text: &&str| !text.starts_with('<') && !text.starts_with("[Request interrupted by user");

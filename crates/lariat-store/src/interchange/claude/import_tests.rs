@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 
-use super::super::testing::{LINE_KINDS, all_ids, assert_same, expected, folded, generated, shown};
+use super::super::testing::{
+    LINE_KINDS, all_ids, assert_same, expected, fold_conversation, generate, shown_conversation,
+};
 use super::super::{export, read_conversation};
 use super::*;
 use lariat_core::content::Content;
@@ -9,20 +11,24 @@ use lariat_core::session::SessionFold;
 use lariat_core::usage::Usage;
 use serde_json::json;
 
-/// Seeds that the round trip walks.
+/// Number of seeds for the round trip.
 const SESSIONS: u64 = 300;
 
 fn round_trip(name: &str, file: &[u8]) -> Imported {
     let first = import(file).unwrap_or_else(|error| panic!("{name}: {error}"));
     let records = first.records(0);
-    let (said, ids, repairs) = folded(&records);
-    assert_same(&said, &expected(file), &format!("{name}: import says what the rule says"));
+    let (said, ids, repairs) = fold_conversation(&records);
+    assert_same(&said, &expected(file), &format!("{name}: the import matches the rule"));
 
     let exported = export(&first.session_id, &records);
-    assert_same(&shown(&exported), &said, &format!("{name}: their reader shows what we say"));
+    assert_same(
+        &shown_conversation(&exported),
+        &said,
+        &format!("{name}: Claude Code shows the folded conversation"),
+    );
 
     let second = import(&exported).unwrap_or_else(|error| panic!("{name}, again: {error}"));
-    let (again, ids_again, _) = folded(&second.records(0));
+    let (again, ids_again, _) = fold_conversation(&second.records(0));
     assert_same(&again, &said, &format!("{name}: import, export, import"));
     let ids_again: HashSet<_> = ids_again.into_iter().collect();
     let lost = ids.iter().filter(|id| !id.is_nil() && !ids_again.contains(id));
@@ -39,10 +45,10 @@ fn round_trip(name: &str, file: &[u8]) -> Imported {
 }
 
 #[test]
-fn generated_sessions_come_back_the_same() {
+fn generated_sessions_survive_import_export_import() {
     let mut kinds = HashSet::new();
     for seed in 0..SESSIONS {
-        let (file, held) = generated(seed);
+        let (file, held) = generate(seed);
         kinds.extend(held);
         round_trip(&format!("seed {seed}"), &file);
     }
@@ -51,7 +57,7 @@ fn generated_sessions_come_back_the_same() {
     assert!(read_conversation(b"").is_empty());
 }
 
-/// A file of these lines; what every chain line has is added.
+/// Builds a file of these lines and adds the fields that every chain line has.
 fn file(lines: &[Value]) -> Vec<u8> {
     let mut file = Vec::new();
     for (number, line) in lines.iter().enumerate() {
@@ -94,14 +100,14 @@ fn with(mut line: Value, name: &str, value: Value) -> Value {
     line
 }
 
-/// The newest conversation, with extensions.
+/// Returns the newest conversation, with extensions.
 fn conversation(imported: &Imported) -> Vec<SharedMessage> {
     let fold = SessionFold::of(&imported.records(0));
     fold.conversation(fold.tip()).0.window().iter().cloned().collect()
 }
 
-/// The newest conversation in short: `u:` a user's words, `a:` a reply, `r:` a result, `x:` an extension.
-fn told(imported: &Imported) -> Vec<String> {
+/// Returns a short form of the newest conversation: `u:` user text, `a:` a reply, `r:` a result, `x:` an extension.
+fn short_form(imported: &Imported) -> Vec<String> {
     let short = |message: &SharedMessage| {
         let text = message.as_llm().map(lariat_core::message::Message::text).unwrap_or_default();
         let calls = |message: &SharedMessage| {
@@ -123,7 +129,7 @@ fn notes(imported: &Imported) -> Vec<usize> {
 }
 
 #[test]
-fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
+fn joins_a_reply_split_over_lines_with_usage_and_stop_reason() {
     let mut last = reply("c", "b", "m1", json!([call("t1")]));
     last["message"]["stop_reason"] = json!("tool_use");
     last["message"]["usage"] = json!({"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 7,
@@ -134,7 +140,7 @@ fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
     let lines =
         [user("a", None, json!("do")), first, last, user("d", Some("c"), json!([result("t1", "done")]))];
     let imported = round_trip("split", &file(&lines));
-    assert_eq!(told(&imported), ["u:do", "a: +t1", "r:t1=done"]);
+    assert_eq!(short_form(&imported), ["u:do", "a: +t1", "r:t1=done"]);
     let messages = conversation(&imported);
     let joined = messages[1].as_assistant().unwrap();
     assert_eq!(joined.content[0], Content::Thinking { thinking: "hm".into(), signature: Some("s".into()) });
@@ -146,7 +152,7 @@ fn a_reply_split_over_lines_is_one_reply_with_its_usage_and_reason() {
 }
 
 #[test]
-fn results_of_parallel_calls_beside_the_conversation_are_taken_in() {
+fn includes_results_of_parallel_tool_calls_from_side_branches() {
     let lines = [
         user("a", None, json!("do")),
         reply("b", "a", "m1", json!([call("t1")])),
@@ -156,13 +162,16 @@ fn results_of_parallel_calls_beside_the_conversation_are_taken_in() {
         reply("f", "e", "m2", text("done")),
     ];
     let bytes = file(&lines);
-    assert!(!read_conversation(&bytes).iter().any(|line| line.uuid == "c"), "the rule alone loses it");
+    assert!(
+        !read_conversation(&bytes).iter().any(|line| line.uuid == "c"),
+        "the rule alone loses this result"
+    );
     let imported = round_trip("parallel", &bytes);
-    assert_eq!(told(&imported), ["u:do", "a: +t1 +t2", "r:t1=one", "r:t2=two", "a:done"]);
+    assert_eq!(short_form(&imported), ["u:do", "a: +t1 +t2", "r:t1=one", "r:t2=two", "a:done"]);
 }
 
 #[test]
-fn lines_between_a_call_and_its_result_do_not_part_them() {
+fn other_lines_do_not_separate_a_tool_call_from_its_result() {
     let lines = [
         user("a", None, json!("do")),
         reply("b", "a", "m1", json!([call("t1")])),
@@ -174,11 +183,11 @@ fn lines_between_a_call_and_its_result_do_not_part_them() {
     let imported = round_trip("between", &file(&lines));
     let wanted =
         ["u:do", "a: +t1", "r:t1=done", "x:claude-code/attachment", "x:claude-code/user", "u:and go on"];
-    assert_eq!(told(&imported), wanted);
+    assert_eq!(short_form(&imported), wanted);
 }
 
 #[test]
-fn a_compact_boundary_begins_the_conversation_anew_and_keeps_what_was_before() {
+fn compact_boundary_restarts_the_conversation_and_keeps_earlier_messages() {
     let boundary = json!({"type": "system", "uuid": "c", "parentUuid": null, "subtype": "compact_boundary",
         "logicalParentUuid": "b", "compactMetadata": {"trigger": "manual", "preTokens": 9}});
     let lines = [
@@ -189,7 +198,7 @@ fn a_compact_boundary_begins_the_conversation_anew_and_keeps_what_was_before() {
         reply("e", "d", "m2", text("new")),
     ];
     let imported = round_trip("compact", &file(&lines));
-    assert_eq!(told(&imported), ["x:claude-code/system", "u:in short", "a:new"]);
+    assert_eq!(short_form(&imported), ["x:claude-code/system", "u:in short", "a:new"]);
     let exported = export(&imported.session_id, &imported.records(0));
     let exported = String::from_utf8(exported).unwrap();
     let summary = exported.lines().find(|line| line.contains("in short")).unwrap();
@@ -199,7 +208,7 @@ fn a_compact_boundary_begins_the_conversation_anew_and_keeps_what_was_before() {
 }
 
 #[test]
-fn the_branch_latest_in_the_file_is_the_conversation_and_the_others_are_kept() {
+fn latest_branch_is_the_conversation_and_other_branches_are_kept() {
     let lines = [
         user("a", None, json!("start")),
         reply("b", "a", "m1", text("first")),
@@ -208,14 +217,14 @@ fn the_branch_latest_in_the_file_is_the_conversation_and_the_others_are_kept() {
         reply("e", "d", "m2", text("taken")),
     ];
     let imported = round_trip("fork", &file(&lines));
-    assert_eq!(told(&imported), ["u:start", "a:first", "u:that way", "a:taken"]);
+    assert_eq!(short_form(&imported), ["u:start", "a:first", "u:that way", "a:taken"]);
     let fold = SessionFold::of(&imported.records(0));
     let (other, _) = fold.conversation(Some(crate::interchange::message_id("c")));
     assert_eq!(other.len(), 3);
 }
 
 #[test]
-fn side_chains_teams_and_meta_lines_are_kept_but_never_said() {
+fn keeps_side_chain_team_and_meta_lines_outside_the_conversation() {
     let lines = [
         user("a", None, json!("start")),
         with(user("s1", None, json!("sub task")), "isSidechain", json!(true)),
@@ -225,7 +234,7 @@ fn side_chains_teams_and_meta_lines_are_kept_but_never_said() {
         reply("d", "c", "m1", text("hello")),
     ];
     let imported = round_trip("hidden", &file(&lines));
-    assert_eq!(told(&imported), ["u:start", "x:claude-code/user", "x:claude-code/user", "a:hello"]);
+    assert_eq!(short_form(&imported), ["u:start", "x:claude-code/user", "x:claude-code/user", "a:hello"]);
     assert_eq!(all_ids(&imported).len(), 6);
     let exported = String::from_utf8(export(&imported.session_id, &imported.records(0))).unwrap();
     for words in ["\"isSidechain\":true", "sub answer", "\"teamName\":\"red\"", "\"isMeta\":true"] {
@@ -234,18 +243,18 @@ fn side_chains_teams_and_meta_lines_are_kept_but_never_said() {
 }
 
 #[test]
-fn a_progress_line_after_the_end_does_not_move_it() {
+fn progress_line_after_the_end_does_not_move_the_end() {
     let lines = [
         user("a", None, json!("start")),
         reply("b", "a", "m1", text("end")),
         json!({"type": "progress", "uuid": "p", "parentUuid": "b"}),
         with(user("c", Some("b"), json!("meta")), "isMeta", json!(true)),
     ];
-    assert_eq!(told(&round_trip("progress", &file(&lines))), ["u:start", "a:end"]);
+    assert_eq!(short_form(&round_trip("progress", &file(&lines))), ["u:start", "a:end"]);
 }
 
 #[test]
-fn damage_is_noted_by_line_and_the_rest_is_read() {
+fn notes_damaged_lines_and_reads_the_rest() {
     let mut bytes =
         b"\0\0\0\0\nnot json\n{\"type\":\"hologram\",\"uuid\":\"h\"}\n{\"type\":\"user\"}\n".to_vec();
     bytes.extend(file(&[
@@ -258,19 +267,19 @@ fn damage_is_noted_by_line_and_the_rest_is_read() {
     ]));
     bytes.extend_from_slice(b"{\"type\":\"assistant\",\"uuid\":\"torn");
     let imported = round_trip("damage", &bytes);
-    assert_eq!(told(&imported), ["u:hello again", "x:claude-code/user", "a:hi"]);
+    assert_eq!(short_form(&imported), ["u:hello again", "x:claude-code/user", "a:hi"]);
     assert_eq!(notes(&imported), [1, 2, 3, 4, 5, 6, 7, 9, 11], "{:#?}", imported.notes);
 }
 
 #[test]
-fn a_file_without_chain_lines_is_refused() {
+fn rejects_a_file_without_chain_lines() {
     for nothing in [&b""[..], b"{}", b"{\"type\":\"summary\",\"summary\":\"s\"}\n"] {
         assert!(matches!(import(nothing), Err(InterchangeError::NoMessages { .. })));
     }
 }
 
 #[test]
-fn titles_follow_the_rule_and_tags_can_be_cleared() {
+fn chooses_titles_by_priority_and_clears_tags() {
     let described = |more: &[Value]| {
         let mut lines = vec![
             with(user("m", None, json!("<command-name>x</command-name>")), "isMeta", json!(true)),
@@ -305,7 +314,7 @@ fn titles_follow_the_rule_and_tags_can_be_cleared() {
 }
 
 #[test]
-fn long_imports_are_cut_into_events_between_exchanges() {
+fn splits_long_imports_into_events_between_exchanges() {
     let mut lines = vec![user("u0", None, json!("start"))];
     for n in 1..600 {
         let before = format!("u{}", n - 1);
@@ -328,9 +337,9 @@ fn long_imports_are_cut_into_events_between_exchanges() {
 }
 
 #[test]
-fn no_damage_makes_reading_panic_or_loop() {
+fn damaged_files_never_make_the_import_panic_or_loop() {
     for seed in 0..20 {
-        let (file, _) = generated(seed);
+        let (file, _) = generate(seed);
         let mut dice = lariat_testkit::Seeded::new(seed);
         for _ in 0..40 {
             let mut damaged = file.clone();
@@ -349,7 +358,11 @@ fn no_damage_makes_reading_panic_or_loop() {
             if let Ok(imported) = import(&damaged) {
                 let records = imported.records(0);
                 let exported = export(&imported.session_id, &records);
-                assert_same(&shown(&exported), &folded(&records).0, &format!("seed {seed}"));
+                assert_same(
+                    &shown_conversation(&exported),
+                    &fold_conversation(&records).0,
+                    &format!("seed {seed}"),
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
-//! A journal as export needs it: the tree of its messages, and the steps of the newest conversation.
+//! Builds the tree of messages of a journal for the export, and the steps of its newest conversation.
 //!
-//! What the model sees of it is not decided here but by [`SessionFold`]; this only tells which messages came where.
+//! [`SessionFold`] decides what the model sees; this module only tracks which message follows which.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use lariat_core::time::Timestamp;
 
 /// A compaction.
 #[derive(Clone, Debug)]
-pub(super) struct Compacted {
+pub(super) struct CompactionStep {
     pub(super) cause: CompactionCause,
     pub(super) tokens_before: u64,
     pub(super) at: Timestamp,
     pub(super) edits: Arc<Vec<CompactionEdit>>,
 }
 
-impl Compacted {
-    /// Whether a message stands for others.
-    pub(super) fn made(&self, id: MessageId) -> bool {
+impl CompactionStep {
+    /// Returns whether a message is a summary made by this compaction.
+    pub(super) fn is_summary(&self, id: MessageId) -> bool {
         self.edits
             .iter()
             .any(|edit| matches!(edit, CompactionEdit::Summarise { summary, .. } if summary.id() == id))
@@ -31,10 +31,10 @@ impl Compacted {
 #[derive(Debug)]
 pub(super) enum Step {
     Message(Timestamp, SharedMessage),
-    Compacted(Compacted),
+    Compaction(CompactionStep),
 }
 
-/// Messages that follow one another after a base.
+/// Consecutive messages after a base.
 #[derive(Debug, Default)]
 pub(super) struct Branch {
     pub(super) base: Option<MessageId>,
@@ -84,7 +84,7 @@ impl Journal {
                 }
                 AgentEvent::Compaction { cause, edits, tokens_before, .. } => {
                     if let Some(branch) = own.and_then(|at| journal.branches.get_mut(at)) {
-                        branch.steps.push(Step::Compacted(Compacted {
+                        branch.steps.push(Step::Compaction(CompactionStep {
                             cause: *cause,
                             tokens_before: *tokens_before,
                             at: record.timestamp,
@@ -127,7 +127,7 @@ impl Journal {
         }
     }
 
-    /// The steps of the conversation that ends at a message, with the results and compactions that belong to its end.
+    /// Returns the steps of the conversation that ends at a message, including the results and compactions after it.
     pub(super) fn steps(&self, tip: Option<MessageId>) -> Vec<&Step> {
         let mut parts = Vec::new();
         let mut visited = HashSet::new();
@@ -139,7 +139,7 @@ impl Journal {
             let end = branch.steps.iter().position(is_end).map_or(branch.steps.len(), |at| at + 1);
             let belongs = |step: &&Step| match step {
                 Step::Message(_, message) => message.as_tool_result().is_some(),
-                Step::Compacted(_) => true,
+                Step::Compaction(_) => true,
             };
             let more = branch.steps.iter().skip(end).take_while(belongs).count();
             parts.push(branch.steps.iter().take(end + more));

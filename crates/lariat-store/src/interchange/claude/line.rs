@@ -1,4 +1,4 @@
-//! One chain line, read as far as finding its place needs.
+//! Parses a chain line, as far as needed to place it in the tree.
 
 use lariat_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -8,38 +8,38 @@ use crate::interchange::lines::{JsonLine, text, timestamp};
 
 /// The kinds of chain lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     User,
     Assistant,
     /// System and attachment lines: part of the chain, not of the conversation.
     Aside,
-    /// Part of the chain, kept by nobody.
+    /// Part of the chain, but not imported.
     Dropped,
 }
 
-/// A line that has a place in the tree.
+/// A line of the tree.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ChainLine {
     pub(super) number: usize,
     pub(super) uuid: String,
     pub(super) parent: Option<String>,
-    pub(super) kind: Kind,
-    /// Meta, of a team, or of a side chain: never shown.
+    pub(super) kind: LineKind,
+    /// Meta, team or side chain lines, which are never shown.
     pub(super) hidden: bool,
     pub(super) at: Option<Timestamp>,
     pub(super) fields: Map<String, Value>,
 }
 
-/// What a line is.
-pub(super) enum Read {
-    Chain(Line),
-    /// About the session.
+/// The kind of a parsed line.
+pub(super) enum ParsedLine {
+    Chain(ChainLine),
+    /// Describes the session.
     Metadata(Map<String, Value>),
-    /// Neither, and why.
+    /// Neither, with the reason.
     Unusable(String),
 }
 
-/// Lines about the session that say nothing we keep.
+/// Types of lines that describe the session. Other types are reported as unknown.
 const KNOWN_METADATA: &[&str] = &[
     "summary",
     "custom-title",
@@ -56,30 +56,30 @@ const KNOWN_METADATA: &[&str] = &[
     "pr-link",
 ];
 
-impl Line {
-    pub(super) fn read(JsonLine { number, fields }: JsonLine) -> Read {
+impl ChainLine {
+    pub(super) fn read(JsonLine { number, fields }: JsonLine) -> ParsedLine {
         let Some(name) = text(&fields, "type") else {
             // Some versions wrote titles without a type.
             return if fields.contains_key("aiTitle") || fields.contains_key("customTitle") {
-                Read::Metadata(fields)
+                ParsedLine::Metadata(fields)
             } else {
-                Read::Unusable("no type".to_owned())
+                ParsedLine::Unusable("missing type".to_owned())
             };
         };
         let kind = match name {
-            "user" => Kind::User,
-            "assistant" => Kind::Assistant,
-            "system" if text(&fields, "subtype") == Some(TIP) => Kind::Dropped,
-            "system" | "attachment" => Kind::Aside,
-            "progress" => Kind::Dropped,
-            known if KNOWN_METADATA.contains(&known) => return Read::Metadata(fields),
-            other => return Read::Unusable(format!("unknown type `{other}`")),
+            "user" => LineKind::User,
+            "assistant" => LineKind::Assistant,
+            "system" if text(&fields, "subtype") == Some(TIP) => LineKind::Dropped,
+            "system" | "attachment" => LineKind::Aside,
+            "progress" => LineKind::Dropped,
+            known if KNOWN_METADATA.contains(&known) => return ParsedLine::Metadata(fields),
+            other => return ParsedLine::Unusable(format!("unknown type `{other}`")),
         };
         let Some(uuid) = text(&fields, "uuid").map(str::to_owned) else {
-            return Read::Unusable(format!("a line of type `{name}` without uuid"));
+            return ParsedLine::Unusable(format!("line of type `{name}` has no uuid"));
         };
-        let hidden = ["isMeta", "isSidechain", "teamName"].iter().any(|flag| holds(fields.get(*flag)));
-        Read::Chain(Self {
+        let hidden = ["isMeta", "isSidechain", "teamName"].iter().any(|flag| is_set(fields.get(*flag)));
+        ParsedLine::Chain(Self {
             number,
             uuid,
             parent: text(&fields, "parentUuid").map(str::to_owned),
@@ -90,26 +90,26 @@ impl Line {
         })
     }
 
-    /// Whether the rule can end a conversation here.
-    pub(super) fn is_spoken(&self) -> bool {
-        matches!(self.kind, Kind::User | Kind::Assistant)
+    /// Returns whether a conversation can end at this line.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self.kind, LineKind::User | LineKind::Assistant)
     }
 
-    /// The message, where the line is shown and has one.
+    /// Returns the message, if the line is shown and has one.
     pub(super) fn message(&self) -> Option<&Map<String, Value>> {
-        let shown = self.is_spoken() && !self.hidden;
+        let shown = self.is_message() && !self.hidden;
         self.fields.get("message").and_then(Value::as_object).filter(|message| {
             shown && message.get("content").is_some_and(|content| content.is_string() || content.is_array())
         })
     }
 
-    /// The id of the model's reply that this line is a part of.
+    /// Returns the id of the model's reply that this line is a part of.
     pub(super) fn reply_id(&self) -> Option<&str> {
-        text(self.message().filter(|_| self.kind == Kind::Assistant)?, "id")
+        text(self.message().filter(|_| self.kind == LineKind::Assistant)?, "id")
     }
 }
 
-/// Whether a flag is set.
-fn holds(flag: Option<&Value>) -> bool {
+/// Returns whether a flag is set.
+fn is_set(flag: Option<&Value>) -> bool {
     flag.is_some_and(|flag| !flag.is_null() && *flag != false && *flag != "")
 }

@@ -1,14 +1,14 @@
-//! Where their reader looks for a session.
+//! Builds the path where Claude Code expects a session file.
 
 use lariat_core::id::SessionId;
 use uuid::Uuid;
 
-use crate::interchange::derived;
+use crate::interchange::derive_id;
 
-/// Characters of a folder's name that are not a hash.
-const FOLDER: usize = 200;
+/// Length at which a directory name is cut and gets a hash.
+const MAX_DIR_NAME: usize = 200;
 
-/// The path of a session's file below `projects/`: a folder for the working directory, a file for the session.
+/// Returns the path of a session's file below `projects/`: a directory for the working directory, a file for the session.
 ///
 /// ```
 /// use lariat_store::interchange::claude::file_name;
@@ -20,23 +20,23 @@ const FOLDER: usize = 200;
 /// );
 /// ```
 pub fn file_name(cwd: &str, session_id: &SessionId) -> String {
-    format!("{}/{}.jsonl", project_folder(cwd), session_uuid(session_id))
+    format!("{}/{}.jsonl", project_dir_name(cwd), session_uuid(session_id))
 }
 
-/// The folder of a working directory. Of a long name the end is a hash that differs between their programs: whoever
-/// looks for one compares the first 200 characters.
-pub fn project_folder(cwd: &str) -> String {
-    // Their programs count UTF-16 units: a character beyond the first plane becomes two dashes.
+/// Returns the directory name for a working directory. A long name ends in a hash that differs between Claude Code's
+/// programs: to find a directory, compare only the first 200 characters.
+pub fn project_dir_name(cwd: &str) -> String {
+    // Claude Code counts UTF-16 units: a character outside the basic plane becomes two dashes.
     let units: Vec<u16> = cwd.encode_utf16().collect();
     let letter = |unit: &u16| char::from_u32(u32::from(*unit)).filter(char::is_ascii_alphanumeric);
     let name: String = units.iter().map(|unit| letter(unit).unwrap_or('-')).collect();
-    match name.get(..FOLDER) {
-        Some(beginning) if name.len() > FOLDER => format!("{beginning}-{}", hash(&units)),
+    match name.get(..MAX_DIR_NAME) {
+        Some(beginning) if name.len() > MAX_DIR_NAME => format!("{beginning}-{}", hash(&units)),
         _ => name,
     }
 }
 
-/// Their 32-bit string hash, in base 36.
+/// Computes Claude Code's 32-bit string hash, in base 36.
 fn hash(units: &[u16]) -> String {
     let sum = units.iter().fold(0i32, |sum, unit| sum.wrapping_mul(31).wrapping_add(i32::from(*unit)));
     let mut rest = sum.unsigned_abs();
@@ -48,9 +48,9 @@ fn hash(units: &[u16]) -> String {
     digits.iter().rev().collect()
 }
 
-/// The id a session has there. They accept UUIDs only; any other id becomes one, always the same.
+/// Returns the id of a session for Claude Code, which accepts only UUIDs. Derives one from any other id, always the same.
 pub fn session_uuid(session_id: &SessionId) -> Uuid {
-    Uuid::try_parse(session_id.as_str()).unwrap_or_else(|_| derived("session", &[session_id.as_str()]))
+    Uuid::try_parse(session_id.as_str()).unwrap_or_else(|_| derive_id("session", &[session_id.as_str()]))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The rule by which the official reader finds the conversation in a file.
+//! Implements the rule by which Claude Code finds the conversation in a file.
 //!
-//! Owns nothing but that rule, and shares no code with import and export: it is their judge. Lines are indexed by uuid;
-//! terminals are lines that nobody names as parent; from each the nearest user or assistant line is a candidate; those
-//! that are not of a side chain, of a team or meta are preferred; the one latest in the file wins; its ancestors, as far
-//! as they are shown, are the conversation.
+//! It shares no code with import and export, so that their tests can check them against it. The rule: index lines by uuid.
+//! Terminals are lines that no line names as parent. The nearest user or assistant line above each terminal is a candidate.
+//! Prefer candidates that are not meta, of a side chain or of a team; of those, the latest in the file wins. Its ancestors,
+//! except hidden ones, are the conversation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,15 +12,15 @@ use serde_json::{Map, Value};
 /// A line of the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadLine {
-    /// Its uuid.
+    /// The uuid of the line.
     pub uuid: String,
     /// `user` or `assistant`.
     pub role: String,
-    /// The message, in the shape of the Messages API.
+    /// The message, in the format of the Messages API.
     pub message: Value,
 }
 
-/// The conversation that the official reader shows.
+/// Returns the conversation that Claude Code would show.
 ///
 /// ```
 /// let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}
@@ -33,19 +33,19 @@ pub fn read_conversation(bytes: &[u8]) -> Vec<ReadLine> {
     for (position, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let Ok(Value::Object(fields)) = serde_json::from_slice(line) else { continue };
         let chained = matches!(
-            named(&fields, "type"),
+            text_field(&fields, "type"),
             Some("user" | "assistant" | "system" | "attachment" | "progress")
         );
-        if let Some(uuid) = named(&fields, "uuid").filter(|_| chained).map(str::to_owned) {
+        if let Some(uuid) = text_field(&fields, "uuid").filter(|_| chained).map(str::to_owned) {
             entries.insert(uuid, (position, fields));
         }
     }
     let Some(leaf) = leaf(&entries) else { return Vec::new() };
     let mut conversation: Vec<ReadLine> = ancestors(&entries, leaf)
-        .filter(|(_, fields)| is_spoken(fields) && !is_hidden(fields))
+        .filter(|(_, fields)| is_message(fields) && !is_hidden(fields))
         .map(|(uuid, fields)| ReadLine {
             uuid: uuid.to_owned(),
-            role: named(fields, "type").unwrap_or_default().to_owned(),
+            role: text_field(fields, "type").unwrap_or_default().to_owned(),
             message: fields.get("message").cloned().unwrap_or_default(),
         })
         .collect();
@@ -57,17 +57,17 @@ type Entries = HashMap<String, (usize, Map<String, Value>)>;
 
 fn leaf(entries: &Entries) -> Option<&str> {
     let parents: HashSet<&str> =
-        entries.values().filter_map(|(_, fields)| named(fields, "parentUuid")).collect();
+        entries.values().filter_map(|(_, fields)| text_field(fields, "parentUuid")).collect();
     let terminals = entries.keys().filter(|uuid| !parents.contains(uuid.as_str()));
     let candidates = terminals.filter_map(|uuid| {
-        let (uuid, fields) = ancestors(entries, uuid).find(|(_, fields)| is_spoken(fields))?;
+        let (uuid, fields) = ancestors(entries, uuid).find(|(_, fields)| is_message(fields))?;
         let position = entries.get(uuid)?.0;
         Some((!is_hidden(fields), position, uuid))
     });
     candidates.max().map(|(_, _, uuid)| uuid)
 }
 
-/// A line and those it follows, up to the root, a missing parent or the beginning of a circle.
+/// Returns a line and its ancestors, up to the root, a missing parent or the start of a cycle.
 fn ancestors<'a>(
     entries: &'a Entries,
     from: &'a str,
@@ -77,17 +77,17 @@ fn ancestors<'a>(
     std::iter::from_fn(move || {
         let uuid = next.take().filter(|uuid| seen.insert(*uuid))?;
         let (_, fields) = entries.get(uuid)?;
-        next = named(fields, "parentUuid");
+        next = text_field(fields, "parentUuid");
         Some((uuid, fields))
     })
 }
 
-fn named<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+fn text_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-fn is_spoken(fields: &Map<String, Value>) -> bool {
-    matches!(named(fields, "type"), Some("user" | "assistant"))
+fn is_message(fields: &Map<String, Value>) -> bool {
+    matches!(text_field(fields, "type"), Some("user" | "assistant"))
 }
 
 fn is_hidden(fields: &Map<String, Value>) -> bool {

@@ -1,30 +1,30 @@
-//! The tree that chain lines form, and the way through it that their reader takes.
+//! Builds the tree of chain lines and finds Claude Code's path through it.
 //!
-//! Owns parents that are missing, doubled or go in circles, and the cut of the tree into paths: the newest conversation
-//! first, then every branch beside it. Invariant: each line that is kept is on exactly one path.
+//! Handles parents that are missing, duplicated or cyclic. Splits the tree into paths: the newest conversation first, then
+//! every branch. Invariant: each imported line is on exactly one path.
 
 use std::collections::{HashMap, HashSet};
 
-use super::line::{Kind, Line};
+use super::line::{ChainLine, LineKind};
 use crate::interchange::Note;
 
-/// Chain lines in the order of the file, with links that are sound.
+/// Chain lines in file order, with valid links.
 pub(super) struct Tree {
-    lines: Vec<Line>,
-    /// As the file says.
+    lines: Vec<ChainLine>,
+    /// The parents as the file names them.
     parents: Vec<Option<usize>>,
-    /// Results of tool calls by the id of the call.
+    /// Lines with results, by tool call id.
     results: HashMap<String, Vec<usize>>,
 }
 
-/// Lines that follow one another, and the line they follow.
+/// Consecutive lines, and the line they follow.
 pub(super) struct Path {
     pub(super) base: Option<usize>,
     pub(super) lines: Vec<usize>,
 }
 
 impl Tree {
-    pub(super) fn of(lines: Vec<Line>, notes: &mut Vec<Note>) -> Self {
+    pub(super) fn of(lines: Vec<ChainLine>, notes: &mut Vec<Note>) -> Self {
         let mut last: HashMap<&str, usize> = HashMap::new();
         for (at, line) in lines.iter().enumerate() {
             if let Some(earlier) = last.insert(&line.uuid, at).and_then(|earlier| lines.get(earlier)) {
@@ -33,7 +33,7 @@ impl Tree {
             }
         }
         let kept: HashSet<usize> = last.into_values().collect();
-        let lines: Vec<Line> = lines
+        let lines: Vec<ChainLine> = lines
             .into_iter()
             .enumerate()
             .filter_map(|(at, line)| kept.contains(&at).then_some(line))
@@ -45,22 +45,21 @@ impl Tree {
         for (at, line) in lines.iter().enumerate() {
             let parent = line.parent.as_deref().and_then(|parent| places.get(parent)).copied();
             if let (Some(named), None) = (&line.parent, parent) {
-                notes
-                    .push(Note { line: line.number, text: format!("its parent {named} is not in the file") });
+                notes.push(Note { line: line.number, text: format!("parent {named} is not in the file") });
             }
             parents.push(parent);
-            for call in super::writer::answered(line) {
+            for call in super::message_builder::answered_calls(line) {
                 results.entry(call.to_owned()).or_default().push(at);
             }
         }
         Self { lines, parents, results }
     }
 
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn lines(&self) -> &[ChainLine] {
         &self.lines
     }
 
-    pub(super) fn line(&self, at: usize) -> Option<&Line> {
+    pub(super) fn line(&self, at: usize) -> Option<&ChainLine> {
         self.lines.get(at)
     }
 
@@ -68,17 +67,18 @@ impl Tree {
         self.parents.get(at).copied().flatten()
     }
 
-    /// The lines that hold a result of a call.
+    /// Returns the lines that contain a result of a tool call.
     pub(super) fn results_of(&self, call: &str) -> &[usize] {
         self.results.get(call).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The nearest reply that a line follows.
+    /// Returns the nearest reply above a line.
     pub(super) fn reply_before(&self, at: usize) -> Option<usize> {
         let mut seen = HashSet::new();
         let mut next = self.parent(at);
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
-            if self.line(at).is_some_and(|line| line.message().is_some() && line.kind == Kind::Assistant) {
+            if self.line(at).is_some_and(|line| line.message().is_some() && line.kind == LineKind::Assistant)
+            {
                 return Some(at);
             }
             next = self.parent(at);
@@ -86,7 +86,7 @@ impl Tree {
         None
     }
 
-    /// Where the newest conversation ends.
+    /// Returns the last line of the newest conversation.
     pub(super) fn leaf(&self) -> Option<usize> {
         let mut named = vec![false; self.lines.len()];
         for parent in self.parents.iter().flatten() {
@@ -94,7 +94,7 @@ impl Tree {
                 *named = true;
             }
         }
-        // A line that was looked at for one terminal gives every other terminal the same candidate.
+        // A line that was visited for one terminal gives every other terminal the same candidate.
         let mut seen = vec![false; self.lines.len()];
         let mut best = None;
         for terminal in (0..self.lines.len()).filter(|at| named.get(*at) == Some(&false)) {
@@ -103,7 +103,7 @@ impl Tree {
                 && let (Some(line), Some(seen)) = (self.lines.get(at), seen.get_mut(at))
                 && !std::mem::replace(seen, true)
             {
-                if line.is_spoken() {
+                if line.is_message() {
                     best = best.max(Some((!line.hidden, at)));
                     break;
                 }
@@ -113,7 +113,7 @@ impl Tree {
         best.map(|(_, at)| at)
     }
 
-    /// The way to the leaf, then the branches, each as long as it can be.
+    /// Returns the path to the leaf, then the branches, each as long as possible.
     pub(super) fn paths(&self, leaf: Option<usize>, notes: &mut Vec<Note>) -> Vec<Path> {
         let mut placed = vec![false; self.lines.len()];
         let ends = leaf.into_iter().chain((0..self.lines.len()).rev());
@@ -130,7 +130,7 @@ impl Tree {
         paths
     }
 
-    /// From a line up to the first that has its place already. Lines that nobody keeps are passed over.
+    /// Climbs from a line to the first line that is already on a path. Skips lines that are not imported.
     fn climb(&self, end: usize, placed: &mut [bool], notes: &mut Vec<Note>) -> Path {
         let mut lines = Vec::new();
         let mut own = HashSet::new();
@@ -139,10 +139,13 @@ impl Tree {
         while let (Some(at), Some(line)) = (next, next.and_then(|at| self.line(at))) {
             if !own.insert(at) {
                 let first = lines.last().and_then(|first| self.line(*first)).unwrap_or(line);
-                notes.push(Note { line: first.number, text: "its parents go in a circle".to_owned() });
+                notes.push(Note {
+                    line: first.number,
+                    text: "the parents of this line form a cycle".to_owned(),
+                });
                 break;
             }
-            if line.kind != Kind::Dropped {
+            if line.kind != LineKind::Dropped {
                 match placed.get_mut(at) {
                     Some(place) if !*place => *place = true,
                     _ => {

@@ -1,30 +1,30 @@
--- Text columns hold no NUL, and index entries are at most 2.7 KB long; what users write has no such limits. So ids are
--- bytes, and what a listing filters by is stored as sixteen-byte keys (BLAKE3); the summary has the text for people.
+-- Text columns cannot contain NUL, and index entries have at most 2.7 KB; user text has no such limits. So ids are bytes,
+-- and listings filter by sixteen-byte keys (BLAKE3); the summary has the readable text.
 
 CREATE TABLE lariat.sessions (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant text NOT NULL DEFAULT '',
     id bytea NOT NULL UNIQUE,
-    -- The writer's number, the number of events, and the chain over them.
+    -- The writer's epoch, the number of events, and the chain over them.
     epoch bigint NOT NULL,
     head bigint NOT NULL,
     chain bytea NOT NULL,
-    -- The events before fork_seq are those of fork_of, which has them itself (is not merely a fork that shares them).
+    -- The events before fork_seq belong to fork_of, which owns them (and is not a fork that only shares them).
     fork_of bigint REFERENCES lariat.sessions (no),
     fork_seq bigint NOT NULL DEFAULT 0,
     -- The chain before the session's own first event.
     base bytea NOT NULL,
-    -- Deleted: not found by anybody. Purged: its events are gone, too. The row stays, so that the id is never given again.
+    -- Deleted: invisible. Purged: its events are removed, too. The row stays, so that the id is never used again.
     deleted boolean NOT NULL DEFAULT false,
     purged boolean NOT NULL DEFAULT false,
-    -- What listings show and filter by. By minute, so that an append seldom touches an index (a HOT update).
+    -- What listings show and filter by. Indexed by minute, so that an append seldom touches an index (a HOT update).
     summary json NOT NULL,
     last_active bigint NOT NULL DEFAULT 0,
     minute bigint GENERATED ALWAYS AS (last_active / 60000) STORED,
     cwd bytea,
     parent bytea,
     tags bytea[] NOT NULL DEFAULT '{}',
-    -- Events before searched are in lariat.search; stale says that there are more words to come.
+    -- The first `searched` events are in lariat.search; `stale` means that more events must be indexed.
     searched bigint NOT NULL DEFAULT 0,
     stale boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70);
@@ -46,7 +46,7 @@ CREATE TABLE lariat.events (
     PRIMARY KEY (session, seq)
 ) PARTITION BY HASH (session);
 
--- Damaged records, as they were found.
+-- Damaged records, as found.
 CREATE TABLE lariat.quarantine (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     session bigint NOT NULL,
@@ -77,7 +77,7 @@ CREATE TABLE lariat.snapshots (
     PRIMARY KEY (session, seq)
 );
 
--- Words of the events before `upto` and not in an earlier row of the session.
+-- Words of the indexed events, several rows per session.
 CREATE TABLE lariat.search (
     session bigint NOT NULL,
     part bigint GENERATED ALWAYS AS IDENTITY,
@@ -86,7 +86,7 @@ CREATE TABLE lariat.search (
 );
 CREATE INDEX search_by_word ON lariat.search USING gin (words);
 
--- Projections: each row is what one event says, so they can be made again from the journals at any time.
+-- Projections: each row belongs to one event, so the tables can be rebuilt from the journals at any time.
 
 CREATE TABLE lariat.checkpoints (
     session bigint NOT NULL,

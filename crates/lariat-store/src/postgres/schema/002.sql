@@ -1,4 +1,4 @@
--- Summaries of the first `seq` events of a session, one for every few hundred: what a fork in the middle begins with.
+-- Summaries of the first `seq` events of a session, one every few hundred events. A fork in the middle starts from them.
 CREATE TABLE lariat.folds (
     session bigint NOT NULL,
     seq bigint NOT NULL,

@@ -1,4 +1,4 @@
-//! The server dies.
+//! Tests crashes of the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use lariat_store::postgres::PostgresStore;
 use lariat_testkit::conformance::{Script, said};
 use lariat_testkit::postgres::Server;
 
-/// Writes until told to stop, as the driver does: what is unclear is looked up, then repeated.
+/// Appends until stopped, as a session's driver does: after an uncertain append it reads the journal, then retries.
 async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) -> (Script, u64) {
     let mut script = Script::claim(&*store, &name, 1_000).await;
     let mut outages = 0;
@@ -43,7 +43,7 @@ async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_lost_when_the_server_dies_and_writers_go_on_by_themselves() {
+async fn server_crash_loses_no_acknowledged_event_and_writers_recover() {
     let server = Server::start();
     let address = server.database();
     let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
@@ -67,13 +67,13 @@ async fn nothing_acknowledged_is_lost_when_the_server_dies_and_writers_go_on_by_
         met += outages;
         script.check(&*store).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound());
-        println!("{}: {} events, {outages} appends in doubt", script.session_id, script.written.len());
+        println!("{}: {} events, {outages} uncertain appends", script.session_id, script.written.len());
     }
-    assert!(met > 0, "no append met the dying server");
+    assert!(met > 0, "no append hit a server crash");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_is_woken_also_after_the_server_was_away() {
+async fn waiter_wakes_after_a_server_restart() {
     let server = Server::start();
     let address = server.database();
     let connect =
@@ -107,7 +107,7 @@ async fn who_waits_is_woken_also_after_the_server_was_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_not_there_is_unavailable() {
+async fn stopped_server_is_unavailable_and_retryable() {
     let server = Server::start();
     let address = server.database();
     let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
@@ -118,13 +118,13 @@ async fn a_server_that_is_not_there_is_unavailable() {
     assert!(append.unwrap_err().is_retryable());
     assert!(store.head(&script.session_id).await.unwrap_err().is_retryable());
     tokio::task::block_in_place(|| server.resume());
-    // No restart of the program, no new claim.
+    // Neither a restart of the program nor a new claim is needed.
     script.write(&store, [said("one")]).await;
     script.check(&store).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_takes_no_writes_is_unavailable_until_it_does() {
+async fn read_only_database_is_unavailable_until_it_accepts_writes() {
     let server = Server::start();
     let address = server.database();
     let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Somebody changed the tables behind the store's back.
+//! Tests tables that another program changed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lariat_testkit::conformance::{Script, described, said};
 
 use super::Database;
 
-/// A change, and what must be found: kind and position.
+/// A change, and the expected damage: kind and position.
 const CHANGES: &[(&str, DamageKind, Option<u64>)] = &[
     (
         "UPDATE lariat.events SET body = overlay(body PLACING 'x' FROM 30) WHERE seq = 2",
@@ -32,7 +32,7 @@ const CHANGES: &[(&str, DamageKind, Option<u64>)] = &[
     ("DELETE FROM lariat.blobs", DamageKind::Blob, Some(1)),
 ];
 
-async fn written(store: &dyn SessionArchive) -> Script {
+async fn write_session(store: &dyn SessionArchive) -> Script {
     let mut script = Script::claim(store, "s", 1_000).await;
     let large = "large ".repeat(10_000);
     script.write(store, [said("zero"), said(&large), described(Some("two"), Some("/w"), None)]).await;
@@ -41,11 +41,11 @@ async fn written(store: &dyn SessionArchive) -> Script {
 }
 
 #[tokio::test]
-async fn every_change_is_found_located_and_repaired() {
+async fn finds_locates_and_repairs_every_change() {
     for (change, kind, seq) in CHANGES {
         let database = Database::new();
         let store = database.connect().await;
-        let mut script = written(&store).await;
+        let mut script = write_session(&store).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound());
         database.sql(change);
         let verdict = store.verify(&script.session_id).await.unwrap();
@@ -71,20 +71,20 @@ async fn every_change_is_found_located_and_repaired() {
             store.summary(&script.session_id).await.unwrap(),
             SessionSummary::of(script.session_id.clone(), &now)
         );
-        // The writer goes on, although it remembers the chain as it was.
+        // The writer continues, although it has the old chain in its cache.
         script.written = now;
-        script.write(&store, [said("goes on")]).await;
+        script.write(&store, [said("continued")]).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound(), "{change}");
     }
 }
 
 #[tokio::test]
-async fn a_damaged_event_is_not_read_as_if_it_were_one() {
+async fn reading_a_damaged_event_fails() {
     for (change, kind, seq) in CHANGES {
         let Some(seq) = seq.filter(|_| !matches!(kind, DamageKind::Garbage)) else { continue };
         let database = Database::new();
         let store = database.connect().await;
-        let script = written(&store).await;
+        let script = write_session(&store).await;
         database.sql(change);
         let read = store.read(&script.session_id, 0, usize::MAX).await;
         let named = format!("event {seq}");
@@ -94,7 +94,7 @@ async fn a_damaged_event_is_not_read_as_if_it_were_one() {
         );
         let back = store.read_back(&script.session_id, 6, 6).await;
         assert!(matches!(back, Err(StoreError::Damaged(_))), "{change}: {back:?}");
-        // What is before it can be read.
+        // The events before it are readable.
         assert_eq!(
             store.read(&script.session_id, 0, seq as usize).await.unwrap(),
             &script.written[..seq as usize]
@@ -103,10 +103,10 @@ async fn a_damaged_event_is_not_read_as_if_it_were_one() {
 }
 
 #[tokio::test]
-async fn events_that_changed_places_are_found() {
+async fn finds_swapped_events() {
     let database = Database::new();
     let store = database.connect().await;
-    let script = written(&store).await;
+    let script = write_session(&store).await;
     database.sql(
         "UPDATE lariat.events e SET crc = o.crc, chain = o.chain, body = o.body FROM lariat.events o \
          WHERE e.session = o.session AND ((e.seq = 3 AND o.seq = 4) OR (e.seq = 4 AND o.seq = 3))",
@@ -117,10 +117,10 @@ async fn events_that_changed_places_are_found() {
 }
 
 #[tokio::test]
-async fn repairing_what_forks_share_repairs_it_for_all_of_them() {
+async fn repairing_shared_events_repairs_all_forks() {
     let database = Database::new();
     let store = database.connect().await;
-    let parent = written(&store).await;
+    let parent = write_session(&store).await;
     let mut scripts = Vec::new();
     for (name, from, at) in [("early", "s", 2), ("late", "s", 5), ("grandchild", "late", 6)] {
         store.fork(&SessionId::from(from), at, &SessionId::from(name)).await.unwrap();
@@ -147,10 +147,10 @@ async fn repairing_what_forks_share_repairs_it_for_all_of_them() {
 }
 
 #[tokio::test]
-async fn a_damaged_session_does_not_stop_searching_and_collecting() {
+async fn search_and_garbage_collection_survive_a_damaged_session() {
     let database = Database::new();
     let store = database.connect().await;
-    written(&store).await;
+    write_session(&store).await;
     database.sql("UPDATE lariat.events SET body = 'damaged' WHERE seq = 0");
     let mut query = lariat_core::archive::ListQuery::default();
     query.text = Some("FOUR".to_owned());
@@ -161,7 +161,7 @@ async fn a_damaged_session_does_not_stop_searching_and_collecting() {
 }
 
 #[tokio::test]
-async fn a_damaged_blob_is_refused_and_whole_again_when_it_is_brought_again() {
+async fn rejects_a_damaged_blob_until_it_is_stored_again() {
     let database = Database::new();
     let store = database.connect().await;
     let hash = store.put_blob(b"a picture").await.unwrap();

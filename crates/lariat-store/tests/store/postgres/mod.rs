@@ -1,4 +1,4 @@
-//! PostgreSQL: a real server, started for these tests.
+//! Tests the PostgreSQL store against a real server, started for these tests.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
@@ -19,7 +19,7 @@ use lariat_store::postgres::PostgresStore;
 use lariat_testkit::conformance::Place;
 use lariat_testkit::postgres::Server;
 
-/// A database of its own on a server that tests share.
+/// A separate database on a server that tests share.
 struct Database {
     server: Server,
     address: String,
@@ -39,7 +39,7 @@ impl Database {
         PostgresStore::connect(self.address.parse().unwrap(), options).await.unwrap()
     }
 
-    /// What another program sees, or does.
+    /// Runs SQL outside the store, like another program.
     fn sql(&self, sql: &str) -> String {
         self.server.sql(&self.address, sql).trim().to_owned()
     }

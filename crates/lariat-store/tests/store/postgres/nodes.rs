@@ -1,4 +1,4 @@
-//! Several nodes on one database.
+//! Tests several nodes on one database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use lariat_testkit::postgres::Server;
 use super::Database;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_claims_a_session_fences_the_other() {
+async fn claim_on_one_node_fences_the_other() {
     let database = Database::new();
     let (one, two) = (database.connect().await, database.connect().await);
     let mut old = Script::claim(&one, "s", 1_000).await;
     old.write(&one, [said("from one")]).await;
     let mut new = Script::claim(&two, "s", 2_000_000).await;
     new.catch_up(&two).await;
-    // The first node remembers where the session was, and is right about it: only the epoch stops it.
+    // The first node's cache of the session is still right: only the epoch stops it.
     let late = old.make([said("too late")]);
     let refused = one.append(Append::new(&old.session_id, old.epoch, 1, &late)).await;
     assert_eq!(refused, Err(StoreError::Fenced { current: new.epoch }));
     new.write(&two, [said("from two")]).await;
     new.check(&one).await;
-    // And back, although the first node remembers an older session.
+    // And back, although the first node's cache is outdated.
     let mut back = Script::claim(&one, "s", 3_000_000).await;
     back.catch_up(&one).await;
     back.write(&one, [said("from one again")]).await;
@@ -37,7 +37,7 @@ async fn a_node_that_claims_a_session_fences_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_that_claim_in_turn_never_both_write() {
+async fn competing_nodes_never_both_write() {
     let database = Database::new();
     let nodes = [Arc::new(database.connect().await), Arc::new(database.connect().await)];
     let id = SessionId::from("contested");
@@ -72,7 +72,7 @@ async fn nodes_that_claim_in_turn_never_both_write() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_on_one_node_is_seen_on_the_other_at_once() {
+async fn deletion_is_visible_on_other_nodes_at_once() {
     let database = Database::new();
     let (one, two) = (database.connect().await, database.connect().await);
     let mut script = Script::claim(&one, "s", 1_000).await;
@@ -84,12 +84,12 @@ async fn a_deletion_on_one_node_is_seen_on_the_other_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_on_another_node_is_woken_within_50_ms() {
+async fn waiter_on_another_node_wakes_within_50_ms() {
     let database = Database::new();
     let (writing, waiting) = (database.connect().await, Arc::new(database.connect().await));
     let mut script = Script::claim(&writing, "s", 1_000).await;
     let id = script.session_id.clone();
-    // The first time takes a connection to listen on.
+    // The first wait opens a listening connection.
     script.write(&writing, [said("first")]).await;
     let first = Arc::clone(&waiting);
     assert_eq!(first.grown(&id, 0).await, Ok(1));
@@ -102,7 +102,7 @@ async fn who_waits_on_another_node_is_woken_within_50_ms() {
         let (store, id) = (Arc::clone(&waiting), id.clone());
         let waiter =
             tokio::spawn(async move { (store.grown(&id, round).await, tokio::time::Instant::now()) });
-        // So that it waits already when the journal grows; it may be early or late, both must work.
+        // Usually the waiter is waiting before the journal grows. Both orders must work.
         tokio::time::sleep(Duration::from_millis(20)).await;
         script.write(&writing, [said("more")]).await;
         let begun = tokio::time::Instant::now();
@@ -115,7 +115,7 @@ async fn who_waits_on_another_node_is_woken_within_50_ms() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_for_a_session_that_is_deleted_is_told() {
+async fn waiter_is_notified_when_the_session_is_deleted() {
     let database = Database::new();
     let (one, two) = (database.connect().await, Arc::new(database.connect().await));
     let mut script = Script::claim(&one, "s", 1_000).await;
@@ -124,12 +124,12 @@ async fn who_waits_for_a_session_that_is_deleted_is_told() {
     let waiter = tokio::spawn(async move { store.grown(&id, 1).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     one.delete(&script.session_id).await.unwrap();
-    let told = tokio::time::timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
-    assert!(matches!(told, Err(StoreError::NotFound(_))), "{told:?}");
+    let result = tokio::time::timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
+    assert!(matches!(result, Err(StoreError::NotFound(_))), "{result:?}");
 }
 
 #[tokio::test]
-async fn appends_that_are_not_synced_say_so() {
+async fn acknowledgement_states_the_actual_durability() {
     let database = Database::new();
     for (asked, met) in [
         (Durability::Durable, Durability::Durable),
@@ -145,7 +145,7 @@ async fn appends_that_are_not_synced_say_so() {
 }
 
 #[tokio::test]
-async fn an_import_of_many_events_at_once_comes_back() {
+async fn reads_back_a_large_batch() {
     let database = Database::new();
     let store = database.connect().await;
     let mut script = Script::claim(&store, "import", 1_000).await;
@@ -157,7 +157,7 @@ async fn an_import_of_many_events_at_once_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_append_whose_caller_left_is_finished_before_the_next_begins() {
+async fn abandoned_append_finishes_before_the_next_begins() {
     let database = Database::new();
     let store = Arc::new(database.connect().await);
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -171,21 +171,21 @@ async fn an_append_whose_caller_left_is_finished_before_the_next_begins() {
         tokio::time::sleep(Duration::from_micros(round * 40)).await;
         append.abort();
         let _ = append.await;
-        // What the driver does when it is unsure: it asks for the length, and goes on from there.
+        // An uncertain driver reads the length and continues from there.
         let length = store.head(&script.session_id).await.unwrap();
         assert!(length == head || length == head + 1);
         if length > head {
             script.written.extend(events);
         }
-        script.write(&*store, [said("goes on")]).await;
+        script.write(&*store, [said("continued")]).await;
     }
     script.check(&*store).await;
 }
 
-/// An attempt that was given up as lost (its connection broke, say) may still be on its way in the server when the next
-/// one is sent. Here it is another node with the same epoch that waits before us.
+/// An attempt that seemed lost (for example because its connection broke) may still run in the server when the next one is
+/// sent. Here, another node with the same epoch takes the role of the earlier attempt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
+async fn acknowledges_an_append_whose_earlier_attempt_succeeded() {
     let server = Server::start();
     let address = server.database();
     let connect =
@@ -200,7 +200,7 @@ async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
         let id = id.clone();
         tokio::spawn(async move { (store.append(Append::new(&id, epoch, 1, &events)).await, store) })
     };
-    // Holds the session until all three wait for it.
+    // Locks the session until all three appends wait for it.
     let hold = "DO $$ BEGIN PERFORM FROM lariat.sessions FOR UPDATE; \
         WHILE (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) < 3 LOOP \
         PERFORM pg_sleep(0.001); END LOOP; END $$";
@@ -223,7 +223,7 @@ async fn an_append_whose_earlier_attempt_came_through_is_acknowledged_once() {
     assert_eq!((first.unwrap().next_seq, second.unwrap().next_seq), (3, 3));
     script.written.extend(events);
     script.check(&now).await;
-    // Other events at the same place are a conflict, and so are the same ones later.
+    // Other events at the same position are a conflict, and so are the same ones later.
     let (third, _) = third.await.unwrap();
     assert_eq!(third, Err(StoreError::Conflict { expected: 1, actual: 3 }));
     let repeated = now.append(Append::new(&id, epoch, 1, &script.written[1..])).await;

@@ -1,4 +1,4 @@
-//! Migrations.
+//! Tests migrations.
 
 use lariat_core::store::StoreError;
 use lariat_store::StoreOptions;
@@ -8,7 +8,7 @@ use lariat_testkit::conformance::{Script, said};
 use super::Database;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn eight_nodes_that_start_at_once_make_the_schema_once() {
+async fn eight_concurrent_nodes_create_the_schema_once() {
     let database = Database::new();
     let starting: Vec<_> = (0..8)
         .map(|_| {
@@ -29,16 +29,16 @@ async fn eight_nodes_that_start_at_once_make_the_schema_once() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_program_is_refused() {
+async fn rejects_a_database_of_a_newer_program() {
     let database = Database::new();
     drop(database.connect().await);
     database.sql("INSERT INTO lariat.migrations (version) VALUES (1000)");
     let refused = PostgresStore::connect(database.address.parse().unwrap(), StoreOptions::default()).await;
-    assert!(matches!(refused, Err(StoreError::Damaged(words)) if words.contains("newer program")));
+    assert!(matches!(refused, Err(StoreError::Damaged(words)) if words.contains("update this program")));
 }
 
 #[tokio::test]
-async fn one_partition_is_enough() {
+async fn works_with_one_partition() {
     let database = Database::new();
     let config: PostgresConfig = database.address.parse().unwrap();
     let store = PostgresStore::connect(config.with_partitions(1), StoreOptions::default()).await.unwrap();

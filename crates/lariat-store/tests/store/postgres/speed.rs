@@ -1,4 +1,4 @@
-//! How fast, roughly: printed, and bounded only where slower would mean that something is broken.
+//! Measures throughput roughly. Prints it, and fails only if it is so slow that something must be broken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::Database;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_sessions_append_beside_each_other() {
+async fn many_sessions_append_concurrently() {
     const WRITERS: u64 = 16;
     const TIME: Duration = Duration::from_secs(2);
     let database = Database::new();

@@ -1,4 +1,4 @@
-//! What other programs find in the tables.
+//! Tests what other programs find in the tables.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const TABLES: &str = "SELECT * FROM lariat.checkpoints ORDER BY session, seq; \
     SELECT * FROM lariat.learnings ORDER BY session, seq; SELECT * FROM lariat.goals ORDER BY session, seq";
 
 #[tokio::test]
-async fn projections_are_what_the_journals_say_and_can_be_made_again() {
+async fn projections_match_the_journals_and_can_be_rebuilt() {
     let database = Database::new();
     let store = database.connect().await;
     let mut one = Script::claim(&store, "one", 1_000).await;
@@ -52,7 +52,7 @@ async fn projections_are_what_the_journals_say_and_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn text_that_postgresql_does_not_take_is_kept_and_found() {
+async fn stores_and_finds_text_that_postgresql_rejects() {
     let database = Database::new();
     let store = database.connect().await;
     let long = "x".repeat(50_000);
@@ -76,7 +76,7 @@ async fn text_that_postgresql_does_not_take_is_kept_and_found() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_too_long_is_refused_in_words() {
+async fn rejects_a_session_id_that_is_too_long() {
     let database = Database::new();
     let store = database.connect().await;
     let longest = SessionId::from("é".repeat(512));
@@ -86,7 +86,7 @@ async fn an_id_that_is_too_long_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn a_purged_session_leaves_only_its_tombstone() {
+async fn purged_session_leaves_only_its_tombstone() {
     let database = Database::new();
     let store = database.connect().await;
     let mut script = Script::claim(&store, "s", 1_000).await;

@@ -1,4 +1,4 @@
-//! A server that speaks TLS, with an authority of its own.
+//! Tests a server with TLS and its own certificate authority.
 
 use lariat_core::store::StoreError;
 use lariat_store::StoreOptions;
@@ -9,9 +9,9 @@ async fn connect(address: &str) -> Result<PostgresStore, StoreError> {
     PostgresStore::connect(address.parse()?, StoreOptions::default()).await
 }
 
-/// Managed databases need TLS; the store could not speak it.
+/// Managed databases require TLS.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn verified_server_is_reached_by_tls_and_others_are_refused() {
+async fn connects_with_tls_only_to_a_verified_server() {
     let server = Server::start();
     let (port, authority) = tokio::task::block_in_place(|| {
         server.kill();
@@ -40,7 +40,7 @@ async fn verified_server_is_reached_by_tls_and_others_are_refused() {
     assert!(other_name.contains("NotValidForName") || other_name.contains("certificate"), "{other_name}");
 }
 
-/// A server without TLS is not reached in clear text when TLS is required.
+/// The store must not connect in clear text to a server without TLS when TLS is required.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn required_tls_does_not_fall_back_to_clear_text() {
     let server = Server::start();

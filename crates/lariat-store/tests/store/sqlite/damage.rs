@@ -1,4 +1,4 @@
-//! Rows that were changed, removed or moved: found, named, and repaired around.
+//! Tests rows that were changed, removed or moved: the store must find, name and repair the damage.
 
 use lariat_core::archive::{DamageKind, SessionArchive, SessionSummary};
 use lariat_core::event::AgentEvent;
@@ -8,10 +8,10 @@ use lariat_store::record::{Chain, checksum};
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Script, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
-async fn written(folder: &Folder, count: usize) -> Script {
-    let store = folder.store().await;
+async fn write_session(fixture: &SqliteFixture, count: usize) -> Script {
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let mut other = Script::claim(&store, "other", 2_000).await;
     for n in 0..count {
@@ -27,7 +27,7 @@ fn findings(verdict: &lariat_core::archive::Verdict) -> Vec<(Option<u64>, Damage
     verdict.damage.iter().map(|damage| (damage.seq, damage.kind)).collect()
 }
 
-/// The journal after a repair: lost where it was damaged, otherwise as written; and it takes more.
+/// Checks a repaired journal: damaged events are lost, the others unchanged, and appends succeed.
 async fn check_repaired(store: &SqliteStore, script: &mut Script, lost: &[u64]) {
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(verdict.damage, []);
@@ -46,13 +46,13 @@ async fn check_repaired(store: &SqliteStore, script: &mut Script, lost: &[u64]) 
     assert_eq!(store.summary(&script.session_id).await.unwrap(), summary);
     assert!(store.list(&Default::default()).await.unwrap().contains(&summary));
     script.epoch = store.claim(&script.session_id).await.unwrap();
-    script.write(store, [said("goes on")]).await;
+    script.write(store, [said("continued")]).await;
     script.check(store).await;
     assert_eq!(store.verify(&script.session_id).await.unwrap().damage, []);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn damage_is_named_by_position_and_kind_and_repaired_around() {
+async fn reports_and_repairs_damage_by_position_and_kind() {
     let of = "no = (SELECT no FROM sessions WHERE id = 's') AND seq";
     let cases: &[(&str, &[(u64, DamageKind)])] = &[
         (
@@ -79,10 +79,10 @@ async fn damage_is_named_by_position_and_kind_and_repaired_around() {
         ("UPDATE events SET no = 77 WHERE {of} = 4", &[(4, DamageKind::Missing)]),
     ];
     for (tamper, expected) in cases {
-        let folder = Folder::new(Durability::Fast);
-        let mut script = written(&folder, 10).await;
-        folder.beside().execute_batch(&tamper.replace("{of}", of)).unwrap();
-        let store = folder.store().await;
+        let fixture = SqliteFixture::new(Durability::Fast);
+        let mut script = write_session(&fixture, 10).await;
+        fixture.raw_connection().execute_batch(&tamper.replace("{of}", of)).unwrap();
+        let store = fixture.store().await;
         let verdict = store.verify(&script.session_id).await.unwrap();
         let expected: Vec<_> = expected.iter().map(|(seq, kind)| (Some(*seq), *kind)).collect();
         assert_eq!(findings(&verdict), expected, "{tamper}");
@@ -96,19 +96,21 @@ async fn damage_is_named_by_position_and_kind_and_repaired_around() {
         let other = store.verify(&SessionId::from("other")).await.unwrap();
         assert_eq!((other.intact, other.damage), (4, Vec::new()), "{tamper}");
         if tamper.starts_with("UPDATE") {
-            let kept: i64 =
-                folder.beside().query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0)).unwrap();
+            let kept: i64 = fixture
+                .raw_connection()
+                .query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0))
+                .unwrap();
             assert_eq!(kept, lost.len() as i64, "{tamper}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() {
-    let folder = Folder::new(Durability::Fast);
-    let mut script = written(&folder, 6).await;
-    let beside = folder.beside();
-    let (place, chain, body): (i64, [u8; 16], Vec<u8>) = beside
+async fn forged_event_with_valid_checksum_breaks_the_chain() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut script = write_session(&fixture, 6).await;
+    let connection = fixture.raw_connection();
+    let (place, chain, body): (i64, [u8; 16], Vec<u8>) = connection
         .query_row(
             "SELECT place, chain, body FROM events WHERE seq = 3 AND no = (SELECT no FROM sessions WHERE id = 's')",
             [],
@@ -117,31 +119,31 @@ async fn an_event_that_was_rewritten_with_a_fitting_checksum_breaks_the_chain() 
         .unwrap();
     let forged = String::from_utf8(body).unwrap().replace("event 3", "event X").into_bytes();
     let check = checksum(3, Chain::from_bytes(chain), &forged);
-    beside
+    connection
         .execute(
             "UPDATE events SET body = ?, crc = ? WHERE place = ?",
             rusqlite::params![forged, check, place],
         )
         .unwrap();
-    let store = folder.store().await;
+    let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(3), DamageKind::Chain)]);
     store.repair(&script.session_id).await.unwrap();
-    // It can be read, so it stays: nobody can say what was there before.
+    // The forged event is readable, so it stays: the original is unknown.
     script.written[3] = store.read(&script.session_id, 3, 1).await.unwrap()[0].clone();
     check_repaired(&store, &mut script, &[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blob_that_changed_is_damage_of_the_event_that_needs_it() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn changed_blob_damages_the_event_that_needs_it() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let never_here = format!("blake3:{}", "ab".repeat(32));
     script.write(&store, [said("small"), said(&"large ".repeat(20_000)), said(&never_here)]).await;
     drop(store);
-    folder.beside().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
-    let store = folder.store().await;
+    fixture.raw_connection().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
+    let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(1), DamageKind::Blob)]);
     let read = store.read(&script.session_id, 1, 1).await;
@@ -151,10 +153,10 @@ async fn a_blob_that_changed_is_damage_of_the_event_that_needs_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
-    let folder = Folder::new(Durability::Fast);
-    let mut parent = written(&folder, 8).await;
-    let store = folder.store().await;
+async fn repair_of_shared_events_reseals_all_forks() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut parent = write_session(&fixture, 8).await;
+    let store = fixture.store().await;
     let mut family = Vec::new();
     for (from, at, name) in [("s", 6, "child"), ("child", 7, "grandchild"), ("s", 2, "before it")] {
         store.fork(&SessionId::from(from), at, &SessionId::from(name)).await.unwrap();
@@ -163,11 +165,11 @@ async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
         script.write(&store, [said(&format!("of {name}")), said("more")]).await;
         family.push(script);
     }
-    // The parent is gone for everybody but its forks.
+    // Only the forks still use the parent's events.
     store.delete(&parent.session_id).await.unwrap();
     drop(store);
-    folder.beside().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
-    let store = folder.store().await;
+    fixture.raw_connection().execute_batch("DELETE FROM events WHERE seq = 4 AND no = 1").unwrap();
+    let store = fixture.store().await;
     let verdict = store.repair(&family[1].session_id).await.unwrap();
     assert_eq!(findings(&verdict), [(Some(4), DamageKind::Missing)]);
     parent.written.clear();
@@ -182,28 +184,28 @@ async fn a_repair_of_what_forks_share_seals_all_of_them_anew() {
         }
         script.epoch = store.claim(&script.session_id).await.unwrap();
         script.written = read;
-        script.write(&store, [said("goes on")]).await;
+        script.write(&store, [said("continued")]).await;
         script.check(&store).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound());
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
-    let folder = Folder::new(Durability::Fast);
-    let mut script = written(&folder, 300).await;
-    let mut bytes = std::fs::read(folder.database()).unwrap();
+async fn unreadable_page_loses_only_its_own_events() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut script = write_session(&fixture, 300).await;
+    let mut bytes = std::fs::read(fixture.database()).unwrap();
     let needle = b"event 150\"";
     let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
-    // The head of a page says what is on it and where.
+    // The page header describes the content of the page.
     let page = at / 4096 * 4096;
     bytes[page..page + 8].fill(0xee);
-    std::fs::write(folder.database(), bytes).unwrap();
-    let store = folder.store().await;
+    std::fs::write(fixture.database(), bytes).unwrap();
+    let store = fixture.store().await;
     let verdict = store.verify(&script.session_id).await.unwrap();
     let lost: Vec<u64> = verdict.damage.iter().filter_map(|damage| damage.seq).collect();
     assert!(lost.contains(&150) && lost.len() < 30, "{lost:?}");
-    assert!(verdict.damage.iter().any(|damage| damage.seq.is_none()), "SQLite finds it, too");
+    assert!(verdict.damage.iter().any(|damage| damage.seq.is_none()), "SQLite's own check finds it, too");
     assert_eq!(verdict.intact, 300 - lost.len() as u64);
     store.repair(&script.session_id).await.unwrap();
     let read = store.read(&script.session_id, 0, 999).await.unwrap();
@@ -214,20 +216,20 @@ async fn a_page_that_cannot_be_read_takes_along_only_what_is_on_it() {
     }
     script.epoch = store.claim(&script.session_id).await.unwrap();
     script.written = read;
-    script.write(&store, [said("goes on")]).await;
+    script.write(&store, [said("continued")]).await;
     script.check(&store).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_summary_that_cannot_be_read_is_folded_anew() {
-    let folder = Folder::new(Durability::Fast);
-    let mut script = written(&folder, 5).await;
-    folder.beside().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
-    let store = folder.store().await;
+async fn folds_an_unreadable_summary_again() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let mut script = write_session(&fixture, 5).await;
+    fixture.raw_connection().execute("UPDATE sessions SET summary = 'no JSON', unsettled = 1", []).unwrap();
+    let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     assert!(store.list(&Default::default()).await.unwrap().contains(&expected));
     script.epoch = store.claim(&script.session_id).await.unwrap();
-    script.write(&store, [said("goes on")]).await;
+    script.write(&store, [said("continued")]).await;
     script.check(&store).await;
 }

@@ -1,4 +1,4 @@
-//! Writes that fail, files that go away: nothing is acknowledged that is not there, and it goes on when it can.
+//! Tests failing writes and missing files: the store acknowledges nothing that is not written, and recovers.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use lariat_core::event::Event;
 use lariat_core::store::{Append, Durability, SessionStore, StoreError};
 use lariat_testkit::conformance::{Script, described, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
-/// Does what the driver of a session does after an unclear append: looks what is there, and appends the rest.
+/// Repeats an uncertain append as the session's driver does: reads the events that were written, and appends the rest.
 async fn append_again(store: &dyn SessionArchive, script: &mut Script, events: Vec<Event>) {
     let first = script.written.len() as u64;
     let there = store.read(&script.session_id, first, events.len()).await.unwrap();
@@ -21,13 +21,13 @@ async fn append_again(store: &dyn SessionArchive, script: &mut Script, events: V
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failed_write_is_not_acknowledged_and_the_next_one_works() {
+async fn failed_write_is_not_acknowledged_and_the_next_one_succeeds() {
     for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
-        let folder = Folder::new(durability);
-        let store = folder.store().await;
+        let fixture = SqliteFixture::new(durability);
+        let store = fixture.store().await;
         let mut script = Script::claim(&store, "s", 1_000).await;
         script.write(&store, [said("one")]).await;
-        let other = folder.beside();
+        let other = fixture.raw_connection();
         other
             .execute_batch(
                 "CREATE TRIGGER fails AFTER INSERT ON events WHEN NEW.seq = 2
@@ -50,14 +50,14 @@ async fn a_failed_write_is_not_acknowledged_and_the_next_one_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_session_that_cannot_be_written_does_not_spoil_it_for_the_others() {
-    let folder = Folder::new(Durability::Fast);
-    let store = Arc::new(folder.store().await);
+async fn one_failing_session_does_not_fail_the_others() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = Arc::new(fixture.store().await);
     let mut scripts = Vec::new();
     for number in 0..20 {
         scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
     }
-    let other = folder.beside();
+    let other = fixture.raw_connection();
     let trigger = "CREATE TRIGGER fails AFTER INSERT ON events
          WHEN NEW.no = (SELECT no FROM sessions WHERE id = 's7') BEGIN SELECT RAISE(ROLLBACK, 'no'); END";
     other.execute_batch(trigger).unwrap();
@@ -84,40 +84,40 @@ async fn one_session_that_cannot_be_written_does_not_spoil_it_for_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_is_moved_away_takes_nothing_and_goes_on_when_it_is_back() {
+async fn appends_fail_while_the_database_is_moved_away_and_succeed_after_its_return() {
     for durability in [Durability::Durable, Durability::Batched, Durability::Fast] {
-        let folder = Folder::new(durability);
-        let store = folder.store().await;
+        let fixture = SqliteFixture::new(durability);
+        let store = fixture.store().await;
         let mut script = Script::claim(&store, "s", 1_000).await;
         script.write(&store, [said("one")]).await;
-        let away = folder.path.with_extension("away");
-        std::fs::rename(&folder.path, &away).unwrap();
+        let away = fixture.path.with_extension("away");
+        std::fs::rename(&fixture.path, &away).unwrap();
         let events = script.make([said("two"), said("three")]);
         for _ in 0..3 {
             let append = Append::new(&script.session_id, script.epoch, 1, &events);
             let failed = store.append(append).await;
             assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
         }
-        assert!(!folder.path.exists(), "no empty database was put in its place");
-        std::fs::rename(&away, &folder.path).unwrap();
+        assert!(!fixture.path.exists(), "the store created no empty database");
+        std::fs::rename(&away, &fixture.path).unwrap();
         append_again(&store, &mut script, events).await;
         script.write(&store, [said("four")]).await;
         script.check(&store).await;
         drop(store);
-        script.check(&folder.store().await).await;
+        script.check(&fixture.store().await).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_was_replaced_by_an_older_copy_is_noticed() {
-    let folder = Folder::new(Durability::Durable);
-    let store = folder.store().await;
+async fn detects_a_database_replaced_by_an_older_copy() {
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     script.write(&store, [said("one")]).await;
-    let copy = folder.path.join("copy");
-    folder.beside().execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
+    let copy = fixture.path.join("copy");
+    fixture.raw_connection().execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
     script.write(&store, [said("two")]).await;
-    std::fs::rename(&copy, folder.database()).unwrap();
+    std::fs::rename(&copy, fixture.database()).unwrap();
     let events = script.make([said("three")]);
     let append = Append::new(&script.session_id, script.epoch, 2, &events);
     let failed = store.append(append).await;
@@ -125,9 +125,9 @@ async fn a_database_that_was_replaced_by_an_older_copy_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_are_listed_also_when_nothing_can_be_written() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn lists_sessions_when_the_database_cannot_be_written() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut expected = Vec::new();
     for number in 0..5_u64 {
         let mut script = Script::claim(&store, &format!("s{number}"), number * 1_000_000).await;
@@ -137,7 +137,7 @@ async fn sessions_are_listed_also_when_nothing_can_be_written() {
     }
     let trigger =
         "CREATE TRIGGER fails BEFORE UPDATE ON sessions BEGIN SELECT RAISE(ROLLBACK, 'no space'); END";
-    folder.beside().execute_batch(trigger).unwrap();
+    fixture.raw_connection().execute_batch(trigger).unwrap();
     let mut query = ListQuery::default();
     assert_eq!(store.list(&query).await.unwrap(), expected);
     query.limit = 2;

@@ -1,4 +1,4 @@
-//! What an event costs in bytes, against SQLite with nothing around it.
+//! Compares the bytes written per event with plain SQLite.
 
 use std::sync::Arc;
 
@@ -6,29 +6,29 @@ use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
 use lariat_testkit::conformance::{Script, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
-/// Events per measurement: few enough that the WAL is not moved into the database meanwhile.
+/// Number of events per measurement: few enough that SQLite does not move the WAL into the database meanwhile.
 const EVENTS: usize = 240;
 
-fn wal(folder: &Folder) -> u64 {
-    std::fs::metadata(folder.path.join("sessions.db-wal")).unwrap().len()
+fn wal(fixture: &SqliteFixture) -> u64 {
+    std::fs::metadata(fixture.path.join("sessions.db-wal")).unwrap().len()
 }
 
-/// About 1 KB with everything around it.
+/// About 1 KB as an event.
 fn text(n: usize) -> String {
     format!("{n:04} ").repeat(158)
 }
 
-/// Bytes per event that one table takes, one event per transaction, written to its end.
+/// Returns the bytes per event of a single table without the store.
 fn bare(per_transaction: usize, body: usize) -> u64 {
-    let folder = Folder::new(Durability::Fast);
-    std::fs::create_dir_all(&folder.path).unwrap();
-    let connection = folder.beside();
+    let fixture = SqliteFixture::new(Durability::Fast);
+    std::fs::create_dir_all(&fixture.path).unwrap();
+    let connection = fixture.raw_connection();
     let sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
          CREATE TABLE events (place INTEGER PRIMARY KEY, chain BLOB, crc INTEGER, body BLOB)";
     connection.execute_batch(sql).unwrap();
-    let before = wal(&folder);
+    let before = wal(&fixture);
     for _ in 0..EVENTS / per_transaction {
         connection.execute_batch("BEGIN").unwrap();
         for _ in 0..per_transaction {
@@ -37,20 +37,20 @@ fn bare(per_transaction: usize, body: usize) -> u64 {
         }
         connection.execute_batch("COMMIT").unwrap();
     }
-    (wal(&folder) - before) / EVENTS as u64
+    (wal(&fixture) - before) / EVENTS as u64
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_append_writes_little_more_than_its_row() {
-    let folder = Folder::new(Durability::Durable);
-    let store = folder.store().await;
+async fn append_writes_at_most_5_percent_more_than_plain_sqlite() {
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     script.write(&store, [said("first")]).await;
-    let before = wal(&folder);
+    let before = wal(&fixture);
     for n in 0..EVENTS {
         script.write(&store, [said(&text(n))]).await;
     }
-    let ours = (wal(&folder) - before) / EVENTS as u64;
+    let ours = (wal(&fixture) - before) / EVENTS as u64;
     let body = serde_json::to_vec(&*script.written[1]).unwrap().len();
     let bare = bare(1, body);
     println!("one session: {ours} bytes per event of {body} bytes, bare SQLite {bare}");
@@ -58,20 +58,20 @@ async fn an_append_writes_little_more_than_its_row() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_side_by_side_pay_one_more_page_at_most() {
-    let folder = Folder::new(Durability::Durable);
-    let store: Arc<dyn SessionArchive> = Arc::new(folder.store().await);
+async fn interleaved_sessions_write_at_most_one_more_page_per_event() {
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let store: Arc<dyn SessionArchive> = Arc::new(fixture.store().await);
     let mut scripts = Vec::new();
     for number in 0..8 {
         let mut script = Script::claim(&*store, &format!("s{number}"), number * 1_000).await;
         script.write(&*store, [said("first")]).await;
         scripts.push(script);
     }
-    let before = wal(&folder);
+    let before = wal(&fixture);
     for n in 0..EVENTS {
         scripts[n % 8].write(&*store, [said(&text(n))]).await;
     }
-    let ours = (wal(&folder) - before) / EVENTS as u64;
+    let ours = (wal(&fixture) - before) / EVENTS as u64;
     let body = serde_json::to_vec(&*scripts[0].written[1]).unwrap().len();
     let bare = bare(1, body);
     println!("eight sessions in turn: {ours} bytes per event of {body} bytes, bare SQLite {bare}");
@@ -79,14 +79,14 @@ async fn sessions_side_by_side_pay_one_more_page_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_never_far_from_settled() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn session_row_is_at_most_256_events_behind() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     for _ in 0..100 {
         script.write(&store, (0..7).map(|n| said(&format!("{n}")))).await;
-        let settled: u64 = folder
-            .beside()
+        let settled: u64 = fixture
+            .raw_connection()
             .query_row("SELECT head FROM sessions", [], |row| row.get::<_, i64>(0))
             .unwrap()
             .try_into()

@@ -1,10 +1,10 @@
-//! The SQLite store: the suite that all stores pass, in a file at each level and in memory; and what is its own.
+//! Tests the SQLite store: the conformance suite in a file at each level and in memory, and its own tests.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test that fails panics, and has folders of its own"
+    reason = "a test that fails panics, and has directories of its own"
 )]
 
 mod damage;
@@ -24,13 +24,13 @@ use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::Place;
 
-/// A folder that is removed with what is in it.
-struct Folder {
+/// A temporary directory for a database, removed on drop.
+struct SqliteFixture {
     path: PathBuf,
     durability: Durability,
 }
 
-impl Folder {
+impl SqliteFixture {
     fn new(durability: Durability) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-sqlite-{}", uuid::Uuid::new_v4()));
         Self { path, durability }
@@ -45,21 +45,21 @@ impl Folder {
         SqliteStore::open(self.database(), options).await.unwrap()
     }
 
-    /// A connection beside the store, as of another process.
-    fn beside(&self) -> rusqlite::Connection {
+    /// Opens a connection next to the store, like another process.
+    fn raw_connection(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.database()).unwrap();
         connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
         connection
     }
 }
 
-impl Drop for Folder {
+impl Drop for SqliteFixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
-impl Place for Folder {
+impl Place for SqliteFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(self.store().await) as Arc<dyn SessionArchive> })
     }
@@ -78,15 +78,15 @@ impl Place for Memory {
 }
 
 mod durable {
-    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Durable));
+    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Durable));
 }
 
 mod batched {
-    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Batched));
+    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Batched));
 }
 
 mod fast {
-    lariat_testkit::store_conformance!(super::Folder::new(lariat_core::store::Durability::Fast));
+    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Fast));
 }
 
 mod memory {

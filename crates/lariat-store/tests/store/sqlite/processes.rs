@@ -1,4 +1,4 @@
-//! Several stores on one file, as several processes have it, and many sessions in one store.
+//! Tests several stores on one file, as in several processes, and many sessions in one store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch, SessionStore, StoreError};
 use lariat_testkit::conformance::{Script, described, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
-/// Commits in the WAL file: frames that say how large the database is after them.
-fn commits(folder: &Folder) -> usize {
-    let wal = std::fs::read(folder.path.join("sessions.db-wal")).unwrap();
+/// Counts the commits in the WAL file: frames that contain the size of the database after them.
+fn commits(fixture: &SqliteFixture) -> usize {
+    let wal = std::fs::read(fixture.path.join("sessions.db-wal")).unwrap();
     let page = u32::from_be_bytes(wal[8..12].try_into().unwrap()) as usize;
     let salt = &wal[16..24];
     let frames = wal[32..].chunks_exact(24 + page).take_while(|frame| &frame[8..16] == salt);
@@ -20,15 +20,15 @@ fn commits(folder: &Folder) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_is_committed_together_and_a_refusal_disturbs_nobody() {
-    let folder = Folder::new(Durability::Durable);
-    let store = Arc::new(folder.store().await);
+async fn commits_waiting_appends_together_and_isolates_rejected_ones() {
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let store = Arc::new(fixture.store().await);
     let mut scripts = Vec::new();
     for number in 0..40 {
         scripts.push(Script::claim(&*store, &format!("s{number}"), number * 1_000).await);
     }
-    let before = commits(&folder);
-    let other = folder.beside();
+    let before = commits(&fixture);
+    let other = fixture.raw_connection();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut appends = Vec::new();
     for (number, mut script) in scripts.into_iter().enumerate() {
@@ -51,20 +51,20 @@ async fn what_waits_is_committed_together_and_a_refusal_disturbs_nobody() {
             }
         }));
     }
-    // Until each has been put into the queue: none can be answered while the other process writes.
+    // Wait until all appends are queued: none can be answered while the other process writes.
     tokio::time::sleep(Duration::from_millis(200)).await;
     other.execute_batch("ROLLBACK").unwrap();
     for append in appends {
         append.await.unwrap();
     }
-    let together = commits(&folder) - before;
+    let together = commits(&fixture) - before;
     assert!((1..=4).contains(&together), "{together} commits for 40 appends");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_is_open_in_another_process_is_busy_until_that_one_ends() {
-    let folder = Folder::new(Durability::Durable);
-    let (first, second) = (folder.store().await, folder.store().await);
+async fn session_open_in_another_process_is_busy_until_that_process_ends() {
+    let fixture = SqliteFixture::new(Durability::Durable);
+    let (first, second) = (fixture.store().await, fixture.store().await);
     let id = SessionId::from("s");
     let epoch = first.claim(&id).await.unwrap();
     let holder = format!("process {}", std::process::id());
@@ -75,36 +75,36 @@ async fn a_session_that_is_open_in_another_process_is_busy_until_that_one_ends()
     let next = second.claim(&id).await.unwrap();
     assert!(next > epoch);
     second.delete(&id).await.unwrap();
-    let left: Vec<_> = locks(&folder);
-    assert_eq!(left.len(), 1, "the lock of what was deleted is free: {left:?}");
+    let left: Vec<_> = locks(&fixture);
+    assert_eq!(left.len(), 1, "the lock of the deleted session is released: {left:?}");
 }
 
-fn locks(folder: &Folder) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder.path.join("sessions.db.locks")).unwrap();
+fn locks(fixture: &SqliteFixture) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(fixture.path.join("sessions.db.locks")).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_that_another_process_replaced_or_deleted_writes_nothing() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn replaced_or_deleted_writer_writes_nothing() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     script.write(&store, [said("one")]).await;
     let late = script.make([said("too late")]);
     let append = async |epoch| store.append(Append::new(&script.session_id, epoch, 1, &late)).await;
-    folder.beside().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
+    fixture.raw_connection().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
     let current = Epoch(script.epoch.0 + 1);
     assert_eq!(append(script.epoch).await, Err(StoreError::Fenced { current }));
-    let other = folder.store().await;
+    let other = fixture.store().await;
     other.delete(&script.session_id).await.unwrap();
     assert!(matches!(append(current).await, Err(StoreError::NotFound(_))));
     assert_eq!(store.head(&script.session_id).await, Ok(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn processes_that_write_at_the_same_time_each_keep_their_order() {
-    let folder = Folder::new(Durability::Fast);
-    let stores = [Arc::new(folder.store().await), Arc::new(folder.store().await)];
+async fn concurrent_processes_each_keep_their_order() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let stores = [Arc::new(fixture.store().await), Arc::new(fixture.store().await)];
     let mut writers = Vec::new();
     for writer in 0..8_u64 {
         let store = Arc::clone(&stores[writer as usize % 2]);
@@ -132,16 +132,16 @@ async fn processes_that_write_at_the_same_time_each_keep_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_process_left_unsettled_is_listed_and_found_by_the_next() {
-    let folder = Folder::new(Durability::Fast);
-    let crashed = folder.store().await;
+async fn lists_and_finds_sessions_that_another_process_left_unsettled() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let crashed = fixture.store().await;
     let mut script = Script::claim(&crashed, "s", 1_000).await;
     script.write(&crashed, [said("first words")]).await;
     script.write(&crashed, (0..700).map(|n| said(&format!("word{n}")))).await;
     script.write(&crashed, [described(Some("last title"), Some("/w"), None)]).await;
     script.write(&crashed, [said("zebra")]).await;
-    // It is alive, but the other one cannot know what it has in mind.
-    let store = folder.store().await;
+    // The first store still runs, but the second cannot see its cache.
+    let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     let mut query = ListQuery::default();
@@ -150,14 +150,14 @@ async fn what_a_process_left_unsettled_is_listed_and_found_by_the_next() {
     query.text = Some("zebra word699 yak".to_owned());
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.list(&query).await.unwrap(), [expected]);
-    script.write(&crashed, [said("goes on")]).await;
+    script.write(&crashed, [said("continued")]).await;
     script.check(&store).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn somebody_who_waits_sees_what_another_process_writes_and_deletes() {
-    let folder = Folder::new(Durability::Fast);
-    let (ours, theirs) = (Arc::new(folder.store().await), folder.store().await);
+async fn waiter_sees_writes_and_deletion_by_another_process() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let (ours, theirs) = (Arc::new(fixture.store().await), fixture.store().await);
     let mut script = Script::claim(&theirs, "s", 1_000).await;
     let waiting = |beyond| {
         let (store, id) = (Arc::clone(&ours), script.session_id.clone());
@@ -172,9 +172,9 @@ async fn somebody_who_waits_sees_what_another_process_writes_and_deletes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn cancelled_append_is_written_whole_or_not_at_all() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     for _ in 0..50 {
         let events = script.make([said("one"), said("two")]);
@@ -185,7 +185,7 @@ async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
         if polled.is_some_and(|done| done.is_err()) {
             continue;
         }
-        // The writer does what came first before what comes later.
+        // The writer runs tasks in order.
         let after = store.append(Append::new(&script.session_id, script.epoch, head + 2, &[])).await;
         assert_eq!(after.unwrap().next_seq, head + 2);
         script.written.extend(events);
@@ -194,20 +194,20 @@ async fn an_append_nobody_waits_for_any_more_is_done_or_not_but_never_half() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn somebody_who_waits_in_the_same_process_is_told_at_once() {
-    let folder = Folder::new(Durability::Fast);
-    let store = Arc::new(folder.store().await);
+async fn waiter_in_the_same_process_is_notified_at_once() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = Arc::new(fixture.store().await);
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let rounds = async {
         for beyond in 0..40 {
             let (waiting, id) = (Arc::clone(&store), script.session_id.clone());
             let waiter = tokio::spawn(async move { waiting.grown(&id, beyond).await });
-            // So that it waits by the time something is written.
+            // Give the waiter time to start waiting before the write.
             tokio::time::sleep(Duration::from_millis(5)).await;
             script.write(&*store, [said("more")]).await;
             assert_eq!(waiter.await.unwrap(), Ok(beyond + 1));
         }
     };
-    // Asking again every 250 ms would take 10 s.
+    // Polling every 250 ms would take 10 s.
     tokio::time::timeout(Duration::from_secs(6), rounds).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Checkpoints, learnings and goals over all sessions.
+//! Tests checkpoints, learnings and goals across sessions.
 
 use lariat_core::archive::SessionArchive;
 use lariat_core::event::{AgentEvent, Goal, GoalStatus, Learning};
@@ -7,7 +7,7 @@ use lariat_core::store::{Durability, StoreError};
 use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::conformance::{Script, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
 fn learned(id: &str, text: &str, tags: &[&str]) -> AgentEvent {
     let mut learning = Learning::default();
@@ -37,9 +37,9 @@ async fn labels(store: &SqliteStore, session: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn projections_reflect_the_latest_events_and_can_be_rebuilt() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut one = Script::claim(&store, "one", 1_000).await;
     one.write(
         &store,
@@ -59,10 +59,13 @@ async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
         let goals: Vec<_> = goals.iter().map(|set| (set.goal.goal_id.as_str(), set.goal.status)).collect();
         assert_eq!(goals, [("rest", GoalStatus::Active), ("ship", GoalStatus::Done)]);
         assert_eq!(labels(&store, "one").await, ["first"]);
-        folder.beside().execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'").unwrap();
+        fixture
+            .raw_connection()
+            .execute_batch("DELETE FROM learnings; UPDATE goals SET goal = '{}'")
+            .unwrap();
         store.rebuild_projections().await.unwrap();
     }
-    // What only the second session said goes with it.
+    // Learnings and goals of the second session disappear with it.
     store.delete(&two.session_id).await.unwrap();
     assert_eq!(texts(&store, None, 0).await, ["run the tests", "use tabs"]);
     assert_eq!(store.goals().await.unwrap()[0].goal.status, GoalStatus::Active);
@@ -71,9 +74,9 @@ async fn what_the_journals_say_last_counts_and_can_be_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fork_has_the_checkpoints_it_shares_also_when_the_rest_is_deleted() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn fork_keeps_shared_checkpoints_after_its_parent_is_deleted() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut parent = Script::claim(&store, "parent", 1_000).await;
     parent.write(&store, [checkpoint("a"), learned("x", "shared", &[]), checkpoint("b")]).await;
     store.fork(&parent.session_id, 2, &SessionId::from("fork")).await.unwrap();

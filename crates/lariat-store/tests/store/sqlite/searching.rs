@@ -1,11 +1,11 @@
-//! Words as people write them.
+//! Tests the search with words of many languages.
 
 use lariat_core::archive::{ListQuery, SessionArchive};
 use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
 use lariat_testkit::conformance::{Script, described, said};
 
-use super::Folder;
+use super::SqliteFixture;
 
 async fn found(store: &dyn SessionArchive, text: &str) -> Vec<String> {
     let mut query = ListQuery::default();
@@ -15,9 +15,9 @@ async fn found(store: &dyn SessionArchive, text: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn words_of_all_scripts_are_found_whole_and_in_any_case() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn finds_whole_words_of_all_scripts_in_any_case() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let texts = [
         ("german", "Die STRASSE, straße, Größe: ÄÖÜ"),
         ("greek", "ΟΔΥΣΣΕΥΣ και Πηνελόπη"),
@@ -54,9 +54,9 @@ async fn words_of_all_scripts_are_found_whole_and_in_any_case() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fork_is_found_by_what_it_shares_and_a_deleted_session_by_nothing() {
-    let folder = Folder::new(Durability::Fast);
-    let store = folder.store().await;
+async fn finds_a_fork_by_shared_words_and_never_a_deleted_session() {
+    let fixture = SqliteFixture::new(Durability::Fast);
+    let store = fixture.store().await;
     let mut parent = Script::claim(&store, "parent", 1_000).await;
     parent.write(&store, [said("apple"), said("pear")]).await;
     assert_eq!(found(&store, "apple").await, ["parent"]);

@@ -1,9 +1,9 @@
-//! Session files as their program writes them, and as crashes leave them behind.
+//! Generates session files as Claude Code writes them and as crashes leave them.
 
 use lariat_testkit::Seeded;
 use serde_json::{Map, Value, json};
 
-/// Everything a generated file can hold; the test counts that all of it came up.
+/// Everything that a generated file can contain. A test checks that all of it occurs.
 pub(in crate::interchange::claude) const LINE_KINDS: &[&str] = &[
     "prompt",
     "blocks",
@@ -33,9 +33,9 @@ pub(in crate::interchange::claude) const LINE_KINDS: &[&str] = &[
     "torn end",
 ];
 
-/// A file, and what is in it.
-pub(in crate::interchange::claude) fn generated(seed: u64) -> (Vec<u8>, Vec<&'static str>) {
-    let mut file = File {
+/// Returns a file, and what it contains.
+pub(in crate::interchange::claude) fn generate(seed: u64) -> (Vec<u8>, Vec<&'static str>) {
+    let mut file = GeneratedFile {
         dice: Seeded::new(seed),
         lines: Vec::new(),
         spoken: Vec::new(),
@@ -58,17 +58,17 @@ pub(in crate::interchange::claude) fn generated(seed: u64) -> (Vec<u8>, Vec<&'st
     (bytes, file.kinds)
 }
 
-struct File {
+struct GeneratedFile {
     dice: Seeded,
     lines: Vec<String>,
-    /// Uuids that a fork can go back to.
+    /// Uuids that a fork can return to.
     spoken: Vec<String>,
     tip: Option<String>,
     kinds: Vec<&'static str>,
     count: u64,
 }
 
-impl File {
+impl GeneratedFile {
     fn step(&mut self) {
         match self.dice.below(24) {
             0..=2 => self.prompt(),
@@ -173,7 +173,7 @@ impl File {
         self.say("assistant", line);
     }
 
-    /// A reply with calls, one block per line, and what becomes of the calls.
+    /// A reply with tool calls, one block per line, and their results.
     fn exchange(&mut self) {
         let id = format!("msg_{}", self.dice.bits());
         let calls: Vec<String> =
@@ -288,7 +288,7 @@ impl File {
         let tip = self.tip.clone();
         self.go_on("progress", json!({"data": {"type": "bash_progress"}, "toolUseID": "t"}));
         if self.dice.below(2) == 0 {
-            // The failure where progress lines fork the chain.
+            // Reproduces files in which progress lines fork the chain.
             self.tip = tip;
         }
     }

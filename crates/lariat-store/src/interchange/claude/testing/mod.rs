@@ -1,6 +1,6 @@
-//! The judge of imports and exports, and sessions to be judged.
+//! An independent check of imports and exports.
 //!
-//! Shares nothing with the code under test but [`read_conversation`], which is the rule itself.
+//! Shares nothing with the code under test but [`read_conversation`], which implements Claude Code's rule.
 
 mod generator;
 
@@ -17,25 +17,25 @@ use lariat_core::session::SessionFold;
 use lariat_core::transcript::Transcript;
 use serde_json::{Map, Value, json};
 
-pub(super) use generator::{LINE_KINDS, generated};
+pub(super) use generator::{LINE_KINDS, generate};
 
 use super::read_conversation;
 use crate::interchange::Imported;
 
 /// A conversation as roles and blocks of the Messages API.
-pub(super) type Spoken = Vec<(&'static str, Value)>;
+pub(super) type Conversation = Vec<(&'static str, Value)>;
 
 /// Panics with the first difference.
 #[track_caller]
-pub(super) fn assert_same(found: &Spoken, wanted: &Spoken, about: &str) {
+pub(super) fn assert_same(found: &Conversation, wanted: &Conversation, about: &str) {
     for at in 0..found.len().max(wanted.len()) {
         let (found, wanted) = (found.get(at), wanted.get(at));
         assert!(found == wanted, "{about}: block {at}\n found {found:?}\nwanted {wanted:?}");
     }
 }
 
-/// What a fold says the model sees.
-pub(super) fn folded(events: &[Event]) -> (Spoken, Vec<MessageId>, usize) {
+/// Returns what the model sees according to a fold.
+pub(super) fn fold_conversation(events: &[Event]) -> (Conversation, Vec<MessageId>, usize) {
     let fold = SessionFold::of(events);
     let (transcript, repairs) = fold.conversation(fold.tip());
     let window = transcript.window();
@@ -44,7 +44,7 @@ pub(super) fn folded(events: &[Event]) -> (Spoken, Vec<MessageId>, usize) {
     (spoken(window.llm_messages()), ids, repairs.len())
 }
 
-/// Every message of an import, by id.
+/// Returns the ids of all messages of an import.
 pub(super) fn all_ids(imported: &Imported) -> Vec<MessageId> {
     let messages = imported.events.iter().filter_map(|event| match &event.event {
         AgentEvent::MessagesImported { messages, .. } => Some(messages),
@@ -53,7 +53,7 @@ pub(super) fn all_ids(imported: &Imported) -> Vec<MessageId> {
     messages.flatten().map(|message| message.id()).collect()
 }
 
-fn spoken<'a>(messages: impl Iterator<Item = &'a Message>) -> Spoken {
+fn spoken<'a>(messages: impl Iterator<Item = &'a Message>) -> Conversation {
     let mut said = Vec::new();
     for message in messages {
         match message {
@@ -90,8 +90,8 @@ fn api(block: &Content) -> Value {
     }
 }
 
-/// What the official reader shows of a file, as it stands there.
-pub(super) fn shown(file: &[u8]) -> Spoken {
+/// Returns what Claude Code would show of a file, unchanged.
+pub(super) fn shown_conversation(file: &[u8]) -> Conversation {
     let mut said = Vec::new();
     for line in read_conversation(file) {
         let role = if line.role == "user" { "user" } else { "assistant" };
@@ -119,9 +119,9 @@ fn normal(block: &Value) -> Value {
     block
 }
 
-/// What the model must see of a file of theirs: what the official reader shows, with the lines of a reply joined, the
-/// results of its calls that stand on branches taken in, and what no API accepts repaired.
-pub(super) fn expected(file: &[u8]) -> Spoken {
+/// Returns what the model must see of a Claude Code file: what Claude Code shows, with the lines of a reply joined, results
+/// from branches included, and everything repaired that an API would reject.
+pub(super) fn expected(file: &[u8]) -> Conversation {
     let lines = read_conversation(file);
     let entries = entries(file);
     let mut steps: Vec<Reply> = Vec::new();
@@ -150,7 +150,7 @@ pub(super) fn expected(file: &[u8]) -> Spoken {
             normal_blocks(content).into_iter().partition(|block| block["type"] == "tool_result");
         let reply = match last {
             Some(reply) if reply.words.is_empty() => reply,
-            // Words before any reply, or after the words of another line.
+            // Text before any reply, or after the text of another line.
             _ => {
                 steps.push(Reply::default());
                 steps.last_mut().unwrap()

@@ -1,4 +1,4 @@
-//! Messages as chain lines.
+//! Converts messages to chain lines.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ use super::journal::Journal;
 use super::{BOUNDARY, EXTENSION, KIND, block};
 use crate::interchange::lines::text;
 
-/// Writes lines of one session.
-pub(super) struct Lines {
+/// Builds the lines of one session.
+pub(super) struct LineBuilder {
     session: String,
     cwd: Option<String>,
     git_branch: Option<String>,
     begun: Timestamp,
-    /// The reply that made a call.
+    /// The reply that contains each tool call.
     callers: HashMap<ToolCallId, Uuid>,
-    /// The boundary written last: the user message after it is the summary.
+    /// The last boundary. The user message after it is the summary.
     boundary: Option<Uuid>,
 }
 
-impl Lines {
+impl LineBuilder {
     pub(super) fn new(session: String, journal: &Journal) -> Self {
         Self {
             session,
@@ -37,12 +37,12 @@ impl Lines {
         }
     }
 
-    /// When the session began.
+    /// Returns the time of the session's first event.
     pub(super) const fn begun(&self) -> Timestamp {
         self.begun
     }
 
-    /// A message as a line. `time` is for messages that have none.
+    /// Converts a message to a line. `time` is used for messages without a time.
     pub(super) fn line(
         &mut self,
         message: &AgentMessage,
@@ -54,7 +54,7 @@ impl Lines {
             AgentMessage::Extension(extension) => self.extension(extension, uuid, parent, time),
             AgentMessage::Llm(llm) => match &llm.message {
                 Message::User(user) => {
-                    let content = block::written_content(&user.content);
+                    let content = block::content_to_api(&user.content);
                     let mut line = self.user(content, uuid, parent, user.timestamp, time);
                     if parent.is_some() && parent == self.boundary {
                         line.insert("isCompactSummary".to_owned(), Value::Bool(true));
@@ -67,7 +67,7 @@ impl Lines {
         }
     }
 
-    /// A system line.
+    /// Builds a system line.
     pub(super) fn system(
         &self,
         subtype: &str,
@@ -136,10 +136,10 @@ impl Lines {
             "type": "message",
             "role": "assistant",
             "model": reply.model,
-            "content": reply.content.iter().map(block::written).collect::<Value>(),
-            "stop_reason": block::written_stop_reason(reply.stop_reason),
+            "content": reply.content.iter().map(block::to_api).collect::<Value>(),
+            "stop_reason": block::stop_reason_to_api(reply.stop_reason),
             "stop_sequence": null,
-            "usage": block::written_usage(&reply.usage),
+            "usage": block::usage_to_api(&reply.usage),
         });
         line.insert("message".to_owned(), message);
         line
@@ -155,7 +155,7 @@ impl Lines {
         let mut content = json!({
             "type": "tool_result",
             "tool_use_id": result.tool_call_id,
-            "content": block::written_content(&result.content),
+            "content": block::content_to_api(&result.content),
         });
         if let (true, Some(content)) = (result.is_error, content.as_object_mut()) {
             content.insert("is_error".to_owned(), Value::Bool(true));
@@ -189,7 +189,7 @@ impl Lines {
             .iter()
             .all(|flag| kept.get(*flag).is_none_or(|set| set.is_null() || *set == false || *set == ""));
         if shown && matches!(kind, "user" | "assistant") {
-            // It was no message there either; shown, it could be taken for the end of the conversation.
+            // It was not a message in the original file either. Shown, it could become the end of the conversation.
             line.insert("isMeta".to_owned(), Value::Bool(true));
         }
         for (name, value) in [

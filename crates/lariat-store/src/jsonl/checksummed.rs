@@ -1,4 +1,4 @@
-//! Small files of JSON that say whether they are whole: eight digits of checksum, a newline, the JSON.
+//! Small JSON files with a checksum: eight hexadecimal digits, a newline, the JSON.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use serde::de::DeserializeOwned;
 
 use crate::files;
 
-/// The bytes of such a file.
+/// Serializes a value with its checksum.
 pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
-    // Plain data: there is nothing in it that JSON could not say.
+    // Plain data always serializes.
     let json = serde_json::to_vec(value).unwrap_or_default();
     let mut bytes = format!("{:08x}\n", crc32fast::hash(&json)).into_bytes();
     bytes.extend_from_slice(&json);
     bytes
 }
 
-/// What such a file says; `None` when there is none, or it is not as it was written.
+/// Reads a value, or `None` if the file does not exist or its checksum does not match.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the file cannot be read.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> std::io::Result<Option<T>> {
     Ok(files::read(path)?.and_then(|bytes| {
         let (check, json) = bytes.split_at_checked(9)?;

@@ -1,6 +1,6 @@
-//! Which events make up which session, while they come.
+//! Assigns events to sessions as they arrive.
 //!
-//! Invariant: each event is part of one session at most, and a session's events are in the order they came.
+//! Invariant: each event belongs to at most one session, and a session's events keep their order of arrival.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,46 +11,46 @@ use lariat_core::id::{LoopId, SessionId};
 use lariat_core::session::{LoopRecord, LoopStatus, Session, SessionFormation};
 use lariat_core::time::Timestamp;
 
-/// When a session begins.
+/// When a new session begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionFormationPolicy {
-    /// When a loop names one that was not named before.
+    /// When a loop names a session id for the first time.
     #[default]
     PerSessionId,
-    /// Also when a loop begins after nothing happened for so long. The session before is completed then, and the new one
-    /// is called by the same id with `~2`, `~3` and so on after it; its loops still name the id they were run under.
+    /// Also when a loop begins after a session was inactive for longer than this. The recorder then completes the old
+    /// session and gives the new one the same id followed by `~2`, `~3` and so on; its loops keep the original id.
     InactivityTimeout {
-        /// Seconds.
+        /// The longest inactivity within one session, in seconds.
         secs: u64,
     },
 }
 
-/// What a recorder keeps.
+/// Configures a [`SessionRecorder`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionRecorderConfig {
-    /// When a session begins.
+    /// When a new session begins.
     pub formation_policy: SessionFormationPolicy,
-    /// Whether the pieces of messages ([`AgentEvent::MessageUpdate`]) are kept too.
+    /// Whether to record streamed chunks of messages ([`AgentEvent::MessageUpdate`]) too.
     pub include_streaming_events: bool,
 }
 
 impl SessionRecorderConfig {
-    /// The same with this policy.
+    /// Sets the policy.
     pub const fn with_formation_policy(mut self, policy: SessionFormationPolicy) -> Self {
         self.formation_policy = policy;
         self
     }
 
-    /// The same with or without the pieces of messages.
+    /// Sets whether to record streamed chunks of messages.
     pub const fn with_streaming_events(mut self, include: bool) -> Self {
         self.include_streaming_events = include;
         self
     }
 }
 
-/// Makes sessions of events. Give it every event of an agent and its sub-agents, in the order they come.
+/// Builds sessions from events. Pass it every event of an agent and its sub-agents, in the order of arrival.
 ///
 /// ```
 /// use lariat_store::recorder::{SessionRecorder, SessionRecorderConfig};
@@ -62,25 +62,25 @@ impl SessionRecorderConfig {
 #[derive(Debug)]
 pub struct SessionRecorder {
     config: SessionRecorderConfig,
-    /// In the order they began.
-    forming: Vec<Forming>,
-    /// Which of them a loop is part of.
+    /// In the order in which they began.
+    open_sessions: Vec<OpenSession>,
+    /// Index into `open_sessions` of each loop's session.
     loops: HashMap<LoopId, usize>,
-    /// How often a session began anew.
+    /// Number of sessions begun under each id.
     rounds: HashMap<SessionId, u32>,
     /// The session of the last event.
     latest: Option<SessionId>,
-    /// Came before the loops they belong to.
+    /// Events that arrived before their session began.
     early: Vec<Event>,
     completed: Vec<Session>,
 }
 
-/// A session that events still come for.
+/// A session that still receives events.
 #[derive(Debug)]
-struct Forming {
-    /// The id its loops name.
+struct OpenSession {
+    /// The id that its loops name.
     session_id: SessionId,
-    /// The id it is called by.
+    /// The id of the recorded session.
     name: SessionId,
     formation: SessionFormation,
     events: Vec<Event>,
@@ -88,7 +88,7 @@ struct Forming {
     last: Timestamp,
 }
 
-impl Forming {
+impl OpenSession {
     fn session(&self) -> Option<Session> {
         let mut session = Session::of(&self.events)?;
         session.session_id = self.name.clone();
@@ -103,11 +103,11 @@ impl Forming {
 }
 
 impl SessionRecorder {
-    /// A recorder that has seen nothing.
+    /// Creates a recorder without sessions.
     pub fn new(config: SessionRecorderConfig) -> Self {
         Self {
             config,
-            forming: Vec::new(),
+            open_sessions: Vec::new(),
             loops: HashMap::new(),
             rounds: HashMap::new(),
             latest: None,
@@ -116,56 +116,56 @@ impl SessionRecorder {
         }
     }
 
-    /// Takes in the next event.
+    /// Records the next event.
     pub fn on_event(&mut self, event: &Event) {
         if matches!(event.event, AgentEvent::MessageUpdate { .. }) && !self.config.include_streaming_events {
             return;
         }
         if let AgentEvent::AgentStart(start) = &event.event {
-            let at = self.place(&start.session_id, event.timestamp);
+            let at = self.session_for(&start.session_id, event.timestamp);
             self.loops.insert(start.loop_id.clone(), at);
             let early = std::mem::take(&mut self.early);
-            if let Some(forming) = self.forming.get_mut(at) {
-                early.iter().for_each(|event| forming.add(event));
-                forming.open.push(start.loop_id.clone());
+            if let Some(session) = self.open_sessions.get_mut(at) {
+                early.iter().for_each(|event| session.add(event));
+                session.open.push(start.loop_id.clone());
             }
         }
         let own = match (&event.loop_id, &event.event) {
             (Some(loop_id), _) => match self.loops.get(loop_id) {
                 Some(at) => Some(*at),
-                // Of a loop whose beginning was not seen, or whose session is completed: it belongs nowhere.
+                // The recorder did not see this loop begin, or its session is complete: no session takes the event.
                 None => return,
             },
             (
                 None,
                 AgentEvent::ParallelLoopStart { session_id, .. }
                 | AgentEvent::ParallelLoopEnd { session_id, .. },
-            ) => self.forming.iter().rposition(|forming| forming.session_id == *session_id),
+            ) => self.open_sessions.iter().rposition(|session| session.session_id == *session_id),
             (None, _) => self.latest(),
         };
-        let Some(forming) = own.and_then(|at| self.forming.get_mut(at)) else {
+        let Some(session) = own.and_then(|at| self.open_sessions.get_mut(at)) else {
             self.early.push(Arc::clone(event));
             return;
         };
-        forming.add(event);
-        self.latest = Some(forming.name.clone());
+        session.add(event);
+        self.latest = Some(session.name.clone());
         if let (AgentEvent::AgentEnd { .. }, Some(loop_id)) = (&event.event, &event.loop_id) {
-            forming.open.retain(|open| open != loop_id);
+            session.open.retain(|open| open != loop_id);
         }
     }
 
-    /// The session that something happened in last: events of no loop are taken for its own.
+    /// Returns the session with the most recent event, which receives events without a loop.
     fn latest(&self) -> Option<usize> {
         let latest = self.latest.as_ref()?;
-        self.forming.iter().position(|forming| forming.name == *latest)
+        self.open_sessions.iter().position(|session| session.name == *latest)
     }
 
-    /// Where the loops of a session go from now on.
-    fn place(&mut self, session_id: &SessionId, now: Timestamp) -> usize {
-        let known = self.forming.iter().rposition(|forming| forming.session_id == *session_id);
-        let formation = match known.and_then(|at| self.forming.get(at)) {
+    /// Returns the index of the session that a new loop joins, and begins a new session if needed.
+    fn session_for(&mut self, session_id: &SessionId, now: Timestamp) -> usize {
+        let known = self.open_sessions.iter().rposition(|session| session.session_id == *session_id);
+        let formation = match known.and_then(|at| self.open_sessions.get(at)) {
             None => SessionFormation::FirstLoop,
-            Some(forming) => match self.idle(forming, now) {
+            Some(session) => match self.idle(session, now) {
                 None => return known.unwrap_or_default(),
                 Some(idle) => SessionFormation::InactivityTimeout { idle_secs: idle.as_secs() },
             },
@@ -179,7 +179,7 @@ impl SessionRecorder {
             1 => session_id.clone(),
             round => SessionId::from(format!("{session_id}~{round}")),
         };
-        self.forming.push(Forming {
+        self.open_sessions.push(OpenSession {
             session_id: session_id.clone(),
             name,
             formation,
@@ -187,64 +187,64 @@ impl SessionRecorder {
             open: Vec::new(),
             last: now,
         });
-        self.forming.len() - 1
+        self.open_sessions.len() - 1
     }
 
-    /// How long nothing happened in a session, when that is too long. A session with an open loop waits for it.
-    fn idle(&self, forming: &Forming, now: Timestamp) -> Option<Duration> {
+    /// Returns how long a session was inactive, if that exceeds the timeout. A session with an open loop never times out.
+    fn idle(&self, session: &OpenSession, now: Timestamp) -> Option<Duration> {
         let SessionFormationPolicy::InactivityTimeout { secs } = self.config.formation_policy else {
             return None;
         };
-        let idle = now.since(forming.last);
-        (forming.open.is_empty() && idle > Duration::from_secs(secs)).then_some(idle)
+        let idle = now.since(session.last);
+        (session.open.is_empty() && idle > Duration::from_secs(secs)).then_some(idle)
     }
 
-    /// Ends a session.
+    /// Completes a session.
     fn complete(&mut self, at: usize) {
-        let forming = self.forming.remove(at);
-        self.loops.retain(|_, place| *place != at);
-        self.loops.values_mut().filter(|place| **place > at).for_each(|place| *place -= 1);
-        let Some(mut session) = forming.session() else { return };
+        let open = self.open_sessions.remove(at);
+        self.loops.retain(|_, index| *index != at);
+        self.loops.values_mut().filter(|index| **index > at).for_each(|index| *index -= 1);
+        let Some(mut session) = open.session() else { return };
         for one in session.loops.iter_mut().filter(|one| one.ended_at.is_none()) {
             one.status = LoopStatus::Aborted;
-            one.ended_at = Some(forming.last);
+            one.ended_at = Some(open.last);
         }
         self.completed.push(session);
     }
 
-    /// Ends all sessions: loops that are open are aborted. When a loop of one of them begins later, it begins a session
-    /// with the next name, so that the record that was completed stays.
+    /// Completes all sessions and marks their open loops as aborted. If a loop of one of these sessions begins later, it
+    /// starts a session with the next number in its name, so that it does not replace the completed record.
     pub fn flush(&mut self) {
-        while !self.forming.is_empty() {
+        while !self.open_sessions.is_empty() {
             self.complete(0);
         }
     }
 
-    /// Takes the sessions that were completed since the last time.
+    /// Returns the sessions completed since the last call.
     pub fn drain_completed(&mut self) -> Vec<Session> {
         std::mem::take(&mut self.completed)
     }
 
-    /// All sessions, completed ones first, each as far as its events tell.
+    /// Returns all sessions recorded so far, completed ones first.
     pub fn sessions(&self) -> impl Iterator<Item = Session> {
-        self.completed.iter().cloned().chain(self.forming.iter().filter_map(Forming::session))
+        self.completed.iter().cloned().chain(self.open_sessions.iter().filter_map(OpenSession::session))
     }
 
-    /// A session by id.
+    /// Returns a session by id.
     pub fn get_session(&self, session_id: &SessionId) -> Option<Session> {
-        let forming = self.forming.iter().find(|forming| forming.name == *session_id);
+        let open = self.open_sessions.iter().find(|open| open.name == *session_id);
         let completed = || self.completed.iter().find(|session| session.session_id == *session_id).cloned();
-        forming.and_then(Forming::session).or_else(completed)
+        open.and_then(OpenSession::session).or_else(completed)
     }
 
-    /// A loop that has not ended.
+    /// Returns a loop that has not ended.
     pub fn current_loop(&self, loop_id: &LoopId) -> Option<LoopRecord> {
-        let forming = self.forming.get(*self.loops.get(loop_id)?)?;
-        let session = forming.open.contains(loop_id).then(|| forming.session())??;
+        let open = self.open_sessions.get(*self.loops.get(loop_id)?)?;
+        let session = open.open.contains(loop_id).then(|| open.session())??;
         session.get_loop(loop_id).cloned()
     }
 }
 
 #[cfg(test)]
-#[path = "forming_tests.rs"]
+#[path = "session_recorder_tests.rs"]
 pub(in crate::recorder) mod tests;

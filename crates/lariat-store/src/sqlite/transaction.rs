@@ -1,8 +1,8 @@
-//! What the writer knows while it works: the sessions it has in mind, the locks it holds, whom to wake.
+//! The writer's cache of sessions and its current transaction.
 //!
-//! Owns the cache of sessions and its truth: it is what the database says as long as nobody else committed
-//! (`PRAGMA data_version`), is checked again after somebody did, and is thrown away when a transaction fails.
-//! Invariant: within a transaction, [`Desk::session`] is what is in the database.
+//! The cache equals the database as long as no other process committed (`PRAGMA data_version`). It is compared with the
+//! database again after another process did, and dropped when a transaction fails.
+//! Invariant: within a transaction, [`WriteTransaction::session`] returns the state of the database.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,60 +13,60 @@ use lariat_core::store::StoreError;
 use rusqlite::{Connection, params};
 
 use super::fault::{Fault, no_session};
-use super::rows::{self, SessionRow, Tail, int};
+use super::rows::{self, JournalEnd, SessionRow, int};
 use super::settle;
-use crate::files::{Lock, Locked, make_cache_folder};
+use crate::files::{Lock, LockError, create_cache_dir};
 use crate::record::Chain;
 
-/// Sessions in mind at most, about 2 KB each. Beyond, all are settled and forgotten at once.
+/// Maximum number of cached sessions, about 2 KB each. If there are more, all are settled and dropped at once.
 const SESSIONS: usize = 4096;
 
-/// Events that are folded into a summary when a session comes to mind; more are left to whoever lists.
-const FOLD_AT_ONCE: u64 = 512;
+/// Maximum number of events to fold when a session enters the cache. A listing folds longer ones.
+const MAX_FOLD_ON_LOAD: u64 = 512;
 
-/// A session in mind.
+/// A cached session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct CachedSession {
     pub(super) no: i64,
     pub(super) epoch: u64,
     pub(super) head: u64,
     pub(super) chain: Chain,
-    /// Where its last own event is, if that is known.
+    /// Row of its last own event in `events`, if known.
     pub(super) place: Option<i64>,
-    /// What its row says about `head`.
+    /// Value of `head` in its row.
     pub(super) settled: u64,
-    /// How many events the summary in its row counts.
+    /// Number of events in the summary of its row.
     pub(super) folded: u64,
-    /// Whether its row says that there may be more.
+    /// Whether its row is marked as possibly outdated.
     pub(super) unsettled: bool,
-    /// The fold of the events it counts; behind `head` when that would have been long work.
+    /// The fold of its events. Has fewer events than `head` if folding them would have taken long.
     pub(super) summary: SessionSummary,
-    /// When it was last compared with the database.
+    /// The cache round in which it was last compared with the database.
     seen: u64,
 }
 
-/// The writer's desk: outlives transactions.
+/// The writer's cache, which outlives transactions.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    sessions: HashMap<SessionId, Session>,
+pub(super) struct WriterCache {
+    sessions: HashMap<SessionId, CachedSession>,
     locks: HashMap<i64, Lock>,
-    /// Counts how often somebody else committed.
+    /// Number of commits by other processes that were noticed.
     round: u64,
     data_version: Option<i64>,
     next_place: Option<i64>,
 }
 
-impl Memory {
-    /// Takes in what a committed transaction did. The journals that changed.
-    pub(super) fn committed(&mut self, outcome: Outcome) -> Grown {
+impl WriterCache {
+    /// Applies the effects of a committed transaction. Returns the journals that changed.
+    pub(super) fn committed(&mut self, outcome: TransactionEffects) -> JournalChanges {
         self.locks.extend(outcome.taken);
         for no in outcome.released {
             self.locks.remove(&no);
         }
-        outcome.grown
+        outcome.changes
     }
 
-    /// Forgets all sessions: what was in mind may not have been written. Locks stay.
+    /// Drops all sessions, because their cached state may not have been written. Keeps the locks.
     pub(super) fn forget(&mut self) {
         self.sessions.clear();
         self.next_place = None;
@@ -74,60 +74,63 @@ impl Memory {
     }
 }
 
-/// Journals that changed, and their number of events; `None` when the session is gone.
-pub(super) type Grown = Vec<(SessionId, Option<u64>)>;
+/// Journals that changed, with their number of events; `None` if the session was deleted.
+pub(super) type JournalChanges = Vec<(SessionId, Option<u64>)>;
 
-/// What a transaction did besides writing.
+/// Effects of a transaction outside the database, which take place after its commit.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct TransactionEffects {
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
-    grown: Grown,
+    changes: JournalChanges,
 }
 
-/// A transaction at work.
+/// A write transaction.
 #[derive(Debug)]
-pub(super) struct Desk<'a> {
+pub(super) struct WriteTransaction<'a> {
     pub(super) connection: &'a Connection,
-    memory: &'a mut Memory,
+    cache: &'a mut WriterCache,
     locks: Option<PathBuf>,
     taken: Vec<(i64, Lock)>,
     released: Vec<i64>,
     /// Sessions that this transaction appended to.
     pub(super) appended: Vec<i64>,
-    /// Whom to wake.
-    pub(super) grown: Grown,
+    /// Journals whose watchers to notify.
+    pub(super) changes: JournalChanges,
 }
 
-impl<'a> Desk<'a> {
-    /// Begins work in a transaction that was begun on this connection.
+impl<'a> WriteTransaction<'a> {
+    /// Wraps a transaction that was begun on this connection.
     pub(super) fn new(
         connection: &'a Connection,
-        memory: &'a mut Memory,
+        cache: &'a mut WriterCache,
         locks: Option<PathBuf>,
     ) -> Result<Self, Fault> {
-        let (taken, released, appended, grown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut desk = Self { connection, memory, locks, taken, released, appended, grown };
+        let (taken, released, appended, changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut transaction = Self { connection, cache, locks, taken, released, appended, changes };
         let mut statement = connection.prepare_cached("PRAGMA data_version")?;
         let version = Some(statement.query_row([], |row| row.get::<_, i64>(0))?);
-        if desk.memory.data_version != version {
-            desk.memory.data_version = version;
-            desk.memory.round += 1;
-            desk.memory.next_place = None;
+        if transaction.cache.data_version != version {
+            transaction.cache.data_version = version;
+            transaction.cache.round += 1;
+            transaction.cache.next_place = None;
         }
-        if desk.memory.sessions.len() > SESSIONS {
-            desk.settle_all(settle::Then::Forget)?;
+        if transaction.cache.sessions.len() > SESSIONS {
+            transaction.settle_all(settle::SettleMode::Close)?;
         }
-        Ok(desk)
+        Ok(transaction)
     }
 
-    /// What remains to be done once the transaction is committed. Dropped instead, the locks it took are free again.
-    pub(super) fn finish(self) -> Outcome {
-        Outcome { taken: self.taken, released: self.released, grown: self.grown }
+    /// Returns what to do after the commit. If the transaction is dropped instead, the locks it took are released.
+    pub(super) fn finish(self) -> TransactionEffects {
+        TransactionEffects { taken: self.taken, released: self.released, changes: self.changes }
     }
 
-    /// Does something that writes before it knows whether it can be done: refused, it leaves nothing behind.
-    pub(super) fn whole<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+    /// Runs `work` in a savepoint, so that work that is rejected after it wrote leaves nothing behind.
+    pub(super) fn with_savepoint<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.connection.execute_batch("SAVEPOINT whole")?;
         let done = work(self);
         if matches!(done, Err(Fault::Refused(_))) {
@@ -140,28 +143,30 @@ impl<'a> Desk<'a> {
         done
     }
 
-    /// A session that exists, as the database has it.
-    pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut Session, Fault> {
-        let round = self.memory.round;
-        let fresh = self.memory.sessions.get(session_id).is_some_and(|session| session.seen == round);
+    /// Returns an existing session in the state of the database.
+    pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut CachedSession, Fault> {
+        let round = self.cache.round;
+        let fresh = self.cache.sessions.get(session_id).is_some_and(|session| session.seen == round);
         if !fresh {
-            let known = self.memory.sessions.remove(session_id);
+            let known = self.cache.sessions.remove(session_id);
             let session = self.load(session_id, known)?;
-            self.memory.sessions.insert(session_id.clone(), session);
+            self.cache.sessions.insert(session_id.clone(), session);
         }
-        self.memory.sessions.get_mut(session_id).ok_or_else(|| no_session(session_id))
+        self.cache.sessions.get_mut(session_id).ok_or_else(|| no_session(session_id))
     }
 
-    fn load(&self, session_id: &SessionId, known: Option<Session>) -> Result<Session, Fault> {
+    fn load(&self, session_id: &SessionId, known: Option<CachedSession>) -> Result<CachedSession, Fault> {
         let row = SessionRow::existing(self.connection, session_id)?.ok_or_else(|| no_session(session_id))?;
-        let tail = Tail::of(self.connection, &row)?;
+        let tail = JournalEnd::of(self.connection, &row)?;
         let known = known.filter(|known| known.head == tail.head && known.chain == tail.chain);
         let summary = match known {
             Some(known) => known.summary,
-            None if tail.head <= row.folded + FOLD_AT_ONCE => settle::fold(self.connection, &row, tail.head)?,
+            None if tail.head <= row.folded + MAX_FOLD_ON_LOAD => {
+                settle::fold(self.connection, &row, tail.head)?
+            }
             None => settle::summary(self.connection, row.no)?,
         };
-        Ok(Session {
+        Ok(CachedSession {
             no: row.no,
             epoch: row.epoch,
             head: tail.head,
@@ -171,40 +176,40 @@ impl<'a> Desk<'a> {
             folded: row.folded,
             unsettled: row.unsettled,
             summary,
-            seen: self.memory.round,
+            seen: self.cache.round,
         })
     }
 
-    /// Writes what is in mind about sessions into their rows. Returns the numbers of those that are settled now.
-    pub(super) fn settle_all(&mut self, then: settle::Then) -> Result<Vec<i64>, Fault> {
+    /// Writes the cached state of sessions to their rows. Returns the numbers of those whose rows are complete.
+    pub(super) fn settle_all(&mut self, mode: settle::SettleMode) -> Result<Vec<i64>, Fault> {
         let mut settled = Vec::new();
-        let round = self.memory.round;
-        for session in self.memory.sessions.values_mut() {
-            // Of others, somebody else may know more by now: they are looked at when they are needed.
-            if session.seen == round && settle::settle(self.connection, session, then)? {
+        let round = self.cache.round;
+        for session in self.cache.sessions.values_mut() {
+            // Another process may have changed other sessions. They are compared when they are used.
+            if session.seen == round && settle::settle(self.connection, session, mode)? {
                 settled.push(session.no);
             }
         }
-        if then == settle::Then::Forget {
-            self.memory.sessions.clear();
+        if mode == settle::SettleMode::Close {
+            self.cache.sessions.clear();
         }
         Ok(settled)
     }
 
-    /// What the database says about a session has changed by other means than this desk.
+    /// Drops a session from the cache, because its rows were changed without updating the cache.
     pub(super) fn forget(&mut self, session_id: &SessionId) {
-        self.memory.sessions.remove(session_id);
+        self.cache.sessions.remove(session_id);
     }
 
-    /// As [`Desk::forget`], for all of them.
+    /// As [`WriteTransaction::forget`], for all sessions.
     pub(super) fn forget_all(&mut self) {
-        self.memory.sessions.clear();
-        self.memory.next_place = None;
+        self.cache.sessions.clear();
+        self.cache.next_place = None;
     }
 
-    /// The place for the next event.
+    /// Returns the row number for the next event.
     pub(super) fn next_place(&mut self) -> Result<i64, Fault> {
-        let place = match self.memory.next_place {
+        let place = match self.cache.next_place {
             Some(place) => place,
             None => {
                 let mut statement =
@@ -212,39 +217,39 @@ impl<'a> Desk<'a> {
                 statement.query_row([], |row| row.get(0))?
             }
         };
-        self.memory.next_place = Some(place + 1);
+        self.cache.next_place = Some(place + 1);
         Ok(place)
     }
 
-    /// Makes this store the only one of this machine that writes to a session.
+    /// Makes this store the only one on this machine that writes to a session.
     pub(super) fn lock(&mut self, no: i64) -> Result<(), Fault> {
         // A claim in the same transaction as a release keeps the lock.
         self.released.retain(|released| *released != no);
-        let Some(folder) = &self.locks else { return Ok(()) };
-        if self.memory.locks.contains_key(&no) || self.taken.iter().any(|(taken, _)| *taken == no) {
+        let Some(dir) = &self.locks else { return Ok(()) };
+        if self.cache.locks.contains_key(&no) || self.taken.iter().any(|(taken, _)| *taken == no) {
             return Ok(());
         }
         let unavailable = |error: std::io::Error| {
-            Fault::Refused(StoreError::Unavailable(format!("locks in {}: {error}", folder.display())))
+            Fault::Refused(StoreError::Unavailable(format!("lock directory {}: {error}", dir.display())))
         };
-        make_cache_folder(folder).map_err(unavailable)?;
-        match Lock::take(&folder.join(no.to_string())) {
+        create_cache_dir(dir).map_err(unavailable)?;
+        match Lock::take(&dir.join(no.to_string())) {
             Ok(lock) => self.taken.push((no, lock)),
-            Err(Locked::By(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),
-            Err(Locked::Failed(error)) => return Err(unavailable(error)),
+            Err(LockError::HeldBy(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),
+            Err(LockError::Io(error)) => return Err(unavailable(error)),
         }
         Ok(())
     }
 
-    /// Gives a session free when this is committed.
+    /// Releases the lock of a session after the commit.
     pub(super) fn unlock(&mut self, no: i64) {
         self.taken.retain(|(taken, _)| *taken != no);
         self.released.push(no);
     }
 
-    /// Makes a session that has no events of its own. Its number.
+    /// Creates a session without own events. Returns its number.
     pub(super) fn create(&self, new: &NewSession<'_>) -> Result<i64, Fault> {
-        let summary = settle::written(new.summary)?;
+        let summary = settle::to_json(new.summary)?;
         let mut statement = self.connection.prepare_cached(
             "INSERT INTO sessions (id, epoch, fork_of, fork_seq, base, head, chain, unsettled, folded, summary,
              last_active, cwd, parent) VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -265,7 +270,7 @@ impl<'a> Desk<'a> {
         Ok(self.connection.last_insert_rowid())
     }
 
-    /// Makes the caller the writer of a session.
+    /// Makes the caller the writer of a session. Returns its epoch.
     pub(super) fn claim(&mut self, session_id: &SessionId) -> Result<u64, Fault> {
         match SessionRow::of(self.connection, session_id)? {
             Some(row) if row.kept.is_some() => return Err(no_session(session_id)),
@@ -287,7 +292,7 @@ impl<'a> Desk<'a> {
                 self.lock(no)?;
             }
         }
-        if let Some(session) = self.memory.sessions.get_mut(session_id) {
+        if let Some(session) = self.cache.sessions.get_mut(session_id) {
             session.epoch += 1;
         }
         let epoch = self.session(session_id)?.epoch;
@@ -295,13 +300,13 @@ impl<'a> Desk<'a> {
         Ok(epoch)
     }
 
-    /// Ends the claim of a writer: settles the session, fences the epoch off, and gives lock and memory back. A claim
-    /// that is not the newest has nothing to give back.
+    /// Ends a writer's claim: settles the session, fences off the epoch, releases the lock and drops the cache entry. Does
+    /// nothing for a claim that is not the newest.
     pub(super) fn release(&mut self, session_id: &SessionId, epoch: u64) -> Result<(), Fault> {
         let row = SessionRow::of(self.connection, session_id)?;
         let Some(row) = row.filter(|row| row.kept.is_none() && row.epoch == epoch) else { return Ok(()) };
         let connection = self.connection;
-        settle::settle(connection, self.session(session_id)?, settle::Then::Forget)?;
+        settle::settle(connection, self.session(session_id)?, settle::SettleMode::Close)?;
         let mut statement = connection.prepare_cached("UPDATE sessions SET epoch = ? WHERE no = ?")?;
         statement.execute([int(epoch + 1), row.no])?;
         self.forget(session_id);
@@ -309,18 +314,18 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Whether this transaction has appended to a session.
+    /// Returns whether this transaction appended to a session.
     pub(super) fn wrote(&self, no: i64) -> bool {
         self.appended.contains(&no)
     }
 
-    /// Number of events of a session that exists.
+    /// Returns the number of events of an existing session.
     pub(super) fn head(&self, session_id: &SessionId) -> Result<u64, Fault> {
         rows::head(self.connection, session_id)
     }
 }
 
-/// A session to be made.
+/// The row of a session to create.
 #[derive(Debug)]
 pub(super) struct NewSession<'a> {
     pub(super) session_id: &'a SessionId,

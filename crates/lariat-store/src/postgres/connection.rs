@@ -1,8 +1,7 @@
-//! Connections: how they are made, pooled and lost.
+//! Connects to the database and converts its errors.
 //!
-//! Owns the pool, the way to a connection of one's own, and what the errors of the server mean to a caller. The
-//! connector for TLS is chosen by whoever makes a [`Link`]; nothing else knows of it.
-//! Invariant: an error after which nobody knows whether the server did it is `Unavailable`.
+//! The caller that creates a [`ConnectionPool`] chooses the TLS connector; no other module knows about it.
+//! Invariant: an error that leaves open whether the server executed the statement is `Unavailable`.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -20,45 +19,45 @@ use tokio_postgres::{AsyncMessage, Row, Socket};
 
 use super::config::PostgresConfig;
 
-/// How long a caller waits for a free connection, or for a new one.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for a free connection, or for a new one.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Our statements are short. Compiling one takes longer than it runs, and a server that thinks there is much to read
-/// compiles it each time.
+/// Disables JIT: compiling our short statements takes longer than running them, and a server that overestimates their cost
+/// would compile them each time.
 const SETTINGS: &str = "SET jit = off";
 
-/// A value for a statement.
+/// A parameter of a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 
-/// Values for a statement.
+/// The parameters of a statement.
 pub(super) type Values<'a> = &'a [Value<'a>];
 
-/// Forgets the type of a value.
+/// Erases the type of a parameter.
 pub(super) fn value(value: &(impl ToSql + Sync)) -> Value<'_> {
     value
 }
 
-/// A connection outside of the pool, and what the server says on it unasked.
-pub(super) type Own =
+/// A connection outside the pool, and the messages that the server sends on it.
+pub(super) type DirectConnection =
     (tokio_postgres::Client, BoxStream<'static, Result<AsyncMessage, tokio_postgres::Error>>);
 
-trait Dial: Send + Sync {
-    fn dial(&self) -> BoxFuture<'_, Result<Own, tokio_postgres::Error>>;
+trait DirectConnect: Send + Sync {
+    fn connect_direct(&self) -> BoxFuture<'_, Result<DirectConnection, tokio_postgres::Error>>;
 }
 
-struct Dialler<T> {
+struct DirectConnector<T> {
     server: tokio_postgres::Config,
     tls: T,
 }
 
-impl<T> Dial for Dialler<T>
+impl<T> DirectConnect for DirectConnector<T>
 where
     T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
     T::Stream: Send + Sync,
     T::TlsConnect: Send + Sync,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    fn dial(&self) -> BoxFuture<'_, Result<Own, tokio_postgres::Error>> {
+    fn connect_direct(&self) -> BoxFuture<'_, Result<DirectConnection, tokio_postgres::Error>> {
         Box::pin(async move {
             let (client, mut connection) = self.server.connect(self.tls.clone()).await?;
             Ok((client, poll_fn(move |context| connection.poll_message(context)).boxed()))
@@ -66,13 +65,13 @@ where
     }
 }
 
-/// The way to one database.
-pub(super) struct Link {
+/// Connections to one database.
+pub(super) struct ConnectionPool {
     pool: Pool,
-    dialler: Box<dyn Dial>,
+    direct: Box<dyn DirectConnect>,
 }
 
-impl Link {
+impl ConnectionPool {
     pub(super) fn new<T>(config: &PostgresConfig, tls: T) -> Result<Self, StoreError>
     where
         T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
@@ -85,17 +84,17 @@ impl Link {
         let pool = Pool::builder(Manager::from_config(server.clone(), tls.clone(), recycling))
             .max_size(config.connections)
             .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(PATIENCE))
-            .create_timeout(Some(PATIENCE))
+            .wait_timeout(Some(CONNECT_TIMEOUT))
+            .create_timeout(Some(CONNECT_TIMEOUT))
             .post_create(Hook::async_fn(|client, _| {
                 Box::pin(async move { client.batch_execute(SETTINGS).await.map_err(HookError::Backend) })
             }))
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        Ok(Self { pool, dialler: Box::new(Dialler { server, tls }) })
+        Ok(Self { pool, direct: Box::new(DirectConnector { server, tls }) })
     }
 
-    /// A connection of the pool.
+    /// Returns a connection of the pool.
     pub(super) async fn client(&self) -> Result<Client, StoreError> {
         self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) => failed(error),
@@ -103,13 +102,13 @@ impl Link {
         })
     }
 
-    /// A connection of one's own.
-    pub(super) async fn dial(&self) -> Result<Own, StoreError> {
-        self.dialler.dial().await.map_err(failed)
+    /// Opens a connection outside the pool.
+    pub(super) async fn connect_direct(&self) -> Result<DirectConnection, StoreError> {
+        self.direct.connect_direct().await.map_err(failed)
     }
 }
 
-/// Rows of a prepared statement.
+/// Runs a prepared statement and returns its rows.
 pub(super) async fn query(
     client: &impl GenericClient,
     sql: &str,
@@ -119,7 +118,7 @@ pub(super) async fn query(
     client.query(&statement, values).await.map_err(failed)
 }
 
-/// The row of a prepared statement, if there is one.
+/// Runs a prepared statement and returns its row, if it has one.
 pub(super) async fn query_opt(
     client: &impl GenericClient,
     sql: &str,
@@ -129,7 +128,7 @@ pub(super) async fn query_opt(
     client.query_opt(&statement, values).await.map_err(failed)
 }
 
-/// How many rows a prepared statement changed.
+/// Runs a prepared statement and returns the number of changed rows.
 pub(super) async fn execute(
     client: &impl GenericClient,
     sql: &str,
@@ -139,7 +138,7 @@ pub(super) async fn execute(
     client.execute(&statement, values).await.map_err(failed)
 }
 
-/// What an error of the server means to a caller.
+/// Converts an error of the server.
 pub(super) fn failed(error: tokio_postgres::Error) -> StoreError {
     let Some(refusal) = error.as_db_error() else {
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -147,7 +146,7 @@ pub(super) fn failed(error: tokio_postgres::Error) -> StoreError {
     };
     let words = format!("PostgreSQL: {} ({})", refusal.message(), refusal.code().code());
     match *refusal.code() {
-        // A record where none should be, or pages that the server itself calls damaged.
+        // A record where none should be, or pages that the server itself reports as damaged.
         SqlState::UNIQUE_VIOLATION | SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
             StoreError::Damaged(words)
         }
@@ -155,17 +154,17 @@ pub(super) fn failed(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// A position as the database counts.
+/// Converts a position for the database.
 pub(super) fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// A position as the contract counts.
+/// Converts a position from the database.
 pub(super) fn position(value: i64) -> u64 {
     u64::try_from(value).unwrap_or_default()
 }
 
-/// A column of a row.
+/// Returns a column of a row.
 pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     index: usize,

@@ -1,8 +1,7 @@
-//! Reading events, each from the file that it is in.
+//! Reads events, each from the file that contains it.
 //!
-//! Owns how a fork's events are put together from its ancestors' files. Reads only what was acknowledged, as far as the
-//! tip says. Invariant: an event that is returned is as it was written; one that should be there and is not is an error
-//! that names its place.
+//! The events of a fork come from its ancestors' files and its own. Only acknowledged events are read, as far as the tip
+//! says. Invariant: a returned event is as it was written; a missing or damaged event is an error that names its position.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,17 +10,17 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
+use super::inner::{JsonlStoreInner, MAX_DEPTH};
 use super::line::Fork;
-use super::name::Name;
-use super::scan::{Found, Pieces};
+use super::paths::SessionPaths;
+use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
-use super::shelf::{MAX_DEPTH, Shelf};
-use super::tip::Tip;
+use super::tip::JournalTip;
 use super::unavailable;
 use crate::files;
 
-impl Shelf {
-    /// Events of a session from a position on.
+impl JsonlStoreInner {
+    /// Returns events of a session from a position on.
     pub(super) fn read(&self, id: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let Some(tip) = self.tip(id)? else { return Ok(Vec::new()) };
         let wanted = from.saturating_add(limit as u64);
@@ -33,7 +32,7 @@ impl Shelf {
         self.read_range(id.clone(), tip, from..end)
     }
 
-    /// Events before a position, newest first.
+    /// Returns events before a position, newest first.
     pub(super) fn read_back(
         &self,
         id: &SessionId,
@@ -47,28 +46,32 @@ impl Shelf {
         Ok(events)
     }
 
-    /// Events that a fork shares, from a position on.
+    /// Returns events that a fork shares, from a position on.
     pub(super) fn read_shared(&self, fork: &Fork, from: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let tip = self.ancestor(fork)?;
         let end = from.saturating_add(limit as u64).min(fork.seq);
         self.read_range(fork.session.clone(), tip, from..end)
     }
 
-    /// The tip of what a fork came from, which must have what is shared.
-    pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<Tip>, StoreError> {
-        let tip = self.look(&self.session(&fork.session))?;
-        let gone =
-            || StoreError::Damaged(format!("session {}, which this is a fork of, is gone", fork.session));
+    /// Returns the tip of a fork's parent, which must have all shared events.
+    pub(super) fn ancestor(&self, fork: &Fork) -> Result<Arc<JournalTip>, StoreError> {
+        let tip = self.load_tip(&self.session(&fork.session))?;
+        let gone = || StoreError::Damaged(format!("parent session {} is missing", fork.session));
         let tip = tip.ok_or_else(gone)?;
         if tip.head < fork.seq {
-            let note = "which this is a fork of, has fewer events than the fork shares";
-            return Err(StoreError::Damaged(format!("session {}, {note}", fork.session)));
+            let note = "has fewer events than its fork shares";
+            return Err(StoreError::Damaged(format!("parent session {} {note}", fork.session)));
         }
         Ok(tip)
     }
 
-    /// Events of a range, each from the file that it is in: own ones last.
-    fn read_range(&self, id: SessionId, tip: Arc<Tip>, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
+    /// Returns events of a range, each from the file that contains it: own events last.
+    fn read_range(
+        &self,
+        id: SessionId,
+        tip: Arc<JournalTip>,
+        range: Range<u64>,
+    ) -> Result<Vec<Event>, StoreError> {
         let (mut parts, mut end) = (Vec::new(), range.end);
         let (mut id, mut tip) = (id, tip);
         while range.start < end {
@@ -80,7 +83,7 @@ impl Shelf {
             }
             let Some(fork) = fork.filter(|_| range.start < end) else { break };
             if parts.len() > MAX_DEPTH {
-                return Err(StoreError::Damaged("a fork has no end of ancestors".to_owned()));
+                return Err(StoreError::Damaged("the ancestors of a fork form a cycle".to_owned()));
             }
             tip = self.ancestor(&fork)?;
             id = fork.session;
@@ -92,19 +95,19 @@ impl Shelf {
         Ok(events)
     }
 
-    /// Events that are in a session's own file.
+    /// Reads events from a session's own file.
     fn read_file(
         &self,
         id: &SessionId,
-        tip: &Tip,
+        tip: &JournalTip,
         range: Range<u64>,
         events: &mut Vec<Event>,
     ) -> Result<(), StoreError> {
-        let path = Name::of(&self.root, id).journal();
+        let path = SessionPaths::of(&self.root, id).journal();
         let failed = |error: std::io::Error| unavailable(&path, &error);
         let file = files::open(&path).map_err(failed)?;
         let from = tip.before(range.start);
-        let mut pieces = Pieces::new(Section::new(&file, from, tip.end), from);
+        let mut pieces = JournalScanner::new(Section::new(&file, from, tip.end), from);
         let mut next = range.start;
         let damaged = |next: u64, offset: u64, what: &str| {
             StoreError::Damaged(format!("session {id}, event {next}, byte {offset}: {what}"))
@@ -117,10 +120,10 @@ impl Shelf {
                 };
                 return Err(damaged(next, tip.end, what));
             };
-            match piece.found {
-                // Before what was asked for.
-                Found::Record(line, _) if line.seq < range.start => {}
-                Found::Record(line, _) if line.seq == next => {
+            match piece.kind {
+                // Before the requested range.
+                PieceKind::Record(line, _) if line.seq < range.start => {}
+                PieceKind::Record(line, _) if line.seq == next => {
                     let event = self.blobs.event(next, pieces.body());
                     let located = |error| match error {
                         StoreError::Damaged(what) => damaged(next, piece.offset, &what),
@@ -129,17 +132,17 @@ impl Shelf {
                     events.push(Arc::new(event.map_err(located)?));
                     next += 1;
                 }
-                Found::Record(..) => {
-                    return Err(damaged(next, piece.offset, "another event is in its place"));
+                PieceKind::Record(..) => {
+                    return Err(damaged(next, piece.offset, "found another event"));
                 }
-                // A gap before what was asked for is not asked for, unless that is in it: then the next record tells.
-                Found::Gap(gap) if next > range.start => {
+                // Skip a gap before the requested range. If it reaches into the range, the next record shows that.
+                PieceKind::Gap(gap) if next > range.start => {
                     return Err(damaged(next, piece.offset, gap.damage().1));
                 }
-                Found::Header(..) if piece.offset > 0 && next > range.start => {
-                    return Err(damaged(next, piece.offset, "a header in the middle"));
+                PieceKind::Header(..) if piece.offset > 0 && next > range.start => {
+                    return Err(damaged(next, piece.offset, "unexpected header"));
                 }
-                Found::Gap(_) | Found::Header(..) => {}
+                PieceKind::Gap(_) | PieceKind::Header(..) => {}
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! Claiming and appending.
+//! Claims sessions and appends to them.
 //!
-//! Owns the order of steps that makes them safe: lock, then look, then set aside what is torn, then make the new epoch
-//! durable; blobs, then records, then sync, then the acknowledgement. Everything here blocks.
+//! The order of steps makes them safe. A claim locks the session, loads its tip, sets an incomplete end aside, then makes
+//! the new epoch durable. An append writes blobs, then records, then syncs, then acknowledges. All functions here block.
 //! Invariant: a session has a writer in this store only while the store holds its lock.
 
 use std::io;
@@ -11,16 +11,16 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Durability, Epoch, StoreError};
 
+use super::inner::{CachedTip, ClaimRecord, JsonlStoreInner, SessionEntry, is_deleted, locked};
 use super::line::{self, Batch, Header, MAX_BODY};
-use super::shelf::{Claimed, Known, Session, Shelf, is_deleted, locked};
-use super::tip::Tip;
-use super::writer::Writer;
-use super::{checked, not_found, unavailable};
+use super::tip::JournalTip;
+use super::writer::JournalWriter;
+use super::{checksummed, not_found, unavailable};
 use crate::content::pack;
-use crate::files::{self, Lock, Locked};
+use crate::files::{self, Lock, LockError};
 use crate::record::Sealed;
 
-impl Shelf {
+impl JsonlStoreInner {
     /// Makes this store the writer of a session.
     pub(super) fn claim(&self, id: &SessionId) -> Result<Epoch, StoreError> {
         let session = self.session(id);
@@ -33,63 +33,72 @@ impl Shelf {
         Ok(epoch)
     }
 
-    fn take_over(&self, session: &Session) -> Result<Writer, StoreError> {
-        if is_deleted(&session.name)? {
+    fn take_over(&self, session: &SessionEntry) -> Result<JournalWriter, StoreError> {
+        if is_deleted(&session.paths)? {
             return Err(not_found(&session.id));
         }
         let lock = take_lock(session)?;
-        if is_deleted(&session.name)? {
+        if is_deleted(&session.paths)? {
             return Err(not_found(&session.id));
         }
-        let tip = match self.look(session)? {
+        let tip = match self.load_tip(session)? {
             Some(tip) => tip,
             None => self.create(session, Header::new(session.id.clone(), None))?,
         };
         if let Some(damage) = &tip.damage {
             let offset = damage.offset.unwrap_or_default();
             let place = damage.seq.map_or_else(String::new, |seq| format!(", event {seq}"));
-            let what = format!("session {}{place}, byte {offset}: {}; repair it", session.id, damage.note);
+            let what = format!(
+                "session {}{place}, byte {offset}: {}; repair the session first",
+                session.id, damage.note
+            );
             return Err(StoreError::Damaged(what));
         }
-        let opened = Writer::open(lock, session.name.clone(), self.level(), &tip);
+        let opened = JournalWriter::open(lock, session.paths.clone(), self.level(), &tip);
         let writer = opened.map_err(|error| failed(session, &error))?;
-        // The lock is ours, and all of it is synced.
+        // This store has the lock, and the whole file is synced.
         let mut tip = Arc::unwrap_or_clone(tip);
         tip.synced = tip.head;
         session.grew.send_replace(tip.head);
-        *locked(&session.known) = Known { tip: Some(Arc::new(tip)), own: true };
+        *locked(&session.cached) = CachedTip { tip: Some(Arc::new(tip)), own: true };
         Ok(writer)
     }
 
-    /// Makes a journal that was not there.
-    pub(super) fn create(&self, session: &Session, header: Header) -> Result<Arc<Tip>, StoreError> {
-        let path = session.name.journal();
-        let lost: Option<Tip> =
-            checked::read(&session.name.index()).map_err(|error| unavailable(&path, &error))?;
+    /// Creates a journal that does not exist yet.
+    pub(super) fn create(
+        &self,
+        session: &SessionEntry,
+        header: Header,
+    ) -> Result<Arc<JournalTip>, StoreError> {
+        let path = session.paths.journal();
+        let lost: Option<JournalTip> =
+            checksummed::read(&session.paths.index()).map_err(|error| unavailable(&path, &error))?;
         if let Some(lost) = lost.filter(|lost| lost.synced > lost.header.start()) {
-            let what =
-                format!("session {}: its file with {} events is gone; repair it", session.id, lost.synced);
+            let what = format!(
+                "session {}: its file with {} events is missing; repair the session first",
+                session.id, lost.synced
+            );
             return Err(StoreError::Damaged(what));
         }
         files::put(&path, &header.line()).map_err(|error| unavailable(&path, &error))?;
-        self.look(session)?.ok_or_else(|| not_found(&session.id))
+        self.load_tip(session)?.ok_or_else(|| not_found(&session.id))
     }
 
-    fn next_epoch(&self, session: &Session) -> Result<Epoch, StoreError> {
-        let path = session.name.epoch();
+    fn next_epoch(&self, session: &SessionEntry) -> Result<Epoch, StoreError> {
+        let path = session.paths.epoch();
         let failed = |error: io::Error| unavailable(&path, &error);
-        let Some(tip) = locked(&session.known).tip.clone() else { return Err(not_found(&session.id)) };
-        let last: Option<Claimed> = checked::read(&path).map_err(failed)?;
+        let Some(tip) = locked(&session.cached).tip.clone() else { return Err(not_found(&session.id)) };
+        let last: Option<ClaimRecord> = checksummed::read(&path).map_err(failed)?;
         let last = last.map_or(tip.epoch, |claimed| claimed.epoch.max(tip.epoch));
         let epoch = Epoch(last.0 + 1);
-        let claimed = Claimed { epoch, header: tip.header.clone() };
-        files::put(&path, &checked::bytes(&claimed)).map_err(failed)?;
+        let claimed = ClaimRecord { epoch, header: tip.header.clone() };
+        files::put(&path, &checksummed::bytes(&claimed)).map_err(failed)?;
         Ok(epoch)
     }
 
-    /// Whether an append to a session needs no wait: nothing is synced, and nobody is at its file. Copying a batch into
-    /// the kernel's memory takes less time than handing it to another thread.
-    pub(super) fn appends_at_once(&self, id: &SessionId) -> bool {
+    /// Returns whether an append to a session does not have to wait: nothing is synced, and no other thread uses its file.
+    /// Copying a batch into the kernel takes less time than handing it to another thread.
+    pub(super) fn can_append_inline(&self, id: &SessionId) -> bool {
         self.level() == Durability::Fast && self.session(id).writer.try_lock().is_ok()
     }
 
@@ -103,7 +112,7 @@ impl Shelf {
     ) -> Result<Ack, StoreError> {
         let session = self.session(id);
         let mut slot = locked(&session.writer);
-        let tip = locked(&session.known).tip.clone();
+        let tip = locked(&session.cached).tip.clone();
         let (Some(writer), Some(tip)) = (slot.as_mut(), tip) else { return Err(self.refusal(&session)) };
         if epoch != writer.epoch {
             return Err(StoreError::Fenced { current: writer.epoch });
@@ -119,11 +128,11 @@ impl Shelf {
         if events.is_empty() {
             return Ok(Ack { next_seq: tip.head, durability });
         }
-        let (bytes, records) = self.sealed(&tip, events)?;
+        let (bytes, records) = self.seal_batch(&tip, events)?;
         writer.write(bytes, &tip).map_err(|error| failed(&session, &error))?;
         drop(tip);
         let next_seq = {
-            let mut known = locked(&session.known);
+            let mut known = locked(&session.cached);
             let Some(tip) = known.tip.as_mut().map(Arc::make_mut) else { return Err(not_found(id)) };
             for ((record, length), event) in records.iter().zip(events) {
                 tip.add(record, *length, event);
@@ -137,20 +146,23 @@ impl Shelf {
         if let Some(syncer) = &self.syncer {
             syncer.add(&session);
         }
-        // A cache: without it the next one who opens the journal reads more of it.
-        let _ = self.index(&session, writer, When::Due);
+        // The index is a cache: if writing fails, the next open reads more of the journal.
+        let _ = self.index(&session, writer, IndexPolicy::IfStale);
         Ok(Ack { next_seq, durability })
     }
 
-    /// The lines of a batch. Text that is moved out is kept.
-    pub(super) fn sealed(&self, tip: &Tip, events: &[Event]) -> Result<Lines, StoreError> {
+    /// Builds the lines of a batch and stores the blobs they need.
+    pub(super) fn seal_batch(&self, tip: &JournalTip, events: &[Event]) -> Result<SealedBatch, StoreError> {
         let (mut chain, mut batch) = (tip.chain, Batch::Begins);
         let (mut bytes, mut records) = (Vec::new(), Vec::with_capacity(events.len()));
         for event in events {
             let packed = pack(event)?;
             if packed.body.len() > MAX_BODY {
-                let what =
-                    format!("event {} has {} bytes, the most is {MAX_BODY}", event.seq, packed.body.len());
+                let what = format!(
+                    "event {} has {} bytes, more than the limit of {MAX_BODY}",
+                    event.seq,
+                    packed.body.len()
+                );
                 return Err(StoreError::Damaged(what));
             }
             for (_, blob) in &packed.blobs {
@@ -165,15 +177,15 @@ impl Shelf {
         Ok((bytes, records))
     }
 
-    /// Why somebody who is not the writer cannot append.
-    fn refusal(&self, session: &Session) -> StoreError {
+    /// Returns why a caller that is not the writer cannot append.
+    fn refusal(&self, session: &SessionEntry) -> StoreError {
         let current = || -> Result<Option<Epoch>, StoreError> {
-            if is_deleted(&session.name)? || self.look(session)?.is_none() {
+            if is_deleted(&session.paths)? || self.load_tip(session)?.is_none() {
                 return Ok(None);
             }
-            let path = session.name.epoch();
-            let claimed: Option<Claimed> =
-                checked::read(&path).map_err(|error| unavailable(&path, &error))?;
+            let path = session.paths.epoch();
+            let claimed: Option<ClaimRecord> =
+                checksummed::read(&path).map_err(|error| unavailable(&path, &error))?;
             Ok(Some(claimed.map_or(Epoch(0), |claimed| claimed.epoch)))
         };
         match current() {
@@ -184,32 +196,37 @@ impl Shelf {
     }
 
     /// Writes the index of a session that this store writes to.
-    pub(super) fn index(&self, session: &Session, writer: &mut Writer, when: When) -> io::Result<()> {
-        let mut known = locked(&session.known);
+    pub(super) fn index(
+        &self,
+        session: &SessionEntry,
+        writer: &mut JournalWriter,
+        policy: IndexPolicy,
+    ) -> io::Result<()> {
+        let mut known = locked(&session.cached);
         let Some(tip) = known.tip.as_mut() else { return Ok(()) };
-        if tip.damage.is_some() || (when == When::Due && !tip.is_far_behind(writer.indexed)) {
+        if tip.damage.is_some() || (policy == IndexPolicy::IfStale && !tip.is_far_behind(writer.indexed)) {
             return Ok(());
         }
         let tip = Arc::make_mut(tip);
         tip.epoch = writer.epoch;
         writer.indexed = tip.end;
-        files::put_cache(&session.name.index(), &tip.index())
+        files::put_cache(&session.paths.index(), &tip.index())
     }
 
-    /// Leaves all sessions: syncs what was promised to be, and writes their indexes.
+    /// Closes all sessions: syncs batched appends and writes the indexes.
     pub(super) fn close(&mut self) {
         self.syncer = None;
         for session in std::mem::take(&mut *locked(&self.sessions)).into_values() {
             let Some(mut writer) = locked(&session.writer).take() else { continue };
-            // A cache: without it the next one who opens the journal reads more of it.
-            let _ = self.settle(&session, &mut writer);
-            let _ = self.index(&session, &mut writer, When::Always);
+            // The index is a cache: if writing fails, the next open reads more of the journal.
+            let _ = self.sync_batched(&session, &mut writer);
+            let _ = self.index(&session, &mut writer, IndexPolicy::Always);
         }
     }
 
-    /// Syncs what was promised to be synced.
-    fn settle(&self, session: &Session, writer: &mut Writer) -> io::Result<()> {
-        let tip = locked(&session.known).tip.clone();
+    /// Syncs batched appends.
+    fn sync_batched(&self, session: &SessionEntry, writer: &mut JournalWriter) -> io::Result<()> {
+        let tip = locked(&session.cached).tip.clone();
         if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched) {
             writer.ensure_open(&tip)?;
             writer.sync()?;
@@ -218,16 +235,16 @@ impl Shelf {
         Ok(())
     }
 
-    /// Ends the claim of a writer: syncs what was promised to be, writes the index, closes the file and frees the lock. A
-    /// claim that is not the newest has nothing to give back. What cannot be synced stays open, and is tried again.
+    /// Ends a writer's claim: syncs batched appends, writes the index, closes the file and releases the lock. Does nothing
+    /// for a claim that is not the newest. If the sync fails, the session stays open so that the caller can retry.
     pub(super) fn release(&self, id: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let session = self.session(id);
         let mut slot = locked(&session.writer);
         if let Some(writer) = slot.as_mut().filter(|writer| writer.epoch == epoch) {
-            self.settle(&session, writer).map_err(|error| failed(&session, &error))?;
-            let _ = self.index(&session, writer, When::Always);
-            // From here on others may write to it: it is looked at again each time.
-            locked(&session.known).own = false;
+            self.sync_batched(&session, writer).map_err(|error| failed(&session, &error))?;
+            let _ = self.index(&session, writer, IndexPolicy::Always);
+            // From here on, other processes may write to the session.
+            locked(&session.cached).own = false;
             *slot = None;
         }
         drop(slot);
@@ -240,37 +257,37 @@ impl Shelf {
     }
 }
 
-impl Drop for Shelf {
+impl Drop for JsonlStoreInner {
     fn drop(&mut self) {
         self.close();
     }
 }
 
 /// The bytes of a batch, and each record with the length of its line.
-type Lines = (Vec<u8>, Vec<(Sealed, u64)>);
+type SealedBatch = (Vec<u8>, Vec<(Sealed, u64)>);
 
-/// When an index is written.
+/// When to write an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// When the old one is far behind.
-    Due,
-    /// In any case.
+pub(super) enum IndexPolicy {
+    /// If the old one is far behind.
+    IfStale,
+    /// Always.
     Always,
 }
 
-/// The lock of a session, or who has it.
-pub(super) fn take_lock(session: &Session) -> Result<Lock, StoreError> {
-    let path = session.name.lock();
+/// Takes the lock of a session, or reports its holder.
+pub(super) fn take_lock(session: &SessionEntry) -> Result<Lock, StoreError> {
+    let path = session.paths.lock();
     Lock::take(&path).map_err(|locked| match locked {
-        Locked::By(holder) => StoreError::Busy { holder },
-        Locked::Failed(error) => unavailable(&path, &error),
+        LockError::HeldBy(holder) => StoreError::Busy { holder },
+        LockError::Io(error) => unavailable(&path, &error),
     })
 }
 
-/// What a failed write means.
-fn failed(session: &Session, error: &io::Error) -> StoreError {
+/// Converts the error of a failed write.
+fn failed(session: &SessionEntry, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::InvalidData => StoreError::Damaged(format!("session {}: {error}", session.id)),
-        _ => unavailable(&session.name.journal(), error),
+        _ => unavailable(&session.paths.journal(), error),
     }
 }

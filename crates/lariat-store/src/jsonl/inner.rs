@@ -1,9 +1,8 @@
-//! The sessions of a store as they are known.
+//! The state of a JSONL store: its directory, its cached sessions and their tips.
 //!
-//! Owns the table of sessions that were looked at, and how they are. Everything here blocks; nothing here writes to a
-//! journal. A session that this store writes to is known without looking; any other is looked at again each time, by
-//! length and time of its file.
-//! Invariant: what is returned was acknowledged by its writer, or will be if its writer lives.
+//! All functions here block, and none writes to a journal. For a session that this store writes to, the cached tip is
+//! current. For any other session, each use compares length and time of the file with the cached tip.
+//! Invariant: returned events were acknowledged by their writer, or will be if the writer lives.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -18,99 +17,99 @@ use tokio::sync::watch;
 use super::blobs::Blobs;
 use super::line::{Fork, Header};
 use super::list::Catalog;
-use super::name::{self, Name};
-use super::scan::{Found, Newline, Pieces};
+use super::paths::{self, SessionPaths};
+use super::scan::{JournalScanner, Newline, PieceKind};
 use super::section::Section;
 use super::syncer::Syncer;
-use super::tip::Tip;
-use super::writer::Writer;
-use super::{checked, unavailable};
+use super::tip::JournalTip;
+use super::writer::JournalWriter;
+use super::{checksummed, unavailable};
 use crate::StoreOptions;
-use crate::files::{self, Settled};
+use crate::files::{self, FileDurability};
 
-/// Ancestors that a fork may have. More are a circle, which only damage can make.
+/// Maximum number of ancestors of a fork. More mean a cycle, which only damage can cause.
 pub(super) const MAX_DEPTH: usize = 100_000;
 
-/// Events that are read at once where many are folded.
+/// Number of events to read at once when folding many.
 pub(super) const PAGE: usize = 256;
 
-/// A store's folder.
+/// The state shared by all clones of a [`JsonlStore`](super::JsonlStore).
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct JsonlStoreInner {
     pub(super) root: PathBuf,
     pub(super) options: StoreOptions,
     pub(super) blobs: Blobs,
-    pub(super) sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
-    /// Sessions that were released while a reader used them: forgotten with the next release.
+    pub(super) sessions: Mutex<HashMap<SessionId, Arc<SessionEntry>>>,
+    /// Sessions that a reader was using when they were released. The next release drops them from `sessions`.
     pub(super) released: Mutex<Vec<SessionId>>,
     pub(super) catalog: Mutex<Catalog>,
-    /// Syncs batched appends; `None` when nothing is batched.
+    /// Syncs batched appends; `None` for other durability levels.
     pub(super) syncer: Option<Syncer>,
 }
 
-/// A session that was looked at.
+/// A cached session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct SessionEntry {
     pub(super) id: SessionId,
-    pub(super) name: Name,
-    /// Set while this store writes to it. Held while something is written; taken before `known`.
-    pub(super) writer: Mutex<Option<Writer>>,
-    pub(super) known: Mutex<Known>,
-    /// Number of events, for whoever waits for more.
+    pub(super) paths: SessionPaths,
+    /// Set while this store writes to the session. LockError during writes, and always before `cached`.
+    pub(super) writer: Mutex<Option<JournalWriter>>,
+    pub(super) cached: Mutex<CachedTip>,
+    /// Number of events, for callers that wait for more.
     pub(super) grew: watch::Sender<u64>,
 }
 
-impl Session {
-    /// Number of events, as far as is known without looking.
+impl SessionEntry {
+    /// Returns the cached number of events.
     pub(super) fn head(&self) -> u64 {
-        locked(&self.known).tip.as_ref().map_or(0, |tip| tip.head)
+        locked(&self.cached).tip.as_ref().map_or(0, |tip| tip.head)
     }
 
-    /// Notes that so many events are synced.
+    /// Records that the first `head` events are synced.
     pub(super) fn note_synced(&self, head: u64) {
-        if let Some(tip) = locked(&self.known).tip.as_mut().map(Arc::make_mut) {
+        if let Some(tip) = locked(&self.cached).tip.as_mut().map(Arc::make_mut) {
             tip.synced = tip.synced.max(head);
         }
     }
 }
 
-/// What is known about a session.
+/// The cached state of a session.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    pub(super) tip: Option<Arc<Tip>>,
-    /// This store writes to it: nobody else changes it.
+pub(super) struct CachedTip {
+    pub(super) tip: Option<Arc<JournalTip>>,
+    /// Whether this store writes to the session, so that no other process changes it.
     pub(super) own: bool,
 }
 
-/// What a claim leaves beside the journal, durable: a second copy of its header, and the epoch.
+/// Content of the `.epoch` file, which a claim writes durably: the epoch and a second copy of the journal's header.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Claimed {
+pub(super) struct ClaimRecord {
     pub(super) epoch: Epoch,
     pub(super) header: Header,
 }
 
-/// Locks; what a panic elsewhere left behind is whole, since every change below a lock is made at its end.
+/// Locks a mutex. Ignores poisoning, because every change under a lock is made at its end.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shelf {
-    /// A store in this folder, which is made if needed.
+impl JsonlStoreInner {
+    /// Opens a store in this directory and creates it if needed.
     pub(super) fn new(root: PathBuf, options: StoreOptions) -> std::io::Result<Self> {
-        for folder in [name::sessions(&root), name::sides(&root), name::blobs(&root)] {
-            files::make_folder(&folder)?;
+        for dir in [paths::sessions_dir(&root), paths::index_dir(&root), paths::blobs_dir(&root)] {
+            files::create_dir_durably(&dir)?;
         }
         let level = match options.durability {
-            Durability::Durable | Durability::Batched => Settled::Durable,
-            Durability::Fast | Durability::Memory => Settled::Cache,
+            Durability::Durable | Durability::Batched => FileDurability::Durable,
+            Durability::Fast | Durability::Memory => FileDurability::Cache,
         };
-        let blobs = Blobs::new(name::blobs(&root), level);
+        let blobs = Blobs::new(paths::blobs_dir(&root), level);
         let syncer = (options.durability == Durability::Batched).then(|| Syncer::start(options.batch_window));
         let (sessions, released, catalog) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Self { blobs, sessions, released, catalog, syncer, root, options })
     }
 
-    /// The level that appends meet.
+    /// Returns the durability level of appends.
     pub(super) const fn level(&self) -> Durability {
         match self.options.durability {
             Durability::Memory => Durability::Fast,
@@ -118,23 +117,23 @@ impl Shelf {
         }
     }
 
-    /// A session, whether it exists or not.
-    pub(super) fn session(&self, id: &SessionId) -> Arc<Session> {
+    /// Returns the entry of a session, whether the session exists or not.
+    pub(super) fn session(&self, id: &SessionId) -> Arc<SessionEntry> {
         let mut sessions = locked(&self.sessions);
         let make = || {
-            Arc::new(Session {
+            Arc::new(SessionEntry {
                 id: id.clone(),
-                name: Name::of(&self.root, id),
+                paths: SessionPaths::of(&self.root, id),
                 writer: Mutex::default(),
-                known: Mutex::default(),
+                cached: Mutex::default(),
                 grew: watch::Sender::new(0),
             })
         };
         Arc::clone(sessions.entry(id.clone()).or_insert_with(make))
     }
 
-    /// Forgets a session that was released, and earlier ones that were in use then. One that is in use now, or that a
-    /// caller waits for, stays for the next time; one that was claimed again is released again.
+    /// Drops a released session from the cache, and earlier ones that were in use at their release. Keeps a session that is
+    /// in use now, or that a caller waits for, until the next release. A session that was claimed again is released again.
     pub(super) fn forget_released(&self, id: &SessionId) {
         let mut sessions = locked(&self.sessions);
         let mut released = locked(&self.released);
@@ -143,7 +142,7 @@ impl Shelf {
         }
         released.retain(|id| {
             let Some(session) = sessions.get(id) else { return false };
-            // The table's own reference is the only one: no other can be made while the table is locked.
+            // The table has the only reference, and no other can be made while the table is locked.
             if Arc::strong_count(session) > 1 || session.grew.receiver_count() > 0 {
                 return true;
             }
@@ -154,22 +153,22 @@ impl Shelf {
         });
     }
 
-    /// What is known about a session now; `None` when it does not exist or was deleted.
-    pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<Tip>>, StoreError> {
+    /// Returns the current tip of a session, or `None` if it does not exist or was deleted.
+    pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<JournalTip>>, StoreError> {
         let session = self.session(id);
-        if locked(&session.known).own {
-            return Ok(locked(&session.known).tip.clone());
+        if locked(&session.cached).own {
+            return Ok(locked(&session.cached).tip.clone());
         }
-        if is_deleted(&session.name)? {
+        if is_deleted(&session.paths)? {
             return Ok(None);
         }
-        self.look(&session)
+        self.load_tip(&session)
     }
 
-    /// The same, also when it was deleted: a fork may need it.
-    pub(super) fn look(&self, session: &Session) -> Result<Option<Arc<Tip>>, StoreError> {
-        let path = session.name.journal();
-        let mut known = locked(&session.known);
+    /// As [`JsonlStoreInner::tip`], but also for deleted sessions, which a fork may need.
+    pub(super) fn load_tip(&self, session: &SessionEntry) -> Result<Option<Arc<JournalTip>>, StoreError> {
+        let path = session.paths.journal();
+        let mut known = locked(&session.cached);
         if known.own {
             return Ok(known.tip.clone());
         }
@@ -189,36 +188,36 @@ impl Shelf {
             Some(tip) if tip.is_in(&file).map_err(failed)? => {
                 Arc::unwrap_or_clone(tip).extend(&file, state, &self.blobs).map_err(failed)?
             }
-            _ => self.load(&session.id, &session.name, &file, state)?,
+            _ => self.load(&session.id, &session.paths, &file, state)?,
         };
         let tip = Arc::new(tip);
         known.tip = Some(Arc::clone(&tip));
         Ok(Some(tip))
     }
 
-    /// Reads a journal, as far as its index does not know it.
+    /// Reads a journal, starting where its index ends.
     pub(super) fn load(
         &self,
         id: &SessionId,
-        name: &Name,
+        name: &SessionPaths,
         file: &std::fs::File,
-        state: files::State,
-    ) -> Result<Tip, StoreError> {
+        state: files::FileState,
+    ) -> Result<JournalTip, StoreError> {
         let path = name.journal();
         let failed = |error: std::io::Error| unavailable(&path, &error);
-        let first = Pieces::new(Section::new(file, 0, state.length), 0).next().map_err(failed)?;
-        let own = first.and_then(|piece| match piece.found {
-            Found::Header(header, Newline::There) if header.session == *id => Some(header),
+        let first = JournalScanner::new(Section::new(file, 0, state.length), 0).next().map_err(failed)?;
+        let own = first.and_then(|piece| match piece.kind {
+            PieceKind::Header(header, Newline::There) if header.session == *id => Some(header),
             _ => None,
         });
         let Some(header) = own else {
             return self.load_without_header(id, name, file, state);
         };
-        let indexed = Tip::indexed(name, &header).map_err(failed)?;
+        let indexed = JournalTip::indexed(name, &header).map_err(failed)?;
         let tip = match indexed {
             Some(tip) if tip.is_in(file).map_err(failed)? => tip,
             indexed => {
-                let mut tip = Tip::new(header.clone(), self.shared_summary(id, &header)?);
+                let mut tip = JournalTip::new(header.clone(), self.shared_summary(id, &header)?);
                 if let Some(indexed) = indexed {
                     (tip.synced, tip.epoch) = (indexed.synced, indexed.epoch);
                 }
@@ -231,21 +230,21 @@ impl Shelf {
     fn load_without_header(
         &self,
         id: &SessionId,
-        name: &Name,
+        name: &SessionPaths,
         file: &std::fs::File,
-        state: files::State,
-    ) -> Result<Tip, StoreError> {
-        let header = known_header(id, name)?;
-        let mut tip = Tip::new(header.clone(), self.shared_summary(id, &header)?);
+        state: files::FileState,
+    ) -> Result<JournalTip, StoreError> {
+        let header = header_from_epoch_file(id, name)?;
+        let mut tip = JournalTip::new(header.clone(), self.shared_summary(id, &header)?);
         tip.end = 0;
         let mut tip =
             tip.extend(file, state, &self.blobs).map_err(|error| unavailable(&name.journal(), &error))?;
-        let note = "the header is not as it was written";
+        let note = "the header is damaged";
         tip.damage = Some(Damage::new(None, Some(0), DamageKind::Checksum, note));
         Ok(tip)
     }
 
-    /// The fold of what a fork shares, from the nearest fold that is known.
+    /// Returns the fold of the events that a fork shares, starting from the nearest stored fold.
     pub(super) fn shared_summary(
         &self,
         id: &SessionId,
@@ -253,7 +252,7 @@ impl Shelf {
     ) -> Result<SessionSummary, StoreError> {
         let mut summary = SessionSummary::new(id.clone());
         let Some(fork) = &header.fork else { return Ok(summary) };
-        self.look_at_ancestors(id, fork)?;
+        self.load_ancestors(id, fork)?;
         let mut older = Some(fork.clone());
         while let Some(from) = older.take() {
             match self.ancestor(&from) {
@@ -269,7 +268,7 @@ impl Shelf {
             let limit = usize::try_from(fork.seq - summary.events).unwrap_or(PAGE).min(PAGE);
             match self.read_shared(fork, summary.events, limit) {
                 Ok(events) if !events.is_empty() => events.iter().for_each(|event| summary.apply(event)),
-                // A summary is for showing; what is damaged is told to whoever reads it.
+                // A summary is only for display. Reading the damaged events reports the damage.
                 Ok(_) | Err(StoreError::Damaged(_)) => summary.events = fork.seq,
                 Err(error) => return Err(error),
             }
@@ -279,10 +278,10 @@ impl Shelf {
         Ok(summary)
     }
 
-    /// Looks at the ancestors of a session that nothing is known about, the oldest first: so none has to look at its
-    /// own before it, however many there are.
-    fn look_at_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
-        let mut line: Vec<Arc<Session>> = Vec::new();
+    /// Loads the ancestors of a session, oldest first, so that loading one never recurses into its own ancestors, however
+    /// many there are.
+    fn load_ancestors(&self, id: &SessionId, fork: &Fork) -> Result<(), StoreError> {
+        let mut line: Vec<Arc<SessionEntry>> = Vec::new();
         let mut above = Some(fork.session.clone());
         let mut seen: HashSet<SessionId> = HashSet::from([id.clone()]);
         while let Some(ancestor) = above.take() {
@@ -290,40 +289,41 @@ impl Shelf {
                 return Err(StoreError::Damaged(format!("session {id} is a fork of itself")));
             }
             let session = self.session(&ancestor);
-            if session.known.try_lock().is_ok_and(|known| known.tip.is_some()) {
+            if session.cached.try_lock().is_ok_and(|known| known.tip.is_some()) {
                 break;
             }
-            let header = first_header(&session.name)?;
+            let header = first_header(&session.paths)?;
             above = header.and_then(|header| header.fork).map(|fork| fork.session);
             line.push(session);
         }
-        line.iter().rev().try_for_each(|session| self.look(session).map(drop))
+        line.iter().rev().try_for_each(|session| self.load_tip(session).map(drop))
     }
 }
 
-/// The header in a journal's file, if it has one that is whole.
-fn first_header(name: &Name) -> Result<Option<Header>, StoreError> {
+/// Reads the header of a journal's file, if it is valid.
+fn first_header(name: &SessionPaths) -> Result<Option<Header>, StoreError> {
     let path = name.journal();
     let failed = |error: std::io::Error| unavailable(&path, &error);
     let Some(state) = files::state(&path).map_err(failed)? else { return Ok(None) };
     let file = files::open(&path).map_err(failed)?;
-    let first = Pieces::new(Section::new(&file, 0, state.length), 0).next().map_err(failed)?;
-    Ok(first.and_then(|piece| match piece.found {
-        Found::Header(header, _) => Some(header),
+    let first = JournalScanner::new(Section::new(&file, 0, state.length), 0).next().map_err(failed)?;
+    Ok(first.and_then(|piece| match piece.kind {
+        PieceKind::Header(header, _) => Some(header),
         _ => None,
     }))
 }
 
-/// Whether a session was deleted.
-pub(super) fn is_deleted(name: &Name) -> Result<bool, StoreError> {
+/// Returns whether a session was deleted.
+pub(super) fn is_deleted(name: &SessionPaths) -> Result<bool, StoreError> {
     let path = name.tombstone();
     Ok(files::state(&path).map_err(|error| unavailable(&path, &error))?.is_some())
 }
 
-/// The header of a session as it is known beside its journal.
-pub(super) fn known_header(id: &SessionId, name: &Name) -> Result<Header, StoreError> {
+/// Returns the header of a session from its `.epoch` file.
+pub(super) fn header_from_epoch_file(id: &SessionId, name: &SessionPaths) -> Result<Header, StoreError> {
     let path = name.epoch();
-    let claimed: Option<Claimed> = checked::read(&path).map_err(|error| unavailable(&path, &error))?;
+    let claimed: Option<ClaimRecord> =
+        checksummed::read(&path).map_err(|error| unavailable(&path, &error))?;
     let header = claimed.map(|claimed| claimed.header).filter(|header| header.session == *id);
     Ok(header.unwrap_or_else(|| Header::new(id.clone(), None)))
 }

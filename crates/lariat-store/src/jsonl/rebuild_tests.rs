@@ -28,13 +28,13 @@ fn chain_of(count: u64) -> Vec<Sealed> {
     (0..count).map(next).collect()
 }
 
-fn mended(records: &[&Sealed], events: u64) -> Result<Vec<EventRecord>, MendError> {
+fn rebuilt(records: &[&Sealed], events: u64) -> Result<Vec<EventRecord>, RebuildError> {
     let mut bytes = header().line();
     records.iter().for_each(|record| write(&mut bytes, record, Batch::Begins));
-    let known = Known::new(header(), events);
+    let expected = ExpectedJournal::new(header(), events);
     let mut out = Vec::new();
-    mend(Cursor::new(bytes), &known, &mut out)?;
-    assert!(examine(out.as_slice(), &known).unwrap().is_sound());
+    rebuild(Cursor::new(bytes), &expected, &mut out)?;
+    assert!(examine(out.as_slice(), &expected).unwrap().is_sound());
     let lines = out.split(|byte| *byte == b'\n').skip(1).filter(|line| !line.is_empty());
     Ok(lines.map(|line| EventRecord::from_json(line).unwrap()).collect())
 }
@@ -45,11 +45,11 @@ fn texts(records: &[&Sealed], events: u64) -> String {
         AgentEvent::Unknown(fields) if fields["text"] == "right" => 'r',
         _ => 'w',
     };
-    mended(records, events).unwrap().iter().map(letter).collect()
+    rebuilt(records, events).unwrap().iter().map(letter).collect()
 }
 
 #[test]
-fn of_two_records_for_one_position_the_one_that_fits_the_chain_stays() {
+fn keeps_the_record_that_fits_the_chain_among_duplicates() {
     let right = chain_of(4);
     let wrong = record(2, Chain::start(&SessionId::from("elsewhere")), "wrong");
     assert_eq!(
@@ -69,21 +69,21 @@ fn of_two_records_for_one_position_the_one_that_fits_the_chain_stays() {
 }
 
 #[test]
-fn a_lost_event_has_the_time_of_the_one_before_it_or_of_the_first_that_is_left() {
+fn lost_event_gets_the_time_of_its_predecessor_or_the_first_event() {
     let right = chain_of(5);
-    let events = mended(&[&right[1], &right[4]], 7).unwrap();
+    let events = rebuilt(&[&right[1], &right[4]], 7).unwrap();
     let times: Vec<u64> = events.iter().map(|event| event.timestamp.as_millis()).collect();
     assert_eq!(times, [1_001, 1_001, 1_001, 1_001, 1_004, 1_004, 1_004]);
     let ids: std::collections::BTreeSet<_> = events.iter().map(|event| event.id.to_string()).collect();
-    assert_eq!(ids.len(), 6, "the two that are left share theirs");
+    assert_eq!(ids.len(), 6, "the two remaining events have the same id");
 }
 
 #[test]
-fn a_record_that_would_make_millions_of_others_lost_is_refused() {
+fn rejects_a_record_millions_of_positions_ahead() {
     let right = chain_of(2);
     let far = record(MAX_LOST + 3, right[1].chain, "wrong");
-    let refused = mended(&[&right[0], &right[1], &far], 2);
-    assert!(matches!(refused, Err(MendError::Foreign(seq)) if seq == MAX_LOST + 3), "{refused:?}");
+    let refused = rebuilt(&[&right[0], &right[1], &far], 2);
+    assert!(matches!(refused, Err(RebuildError::Foreign(seq)) if seq == MAX_LOST + 3), "{refused:?}");
     let last = record(u64::MAX, right[1].chain, "wrong");
-    assert!(matches!(mended(&[&right[0], &last], 2), Err(MendError::Foreign(u64::MAX))));
+    assert!(matches!(rebuilt(&[&right[0], &last], 2), Err(RebuildError::Foreign(u64::MAX))));
 }

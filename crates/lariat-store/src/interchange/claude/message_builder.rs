@@ -1,7 +1,7 @@
-//! Chain lines as messages.
+//! Converts chain lines to messages.
 //!
-//! Owns the joining of a reply that is split over lines, its results, and where the messages go that are not part of an
-//! exchange but stand inside it. Invariant: between a reply and its results there is nothing else.
+//! Joins a reply that is split over lines, adds its results, and moves other messages behind them. Invariant: nothing
+//! stands between a reply and its results.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,47 +15,47 @@ use lariat_core::message::{
 use lariat_core::time::Timestamp;
 use serde_json::{Map, Value};
 
-use super::line::{Kind, Line};
+use super::line::{ChainLine, LineKind};
 use super::tree::{Path, Tree};
 use super::{EXTENSION, KIND, block};
 use crate::interchange::lines::{object, text};
-use crate::interchange::{Segment, derived, message_id};
+use crate::interchange::{Segment, derive_id, message_id};
 
-/// Turns paths into segments, one after the other.
-pub(super) struct Writer<'a> {
+/// Converts paths to segments, one after the other.
+pub(super) struct MessageBuilder<'a> {
     tree: &'a Tree,
-    /// The message after which a line has been said.
+    /// The message that each line became, or became a part of.
     anchors: HashMap<usize, MessageId>,
-    /// Lines that became part of a path they were not on.
+    /// Lines that were moved to a path from elsewhere.
     taken: HashSet<usize>,
-    /// Lines of the path that is being written.
+    /// Lines of the current path.
     path: HashSet<usize>,
-    /// The latest time seen: for lines that have none.
+    /// The latest time seen, for lines without a time.
     now: Timestamp,
     messages: Vec<(Timestamp, AgentMessage)>,
     exchange: Option<Exchange>,
 }
 
-/// A reply and what belongs to it.
+/// A reply with its results.
 struct Exchange {
-    /// Its place among the messages.
+    /// Index of the reply among the messages.
     at: usize,
     reply_id: Option<String>,
     lines: Vec<usize>,
-    /// Calls by id, with their tools; those without result.
+    /// Tool calls with their tool names, and those without a result.
     calls: Vec<(ToolCallId, String)>,
     pending: Vec<ToolCallId>,
-    /// What comes after the results.
+    /// Messages to add after the results.
     asides: Vec<(Timestamp, AgentMessage)>,
 }
 
-/// The calls that a line has results of.
-pub(super) fn answered(line: &Line) -> impl Iterator<Item = &str> {
-    let blocks = if line.kind == Kind::User { blocks(line) } else { &[] };
+/// Returns the ids of the tool calls whose results a line contains.
+pub(super) fn answered_calls(line: &ChainLine) -> impl Iterator<Item = &str> {
+    let blocks = if line.kind == LineKind::User { blocks(line) } else { &[] };
     blocks.iter().filter_map(as_result).filter_map(|result| text(result, "tool_use_id"))
 }
 
-fn blocks(line: &Line) -> &[Value] {
+fn blocks(line: &ChainLine) -> &[Value] {
     let content = line.message().and_then(|message| message.get("content"));
     content.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
@@ -64,7 +64,7 @@ fn as_result(block: &Value) -> Option<&Map<String, Value>> {
     block.as_object().filter(|block| text(block, "type") == Some("tool_result"))
 }
 
-impl<'a> Writer<'a> {
+impl<'a> MessageBuilder<'a> {
     pub(super) fn new(tree: &'a Tree) -> Self {
         Self {
             tree,
@@ -77,12 +77,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The message that a line became, or became a part of.
+    /// Returns the message that a line became, or became a part of.
     pub(super) fn anchor(&self, line: usize) -> Option<MessageId> {
         self.anchors.get(&line).copied()
     }
 
-    /// The messages of a path.
+    /// Converts the lines of a path.
     pub(super) fn segment(&mut self, path: &Path) -> Segment {
         self.path = path.lines.iter().copied().collect();
         for at in &path.lines {
@@ -100,14 +100,14 @@ impl<'a> Writer<'a> {
         let time = line.at.unwrap_or(self.now);
         self.now = self.now.max(time);
         let anchor = match (line.kind, line.message()) {
-            (Kind::Assistant, Some(message)) => self.push_reply(at, line, message, time),
-            (Kind::User, Some(message)) => self.push_user(line, message, time),
+            (LineKind::Assistant, Some(message)) => self.push_reply(at, line, message, time),
+            (LineKind::User, Some(message)) => self.push_user(line, message, time),
             _ => self.push_aside(time, extension(line).into(), message_id(&line.uuid)),
         };
         self.anchors.insert(at, anchor);
     }
 
-    /// A message that is not part of an exchange: it comes after the one that is open.
+    /// Adds a message that is not part of an exchange, after the open exchange.
     fn push_aside(&mut self, time: Timestamp, mut message: AgentMessage, id: MessageId) -> MessageId {
         message.assign_id(|| id);
         match &mut self.exchange {
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
     fn push_reply(
         &mut self,
         at: usize,
-        line: &Line,
+        line: &ChainLine,
         message: &Map<String, Value>,
         time: Timestamp,
     ) -> MessageId {
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
             if let Some(model) = text(message, "model") {
                 reply.model = model.to_owned();
             }
-            // The lines of one reply repeat what is known so far; the last one knows most.
+            // Each line of a reply repeats the usage so far; the last one is complete.
             if let Some(usage) = object(message, "usage") {
                 reply.usage = block::usage(usage);
             }
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
         llm.id
     }
 
-    fn push_user(&mut self, line: &Line, message: &Map<String, Value>, time: Timestamp) -> MessageId {
+    fn push_user(&mut self, line: &ChainLine, message: &Map<String, Value>, time: Timestamp) -> MessageId {
         let content = message.get("content").unwrap_or(&Value::Null);
         let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
         let mut id = None;
@@ -188,7 +188,7 @@ impl<'a> Writer<'a> {
             let next = if count == 0 {
                 message_id(&line.uuid)
             } else {
-                MessageId::new(derived("part", &[&line.uuid, &count.to_string()]))
+                MessageId::new(derive_id("part", &[&line.uuid, &count.to_string()]))
             };
             *id = Some(next);
             next
@@ -208,7 +208,7 @@ impl<'a> Writer<'a> {
             let next = next_id(&mut id, results.len());
             let words = Message::User(UserMessage::new(words).at(time));
             let waits = self.exchange.as_ref().is_some_and(|exchange| !exchange.pending.is_empty());
-            // Words that came with some of the results wait for the others.
+            // User text that came with some of the results waits for the other results.
             if results.is_empty() || !waits {
                 self.close();
             }
@@ -238,13 +238,13 @@ impl<'a> Writer<'a> {
         self.messages.push((time, with_id(id, message)));
     }
 
-    /// Ends the exchange: results that stand on branches beside it are taken in, then comes what had to wait.
+    /// Ends the exchange: adds results from branches beside it, then the messages that waited.
     fn close(&mut self) {
         let Some(pending) = self.exchange.as_ref().map(|exchange| exchange.pending.clone()) else { return };
         for call in pending {
-            if let Some(beside) = self.beside(&call) {
-                self.taken.insert(beside);
-                self.push(beside);
+            if let Some(line) = self.find_result_line(&call) {
+                self.taken.insert(line);
+                self.push(line);
             }
         }
         if let Some(exchange) = self.exchange.take() {
@@ -252,8 +252,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A line that is not on this path and has the result of a call of the open exchange, and nothing else.
-    fn beside(&self, call: &ToolCallId) -> Option<usize> {
+    /// Finds a line outside this path that contains only results of pending tool calls of the open exchange.
+    fn find_result_line(&self, call: &ToolCallId) -> Option<usize> {
         let exchange = self.exchange.as_ref().filter(|exchange| exchange.pending.contains(call))?;
         let free = |at: &&usize| !self.anchors.contains_key(at) && !self.path.contains(at);
         let fits = |at: &&usize| {
@@ -273,8 +273,8 @@ fn with_id(id: MessageId, message: Message) -> AgentMessage {
     AgentMessage::Llm(LlmMessage { id, turn_id: None, message })
 }
 
-/// A line that is not part of the conversation.
-fn extension(line: &Line) -> ExtensionMessage {
+/// Converts a line that is not part of the conversation.
+fn extension(line: &ChainLine) -> ExtensionMessage {
     if text(&line.fields, "subtype") == Some(EXTENSION)
         && let Some(kind) = text(&line.fields, "kind")
     {

@@ -1,8 +1,8 @@
-//! A new journal out of a damaged one.
+//! Rebuilds a sound journal from a damaged one.
 //!
-//! Owns which record stands at each position: the one that is whole; of several, the one that fits the chain; where
-//! there is none, an event that says so. Records are sealed anew, since what follows a lost one cannot fit its chain.
-//! Invariant: the event of every record that is whole is in the new journal, or a better-fitting one of its position.
+//! For each position, the rebuild takes the whole record; of several, the one that fits the chain; and if there is none, an
+//! [`AgentEvent::EventLost`]. It seals all records again, because records after a lost one cannot fit the old chain.
+//! Invariant: the new journal has the event of every whole record, or of a better-fitting record of the same position.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -13,30 +13,32 @@ use lariat_core::id::EventId;
 use lariat_core::time::Timestamp;
 use serde::Deserialize;
 
-use super::audit::{Known, Survey, survey};
+use super::audit::{ExpectedJournal, Survey, survey};
 use super::line::{Batch, Header, SEAL, seal_of, write};
-use super::scan::{Found, Newline};
+use super::scan::{Newline, PieceKind};
 use crate::record::{Chain, Sealed};
 
-/// Positions in a row that may be filled with "lost". More are not damage but a record that does not belong here.
+/// Maximum number of consecutive lost events. A larger gap means that the record belongs to another journal.
 const MAX_LOST: u64 = 1_000_000;
 
-/// Why a journal was not mended.
+/// Why a journal could not be rebuilt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum MendError {
+pub enum RebuildError {
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A record is so far behind the one before that it cannot belong to this journal.
-    #[error("event {0} is too far behind the events before it to belong to this journal")]
+    /// A record is so far after the previous one that it cannot belong to this journal.
+    #[error("event {0} is too far after the previous event to belong to this journal")]
     Foreign(u64),
-    /// The new journal is worse than the old one. Nothing was changed.
-    #[error("the journal has {before} events that can be saved, and the new one would have {after}")]
+    /// The new journal would be worse than the old one. Nothing was changed.
+    #[error(
+        "repair would lose events: the journal has {before} readable events, the repaired one would have {after}"
+    )]
     WouldLose {
-        /// Records that are whole.
+        /// Number of whole records in the old journal.
         before: u64,
-        /// Records of the new journal.
+        /// Number of records in the new journal.
         after: u64,
     },
 }
@@ -50,39 +52,43 @@ struct Entry {
     length: u64,
 }
 
-/// Writes what can be saved of a journal to `out`, as a new one that is sound; returns what was found.
+/// Writes everything that can be saved of a journal to `out`, as a new, sound journal. Returns the damage found.
 ///
 /// # Errors
-/// When reading or writing fails, or the records do not belong together.
-pub fn mend(source: impl Read + Seek, known: &Known, out: impl Write) -> Result<Verdict, MendError> {
-    mend_without(source, known, None, &BTreeMap::new(), out)
+/// When reading or writing fails, or when a record belongs to another journal.
+pub fn rebuild(
+    source: impl Read + Seek,
+    expected: &ExpectedJournal,
+    out: impl Write,
+) -> Result<Verdict, RebuildError> {
+    rebuild_without(source, expected, None, &BTreeMap::new(), out)
 }
 
-/// The same, under another header if one is given, and with events at some positions given up although their records are
-/// whole: for the reason that stands there.
-pub(super) fn mend_without(
+/// As [`rebuild`], but with another header if one is given. Replaces the events at the positions of `given_up`, although
+/// their records are whole, for the reason given there.
+pub(super) fn rebuild_without(
     mut source: impl Read + Seek,
-    known: &Known,
+    expected: &ExpectedJournal,
     new_header: Option<&Header>,
     given_up: &BTreeMap<u64, String>,
     mut out: impl Write,
-) -> Result<Verdict, MendError> {
+) -> Result<Verdict, RebuildError> {
     source.seek(SeekFrom::Start(0))?;
     let mut entries: Vec<Entry> = Vec::new();
-    let Survey { header, verdict } = survey(&mut source, known, |piece, line, _| {
-        let newline = u64::from(matches!(piece.found, Found::Record(_, Newline::There)));
+    let Survey { header, verdict } = survey(&mut source, expected, |piece, line, _| {
+        let newline = u64::from(matches!(piece.kind, PieceKind::Record(_, Newline::There)));
         let length = piece.length - newline;
         entries.push(Entry { seq: line.seq, chain: line.chain, offset: piece.offset, length });
     })?;
     source.seek(SeekFrom::Start(0))?;
-    let mut lines = Lines::new(source);
+    let mut lines = LineReader::new(source);
     let chosen = choose(entries, &header, &mut lines)?;
     let reasons = verdict.damage.iter().filter_map(|damage| Some((damage.seq?, damage.note.as_str())));
     let reasons: BTreeMap<u64, &str> = reasons.collect();
-    let mut journal = Journal::begin(&mut out, new_header.unwrap_or(&header))?;
+    let mut journal = JournalBuilder::begin(&mut out, new_header.unwrap_or(&header))?;
     for entry in chosen {
         if entry.seq - journal.next > MAX_LOST {
-            return Err(MendError::Foreign(entry.seq));
+            return Err(RebuildError::Foreign(entry.seq));
         }
         let body = lines.body(&entry)?;
         journal.lose_until(entry.seq, &reasons, &body)?;
@@ -91,23 +97,23 @@ pub(super) fn mend_without(
             None => journal.add(body)?,
         }
     }
-    if known.events.saturating_sub(journal.next) > MAX_LOST {
-        return Err(MendError::Foreign(known.events));
+    if expected.events.saturating_sub(journal.next) > MAX_LOST {
+        return Err(RebuildError::Foreign(expected.events));
     }
-    journal.lose_until(known.events, &reasons, &[])?;
+    journal.lose_until(expected.events, &reasons, &[])?;
     out.flush()?;
     Ok(verdict)
 }
 
-/// One record for each position, in order.
+/// Chooses one record for each position, in order.
 fn choose<R: Read + Seek>(
     mut entries: Vec<Entry>,
     header: &Header,
-    lines: &mut Lines<R>,
+    lines: &mut LineReader<R>,
 ) -> io::Result<Vec<Entry>> {
     entries.retain(|entry| entry.seq >= header.start());
     entries.sort_by_key(|entry| (entry.seq, entry.offset));
-    // The same chain means the same event, and the same ones before it.
+    // Equal chains mean equal events, and equal events before them.
     entries.dedup_by_key(|entry| (entry.seq, entry.chain));
     let groups: Vec<&[Entry]> = entries.chunk_by(|one, other| one.seq == other.seq).collect();
     let mut chosen: Vec<Entry> = Vec::with_capacity(groups.len());
@@ -115,20 +121,20 @@ fn choose<R: Read + Seek>(
         let next = groups.get(index + 1).copied().unwrap_or_default();
         let entry = match group {
             [only] => Some(*only),
-            several => fitting(several, chosen.last(), header, next, lines)?,
+            several => choose_fitting(several, chosen.last(), header, next, lines)?,
         };
         chosen.extend(entry);
     }
     Ok(chosen)
 }
 
-/// Of several records for one position, the one that fits what is before, or what is after; else the first.
-fn fitting<R: Read + Seek>(
+/// Chooses among several records for one position: the one that fits the previous or the next record, else the first.
+fn choose_fitting<R: Read + Seek>(
     several: &[Entry],
     before: Option<&Entry>,
     header: &Header,
     next: &[Entry],
-    lines: &mut Lines<R>,
+    lines: &mut LineReader<R>,
 ) -> io::Result<Option<Entry>> {
     for entry in several {
         let previous = match before {
@@ -150,14 +156,14 @@ fn fitting<R: Read + Seek>(
     Ok(several.first().copied())
 }
 
-/// The records of a file by their places, read in any order and fastest in the order of the file.
-struct Lines<R> {
+/// Reads the records of a damaged file in any order, fastest in file order.
+struct LineReader<R> {
     source: BufReader<R>,
     at: u64,
     line: Vec<u8>,
 }
 
-impl<R: Read + Seek> Lines<R> {
+impl<R: Read + Seek> LineReader<R> {
     fn new(source: R) -> Self {
         Self { source: BufReader::with_capacity(256 * 1024, source), at: 0, line: Vec::new() }
     }
@@ -171,23 +177,23 @@ impl<R: Read + Seek> Lines<R> {
         let written = self.line.get(SEAL..).unwrap_or_default();
         match seal_of(&self.line).and_then(|seal| seal.open(written, &mut body)) {
             Some(line) if line.seq == entry.seq => Ok(body),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the file changed while it was read")),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the file changed during the repair")),
         }
     }
 }
 
-/// A journal that is written from its beginning.
-struct Journal<'a, W> {
+/// Writes a new journal.
+struct JournalBuilder<'a, W> {
     out: &'a mut W,
     header: &'a Header,
     next: u64,
     chain: Chain,
-    /// The event that was written last; empty before the first.
+    /// The body of the last event; empty before the first.
     last: Vec<u8>,
     line: Vec<u8>,
 }
 
-impl<'a, W: Write> Journal<'a, W> {
+impl<'a, W: Write> JournalBuilder<'a, W> {
     fn begin(out: &'a mut W, header: &'a Header) -> io::Result<Self> {
         out.write_all(&header.line())?;
         let (next, chain) = (header.start(), header.chain());
@@ -197,7 +203,7 @@ impl<'a, W: Write> Journal<'a, W> {
     fn add(&mut self, body: Vec<u8>) -> io::Result<()> {
         let record = Sealed::new(self.next, self.chain, body);
         self.line.clear();
-        // Each by itself: all of it is synced before it is anybody's journal.
+        // Each record is a batch of its own: the whole file is synced before it replaces the journal.
         write(&mut self.line, &record, Batch::Begins);
         self.out.write_all(&self.line)?;
         self.next += 1;
@@ -206,7 +212,7 @@ impl<'a, W: Write> Journal<'a, W> {
         Ok(())
     }
 
-    /// Writes that events are lost, up to a position. Each has the time of the last one before, or of `next`.
+    /// Writes lost events up to a position. Each has the time of the event before it, or of `next`.
     fn lose_until(&mut self, end: u64, reasons: &BTreeMap<u64, &str>, next: &[u8]) -> io::Result<()> {
         let mut reason = "missing";
         while self.next < end {
@@ -218,7 +224,7 @@ impl<'a, W: Write> Journal<'a, W> {
 
     fn lose(&mut self, reason: &str, next: &[u8]) -> io::Result<()> {
         let timestamp = time_of(if self.last.is_empty() { next } else { &self.last });
-        // The same damage gives the same journal.
+        // Derive the id from the position, so that repairing the same damage gives the same journal.
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.header.session.as_str().as_bytes()).update(&self.next.to_le_bytes());
         let mut random = [0; 10];
@@ -245,5 +251,5 @@ fn time_of(body: &[u8]) -> Timestamp {
 }
 
 #[cfg(test)]
-#[path = "mend_tests.rs"]
+#[path = "rebuild_tests.rs"]
 mod tests;

@@ -8,7 +8,7 @@ use lariat_core::usage::Usage;
 
 use super::*;
 
-/// Events of loops at given seconds.
+/// Builds events of loops at given times.
 #[derive(Default)]
 pub(in crate::recorder) struct Events(u64);
 
@@ -29,8 +29,13 @@ impl Events {
         self.at(secs, loop_id, start(session, loop_id))
     }
 
-    /// A loop of one message, from beginning to end.
-    pub(in crate::recorder) fn whole(&mut self, secs: u64, session: &str, loop_id: &str) -> Vec<Event> {
+    /// A loop with one message, from start to end.
+    pub(in crate::recorder) fn complete_loop(
+        &mut self,
+        secs: u64,
+        session: &str,
+        loop_id: &str,
+    ) -> Vec<Event> {
         vec![
             self.start(secs, session, loop_id),
             self.at(secs, loop_id, said(loop_id)),
@@ -54,7 +59,7 @@ fn ended() -> AgentEvent {
     AgentEvent::AgentEnd { messages: Vec::new(), usage, outcome: RunOutcome::Completed, rejection: None }
 }
 
-fn recorded(config: SessionRecorderConfig, events: &[Event]) -> SessionRecorder {
+fn record_all(config: SessionRecorderConfig, events: &[Event]) -> SessionRecorder {
     let mut recorder = SessionRecorder::new(config);
     events.iter().for_each(|event| recorder.on_event(event));
     recorder
@@ -65,7 +70,7 @@ fn names(sessions: impl IntoIterator<Item = Session>) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn events_of_interleaved_loops_go_to_their_sessions() {
+fn assigns_interleaved_loops_to_their_sessions() {
     let mut events = Events::default();
     let mut spawned = LoopStart::new("child".into(), "c".into(), "c.x.1".into());
     let spawn = SpawnRef {
@@ -83,7 +88,7 @@ fn events_of_interleaved_loops_go_to_their_sessions() {
         events.at(5, "c.x.1", said("to the child")),
         events.at(6, "c.x.1", ended()),
     ];
-    let recorder = recorded(SessionRecorderConfig::default(), &stream);
+    let recorder = record_all(SessionRecorderConfig::default(), &stream);
     assert_eq!(names(recorder.sessions()), [("s".to_owned(), 1), ("c".to_owned(), 1)]);
     let parent = recorder.get_session(&"s".into()).unwrap();
     assert_eq!(parent.loops[0].events.len(), 3);
@@ -99,12 +104,12 @@ fn events_of_interleaved_loops_go_to_their_sessions() {
 }
 
 #[test]
-fn flushing_aborts_what_is_open_and_completes_everything_once() {
+fn flush_aborts_open_loops_and_completes_each_session_once() {
     let mut events = Events::default();
-    let mut stream = events.whole(1, "s", "s.x.1");
+    let mut stream = events.complete_loop(1, "s", "s.x.1");
     stream.push(events.start(10, "s", "s.x.2"));
     stream.push(events.at(12, "s.x.2", said("half")));
-    let mut recorder = recorded(SessionRecorderConfig::default(), &stream);
+    let mut recorder = record_all(SessionRecorderConfig::default(), &stream);
     assert!(recorder.drain_completed().is_empty());
     recorder.flush();
     assert!(recorder.current_loop(&"s.x.2".into()).is_none());
@@ -118,19 +123,19 @@ fn flushing_aborts_what_is_open_and_completes_everything_once() {
     assert!(recorder.drain_completed().is_empty() && recorder.sessions().next().is_none());
     recorder.on_event(&events.at(13, "s.x.2", said("too late")));
     assert!(recorder.sessions().next().is_none());
-    events.whole(20, "s", "s.x.3").iter().for_each(|event| recorder.on_event(event));
-    assert_eq!(names(recorder.sessions()), [("s~2".to_owned(), 1)], "what was completed keeps its name");
+    events.complete_loop(20, "s", "s.x.3").iter().for_each(|event| recorder.on_event(event));
+    assert_eq!(names(recorder.sessions()), [("s~2".to_owned(), 1)], "the completed session keeps its name");
 }
 
 #[test]
-fn a_session_begins_anew_after_inactivity_only() {
+fn begins_a_new_session_only_after_inactivity() {
     let policy = SessionFormationPolicy::InactivityTimeout { secs: 60 };
     let config = SessionRecorderConfig::default().with_formation_policy(policy);
     let mut events = Events::default();
-    let mut stream = events.whole(1, "s", "s.x.1");
-    stream.extend(events.whole(62, "s", "s.x.2"));
-    stream.extend(events.whole(124, "s", "s.x.3"));
-    let mut recorder = recorded(config, &stream);
+    let mut stream = events.complete_loop(1, "s", "s.x.1");
+    stream.extend(events.complete_loop(62, "s", "s.x.2"));
+    stream.extend(events.complete_loop(124, "s", "s.x.3"));
+    let mut recorder = record_all(config, &stream);
     assert_eq!(
         names(recorder.drain_completed()),
         [("s".to_owned(), 2)],
@@ -141,13 +146,20 @@ fn a_session_begins_anew_after_inactivity_only() {
     assert_eq!(second.loops[0].session_id.as_str(), "s");
 
     let mut open = vec![events.start(1, "t", "t.x.1")];
-    open.extend(events.whole(900, "t", "t.x.2"));
-    assert_eq!(names(recorded(config, &open).sessions()), [("t".to_owned(), 2)], "an open loop is activity");
-    assert_eq!(names(recorded(SessionRecorderConfig::default(), &stream).sessions()), [("s".to_owned(), 3)]);
+    open.extend(events.complete_loop(900, "t", "t.x.2"));
+    assert_eq!(
+        names(record_all(config, &open).sessions()),
+        [("t".to_owned(), 2)],
+        "an open loop is activity"
+    );
+    assert_eq!(
+        names(record_all(SessionRecorderConfig::default(), &stream).sessions()),
+        [("s".to_owned(), 3)]
+    );
 }
 
 #[test]
-fn pieces_of_messages_are_kept_only_when_asked_for() {
+fn records_message_chunks_only_if_configured() {
     let mut events = Events::default();
     let piece = AgentEvent::MessageUpdate {
         message: MessageRef::unresolved(MessageId::default()),
@@ -159,13 +171,13 @@ fn pieces_of_messages_are_kept_only_when_asked_for() {
         [events.start(1, "s", "s.x.1"), events.at(2, "s.x.1", piece), events.at(3, "s.x.1", progress)];
     for (include, kept) in [(false, 2), (true, 3)] {
         let config = SessionRecorderConfig::default().with_streaming_events(include);
-        let session = recorded(config, &stream).get_session(&"s".into()).unwrap();
+        let session = record_all(config, &stream).get_session(&"s".into()).unwrap();
         assert_eq!(session.loops[0].events.len(), kept);
     }
 }
 
 #[test]
-fn what_comes_before_the_first_loop_is_not_lost_and_groups_are_found() {
+fn keeps_events_before_the_first_loop_and_parallel_groups() {
     let mut events = Events::default();
     let loops: Vec<LoopId> = vec!["s.x.1".into(), "s.y.2".into()];
     let early = AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: loops.clone() };
@@ -176,11 +188,11 @@ fn what_comes_before_the_first_loop_is_not_lost_and_groups_are_found() {
         evaluation_usage: Usage::default(),
     };
     let mut stream = vec![events.at(1, "", early)];
-    stream.extend(events.whole(2, "s", "s.x.1"));
-    stream.extend(events.whole(2, "s", "s.y.2"));
-    stream.extend(events.whole(3, "other", "other.x.1"));
+    stream.extend(events.complete_loop(2, "s", "s.x.1"));
+    stream.extend(events.complete_loop(2, "s", "s.y.2"));
+    stream.extend(events.complete_loop(3, "other", "other.x.1"));
     stream.push(events.at(9, "", late));
-    let session = recorded(SessionRecorderConfig::default(), &stream).get_session(&"s".into()).unwrap();
+    let session = record_all(SessionRecorderConfig::default(), &stream).get_session(&"s".into()).unwrap();
     assert_eq!(session.parallel_siblings(&"s.x.1".into())[0].loop_id, loops[1]);
     assert!(session.get_loop(&"s.y.2".into()).unwrap().parallel_group.as_ref().unwrap().is_selected);
 }
