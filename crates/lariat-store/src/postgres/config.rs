@@ -34,8 +34,10 @@ pub struct PostgresConfig {
     pub(super) connections: usize,
     pub(super) partitions: u32,
     /// Root certificates (PEM); those of the system when there are none.
+    #[cfg_attr(not(feature = "postgres-tls"), expect(dead_code, reason = "only the TLS connector reads it"))]
     pub(super) roots: Vec<Vec<u8>>,
     /// A file with root certificates, as the connection string names it.
+    #[cfg_attr(not(feature = "postgres-tls"), expect(dead_code, reason = "only the TLS connector reads it"))]
     pub(super) root_file: Option<PathBuf>,
 }
 

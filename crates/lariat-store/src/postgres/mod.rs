@@ -21,6 +21,8 @@ mod batch;
 mod blobs;
 mod check;
 mod config;
+#[cfg(feature = "postgres-tls")]
+mod connector;
 mod fork;
 mod garbage;
 mod link;

@@ -18,7 +18,7 @@ use super::standing::Standing;
 use super::wake::Wake;
 use super::writer::Writers;
 use super::{
-    blobs, check, fork, garbage, list, projections, read, repair, schema, search, snapshots, standing, tls,
+    blobs, check, fork, garbage, list, projections, read, repair, schema, search, snapshots, standing,
 };
 use crate::StoreOptions;
 
@@ -71,8 +71,17 @@ impl PostgresStore {
         if config.server.get_ssl_mode() == SslMode::Disable {
             return Self::connect_tls(config, NoTls, options).await;
         }
-        let connector = tls::connector(&roots(&config)?)?;
-        Self::connect_tls(config, connector, options).await
+        #[cfg(feature = "postgres-tls")]
+        return {
+            let connector = super::connector::connector(&config)?;
+            Self::connect_tls(config, connector, options).await
+        };
+        #[cfg(not(feature = "postgres-tls"))]
+        Err(StoreError::Unavailable(
+            "PostgreSQL: this build has no TLS; enable the feature `postgres-tls` of lariat-store, \
+             or use `connect_tls` with your own connector"
+                .to_owned(),
+        ))
     }
 
     /// Connects through a TLS connector of the caller's own, and brings the schema of the database up to date.
@@ -130,18 +139,6 @@ impl PostgresStore {
             None => Ok(Some(0)),
         }
     }
-}
-
-/// The root certificates that the configuration holds or names.
-#[expect(clippy::disallowed_methods, reason = "the connection string names the file")]
-fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
-    let mut roots = config.roots.clone();
-    if let Some(path) = &config.root_file {
-        let unusable =
-            |error| StoreError::Unavailable(format!("cannot read `sslrootcert` {}: {error}", path.display()));
-        roots.push(std::fs::read(path).map_err(unusable)?);
-    }
-    Ok(roots)
 }
 
 impl Drop for PostgresStore {

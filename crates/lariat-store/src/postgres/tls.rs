@@ -1,19 +1,13 @@
 //! Encryption between a store and its database.
 //!
-//! Owns what a connection string says about TLS (`sslmode`, `sslrootcert`) and the connector. A certificate is always verified, name
+//! Reads what a connection string says about TLS (`sslmode`, `sslrootcert`); `connector` makes the connection. A certificate is always verified, name
 //! included, so `require` means here what `verify-full` means to `libpq`. A database on another machine that no `sslmode` speaks of is
 //! reached by TLS or not at all.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use lariat_core::store::StoreError;
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres_rustls::MakeRustlsConnect;
-use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// What a connection string says about TLS, and the rest of it, which is the server's.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -72,36 +66,6 @@ pub(super) fn default_mode(server: &tokio_postgres::Config) -> SslMode {
         Host::Unix(_) => true,
     };
     if server.get_hosts().iter().all(is_local) { SslMode::Disable } else { SslMode::Require }
-}
-
-/// The connector: trusts the system's certificates, and those of `pem`.
-pub(super) fn connector(pem: &[Vec<u8>]) -> Result<MakeRustlsConnect, StoreError> {
-    let unusable = |what: String| StoreError::Unavailable(format!("PostgreSQL: {what}"));
-    let mut roots = RootCertStore::empty();
-    if pem.is_empty() {
-        // Some of a system's certificates may be unreadable; the others will do.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    for bytes in pem {
-        for certificate in CertificateDer::pem_slice_iter(bytes) {
-            let certificate =
-                certificate.map_err(|error| unusable(format!("a root certificate is not PEM: {error}")))?;
-            roots
-                .add(certificate)
-                .map_err(|error| unusable(format!("a root certificate is unusable: {error}")))?;
-        }
-    }
-    if roots.is_empty() {
-        return Err(unusable(
-            "no root certificate to verify the server with; name one with `sslrootcert`".to_owned(),
-        ));
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
 }
 
 #[cfg(test)]
