@@ -8,6 +8,7 @@
 
 mod bounds;
 mod changes;
+mod definitions;
 mod driver;
 mod earlier;
 mod gate;

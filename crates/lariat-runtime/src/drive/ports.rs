@@ -19,6 +19,7 @@ use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
 use lariat_guard::redact::Redactor;
 
+use super::definitions;
 use crate::budget::SharedBudget;
 use crate::prompt::Sections;
 
@@ -202,10 +203,8 @@ impl ToolSet {
             let tools = order.iter().filter_map(|name| by_name.get(name));
             tools.filter(|tool| tool.is_offered(access)).map(|tool| ToolDefinition::of(&**tool)).collect()
         };
-        let definitions: Arc<[ToolDefinition]> = offered(Access::Full).into();
-        let reading = offered(Access::Reads);
-        // Most agents whose tools only read have one list, and there may be many agents.
-        let reading = if *reading == *definitions { Arc::clone(&definitions) } else { reading.into() };
+        let definitions = definitions::shared(offered(Access::Full));
+        let reading = definitions::shared(offered(Access::Reads));
         Self { tools: Arc::new(by_name), definitions, reading }
     }
 

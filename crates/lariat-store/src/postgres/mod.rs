@@ -22,6 +22,8 @@ mod blobs;
 mod check;
 mod config;
 mod connection;
+#[cfg(feature = "postgres-tls")]
+mod connector;
 mod fork;
 mod garbage;
 mod list;

@@ -18,7 +18,7 @@ use super::notifier::Notifier;
 use super::session_row::SessionRow;
 use super::writer::Writers;
 use super::{
-    blobs, check, fork, garbage, list, projections, read, repair, schema, search, session_row, snapshots, tls,
+    blobs, check, fork, garbage, list, projections, read, repair, schema, search, session_row, snapshots,
 };
 use crate::StoreOptions;
 
@@ -72,8 +72,17 @@ impl PostgresStore {
         if config.server.get_ssl_mode() == SslMode::Disable {
             return Self::connect_tls(config, NoTls, options).await;
         }
-        let connector = tls::connector(&roots(&config)?)?;
-        Self::connect_tls(config, connector, options).await
+        #[cfg(feature = "postgres-tls")]
+        return {
+            let connector = super::connector::connector(&config)?;
+            Self::connect_tls(config, connector, options).await
+        };
+        #[cfg(not(feature = "postgres-tls"))]
+        Err(StoreError::Unavailable(
+            "PostgreSQL: this build has no TLS; enable the feature `postgres-tls` of lariat-store, \
+             or use `connect_tls` with your own connector"
+                .to_owned(),
+        ))
     }
 
     /// Connects with a TLS connector of the caller, and migrates the schema of the database.
@@ -131,18 +140,6 @@ impl PostgresStore {
             None => Ok(Some(0)),
         }
     }
-}
-
-/// Returns the root certificates from the configuration and its certificate file.
-#[expect(clippy::disallowed_methods, reason = "the connection string names the file")]
-fn roots(config: &PostgresConfig) -> Result<Vec<Vec<u8>>, StoreError> {
-    let mut roots = config.roots.clone();
-    if let Some(path) = &config.root_file {
-        let unusable =
-            |error| StoreError::Unavailable(format!("cannot read `sslrootcert` {}: {error}", path.display()));
-        roots.push(std::fs::read(path).map_err(unusable)?);
-    }
-    Ok(roots)
 }
 
 impl Drop for PostgresStore {

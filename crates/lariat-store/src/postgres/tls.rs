@@ -1,19 +1,13 @@
 //! Configures TLS for the database connection.
 //!
-//! Parses `sslmode` and `sslrootcert` from a connection string and builds the connector. The certificate is always
+//! Parses `sslmode` and `sslrootcert` from a connection string; `connector` connects. The certificate is always
 //! verified, including the name, so `require` means what `verify-full` means to `libpq`. Without `sslmode`, a database on
 //! another machine requires TLS.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use lariat_core::store::StoreError;
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres_rustls::MakeRustlsConnect;
-use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// The TLS options of a connection string, and the rest of the string.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -72,36 +66,6 @@ pub(super) fn default_mode(server: &tokio_postgres::Config) -> SslMode {
         Host::Unix(_) => true,
     };
     if server.get_hosts().iter().all(is_local) { SslMode::Disable } else { SslMode::Require }
-}
-
-/// Builds a connector that trusts the certificates of `pem`, or the system's if there are none.
-pub(super) fn connector(pem: &[Vec<u8>]) -> Result<MakeRustlsConnect, StoreError> {
-    let unusable = |what: String| StoreError::Unavailable(format!("PostgreSQL: {what}"));
-    let mut roots = RootCertStore::empty();
-    if pem.is_empty() {
-        // Ignore unreadable system certificates if others are readable.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    for bytes in pem {
-        for certificate in CertificateDer::pem_slice_iter(bytes) {
-            let certificate =
-                certificate.map_err(|error| unusable(format!("a root certificate is not PEM: {error}")))?;
-            roots
-                .add(certificate)
-                .map_err(|error| unusable(format!("a root certificate is unusable: {error}")))?;
-        }
-    }
-    if roots.is_empty() {
-        return Err(unusable(
-            "no root certificate to verify the server; set one with `sslrootcert`".to_owned(),
-        ));
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
 }
 
 #[cfg(test)]
