@@ -1,26 +1,27 @@
-//! The arguments of a command, read by a list of the options that it may have.
+//! Reads the arguments of a command against a list of the options it may have.
 //!
-//! Owns the reading: rows of letters, values attached or in the next word, paths as values, `--`. Invariant: an argument
-//! that is not on the list, or that could become an option, gives nothing; so no operand is taken for something else.
+//! Handles combined short options, attached and separate values, values that are paths, and `--`. An argument that is not
+//! on the list, or that could expand to an option, makes the whole result `None`, so that no operand is mistaken for
+//! something else.
 
 use crate::shell::Word;
 
 /// The options that a command may have.
 ///
-/// `short` lists letters, `long` names with blanks between them. After one of them, `:` and `=` stand for a value, `?` for a
-/// value that must be attached, `@` for a path; `==` for two values, `=@` for a value and a path. `#` stands for any digit.
+/// `short` lists letters; `long` lists names separated by blanks. A mark after an option says what it takes: `:` or `=` a
+/// value, `?` a value that must be attached, `@` a path, `==` two values, `=@` a value and a path. `#` stands for any digit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
     pub(crate) short: &'static [&'static str],
     pub(crate) long: &'static [&'static str],
-    /// A word that is not known may be an option: none of this command does any harm.
+    /// An unknown word may turn out to be an option: no option of this command does any harm.
     pub(crate) is_mild: bool,
 }
 
-/// What was read.
+/// The arguments of a command, by kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arguments {
-    /// Words that are no options.
+    /// Words that are not options.
     pub(crate) operands: Vec<Word>,
     /// Values of options that are paths.
     pub(crate) paths: Vec<Word>,
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether one of these options is there.
+    /// Whether the command has one of these options.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|option| names.contains(&option.as_str()))
     }
@@ -40,7 +41,7 @@ impl Arguments {
 enum Takes {
     Nothing,
     Value,
-    /// Only attached.
+    /// A value, only if it is attached.
     Optional,
     Path,
     TwoValues,
@@ -48,7 +49,7 @@ enum Takes {
 }
 
 impl Listed {
-    /// Reads the words after a program; `None` when one is not listed.
+    /// Reads the words after a program. Returns `None` if one of them is not on the list.
     pub(crate) fn read(&self, words: &[Word]) -> Option<Arguments> {
         let mut found = Arguments::default();
         let mut rest = words.iter();
@@ -162,7 +163,7 @@ fn known(text: &str) -> Word {
     Word { text: text.to_owned(), is_known: true }
 }
 
-/// The next word as a value: it must be one word.
+/// Takes the next word as a value; fails if the word may expand to several.
 fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
     rest.next().filter(|word| word.is_known || !word.may_become_several()).cloned()
 }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn options_values_and_operands_are_told_apart() {
+    fn separates_options_values_and_operands() {
         for (text, operands, paths) in [
             ("a b", "a b", ""),
             ("-rn a", "a", ""),
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_listed_gives_nothing() {
+    fn unlisted_option_gives_none() {
         for text in [
             "-x a",
             "-rx",

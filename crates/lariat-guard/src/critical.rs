@@ -1,7 +1,8 @@
-//! Commands that destroy what cannot be restored. They are asked in every mode, whatever allows them.
+//! Finds commands that destroy what cannot be restored. They require approval in every mode, whatever rule allows them.
 //!
-//! Owns what counts: removing or moving a root, a top-level directory, a home, the workspace or a directory around it;
-//! rewriting history that others have; overwriting devices. Writing our own policy is found by `protected`.
+//! Critical are: removing or moving a root, a top-level directory, a home directory, the workspace or a parent of it;
+//! rewriting history that others have fetched; overwriting devices. The module `protected` finds writes to Lariat's own
+//! permission policy.
 
 use std::path::{Path, PathBuf};
 
@@ -11,23 +12,23 @@ use crate::program::{base, options_before_subcommand};
 use crate::shell::{Command, Options, analyse};
 use crate::shell_rule::may_run_its_words;
 
-/// Programs that make a file system or a partition table.
+/// Programs that create a file system or change a partition table.
 const DISK: &[&str] =
     &["wipefs", "fdisk", "sfdisk", "cfdisk", "parted", "sgdisk", "blkdiscard", "mkswap", "mke2fs"];
 const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "srm"];
 const OWNERS: &[&str] = &["chmod", "chown", "chgrp", "setfacl"];
-/// Words of a command that are looked at for a command inside.
+/// Maximum words of a command that are examined for a command among its arguments.
 const MOST_WORDS: usize = 64;
-/// Options by which `rsync` empties the place it copies to, and takes away what it copies.
+/// Options by which `rsync` deletes files in the target directory; below, the one by which it removes what it copied.
 const DELETING: Options = Options::new(
     "--delete --delete-before --delete-during --delete-delay --delete-after --delete-excluded",
     "efM",
 );
 const TAKING: Options = Options::new("--remove-source-files", "efM");
 const RECURSIVE: Options = Options::new("-R --recursive", "");
-/// The option that names the folder which files are put into.
+/// The option that names the directory into which files are put.
 const TARGET: Options = Options::new("-t --target-directory", "S");
-/// Tests of `find` that leave most files out.
+/// Tests of `find` that exclude most files.
 const NARROWING: &[&str] = &[
     "-name",
     "-iname",
@@ -43,20 +44,20 @@ const NARROWING: &[&str] = &[
     "-empty",
     "-lname",
 ];
-/// Devices that take anything without harm.
+/// Devices that may be written without harm.
 const HARMLESS: &[&str] =
     &["null", "stdout", "stderr", "stdin", "tty", "zero", "full", "fd", "pts", "shm", "tcp", "udp"];
 
 /// Where a command runs and what surrounds it.
 pub(crate) struct Surroundings<'a> {
     pub(crate) places: &'a Places,
-    /// The directories that count as workspace.
+    /// The directories that belong to the workspace.
     pub(crate) workspace: &'a [PathBuf],
     pub(crate) resolver: &'a dyn Resolver,
 }
 
-/// Why a command is critical, in words for a person. So is one that runs such a command, or may: its arguments are looked at
-/// as commands, too.
+/// Returns why a command is critical, in words for the user. A command that runs another command, or may run one, is as
+/// critical as that one: its arguments are examined as commands, too.
 pub(crate) fn critical(
     command: &Command,
     directories: &[PathBuf],
@@ -78,7 +79,7 @@ fn destroys(command: &Command, directories: &[PathBuf], around: &Surroundings<'_
     let words = || command.words.iter().skip(1).map(|word| word.text.as_str());
     if program == "git" {
         return pushes_by_force(command)
-            .then(|| "it rewrites or deletes what others may have fetched".to_owned());
+            .then(|| "it rewrites or deletes history that others may have fetched".to_owned());
     }
     if program.starts_with("mkfs") || (DISK.contains(&program) && words().any(|word| !word.starts_with('-')))
     {
@@ -119,7 +120,7 @@ fn destroys(command: &Command, directories: &[PathBuf], around: &Surroundings<'_
     counts.then(|| found(&targets.concat(), directories, around, &|_| false)).flatten()
 }
 
-/// The first of these targets that is a place nobody means to lose.
+/// Names the first of these targets that is vital (see [`is_vital`]), in words for the user.
 fn found(
     targets: &[Operand],
     directories: &[PathBuf],
@@ -128,13 +129,15 @@ fn found(
 ) -> Option<String> {
     targets.iter().find_map(|target| {
         let (path, shown) = match target {
-            Operand::Path(path) if is_drive(path) => return Some(format!("it would take `{path}`")),
+            Operand::Path(path) if is_drive(path) => {
+                return Some(format!("it would remove the drive `{path}`"));
+            }
             Operand::Path(path) => (path.as_str(), path),
             Operand::Fitting(directory, pattern) if takes_all(pattern) => (directory.as_str(), pattern),
             Operand::Fitting(..) => return None,
             Operand::Hidden(text) => {
                 return empties_a_variable(text).then(|| {
-                    format!("`{text}` is everything in a directory that is known only when it runs")
+                    format!("`{text}` is everything in a directory that is known only at run time")
                 });
             }
         };
@@ -146,7 +149,7 @@ fn found(
     })
 }
 
-/// Root, a directory of the root, a home, the workspace, or something around them.
+/// Whether a path is the root, a top-level directory, the home directory, the workspace, the project, or a parent of one.
 fn is_vital(path: &Path, around: &Surroundings<'_>) -> bool {
     path.components().count() <= 2
         || around.places.home.starts_with(path)
@@ -160,29 +163,29 @@ fn named(path: &Path, around: &Surroundings<'_>) -> String {
     } else if around.workspace.iter().any(|own| own == path) {
         "the workspace"
     } else if path.components().count() <= 2 {
-        "a root or a directory right below it"
+        "the root directory or a directory directly below it"
     } else {
-        "a directory around the workspace or the home directory"
+        "a parent of the workspace or of the home directory"
     };
     format!("{what} ({})", path.display())
 }
 
-/// `dir/*`, `*`, `.*`: a last part that leaves nothing out.
+/// Whether the last part of a pattern matches everything: `dir/*`, `*`, `.*`.
 fn takes_all(pattern: &str) -> bool {
     let last = pattern.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     !last.is_empty() && last.chars().all(|c| "*.?[!]".contains(c))
 }
 
-/// `$X/*`, `$X/`, `/{bin,etc}`: what it takes depends on something unknown, and it takes all of that.
+/// Whether a word names everything below an unknown directory: `$X/*`, `$X/`, `/{bin,etc}`.
 fn empties_a_variable(text: &str) -> bool {
     let bare: String = text.chars().filter(|c| *c != '"').collect();
     let starts_open = bare.starts_with(['$', '`']) || bare.starts_with("/$") || bare.starts_with("/{");
-    // `~name` is a home, too.
+    // `~name` is a home directory, too.
     let is_home = bare.starts_with('~') && !bare.trim_end_matches(['/', '*']).contains('/');
     is_home || (starts_open && (bare.ends_with('/') || bare.contains('*') || bare.starts_with('/')))
 }
 
-/// `C:\`, `d:/`.
+/// Whether a path is a whole Windows drive: `C:\`, `d:/`.
 fn is_drive(path: &str) -> bool {
     let mut letters = path.chars();
     letters.next().is_some_and(|c| c.is_ascii_alphabetic())
@@ -204,7 +207,7 @@ fn pushes_by_force(command: &Command) -> bool {
         return false;
     }
     words.any(|word| match word.strip_prefix("--") {
-        // Options of git may be shortened.
+        // Git accepts abbreviated options.
         Some(long) => {
             long.starts_with("for")
                 || long.starts_with("mi")

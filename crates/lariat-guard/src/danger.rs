@@ -1,8 +1,8 @@
-//! How dangerous each command of a script is, and which files it uses.
+//! Rates how dangerous each command of a script is and lists the files it uses.
 //!
-//! Owns the walk over a script: it follows `cd`, since a path means nothing without the directory it starts from, and
-//! weighs each command. Safe: it only reads, inside the workspace. Moderate: it changes files there as an edit does.
-//! Critical: see `critical` and `protected`. Dangerous: everything else.
+//! The walk over a script follows `cd`, because a relative path means nothing without its directory. Levels: safe commands
+//! only read, inside the workspace; moderate ones change files there as an edit does; critical ones are those that
+//! `critical` and `protected` find; everything else is dangerous.
 
 use std::path::PathBuf;
 
@@ -20,29 +20,29 @@ use crate::read_only::{Depth, Reading, obeys_the_repository, read_only};
 use crate::settings::Trust;
 use crate::shell::{Command, Opened, Options, Script, Word};
 
-/// Commands that read names and facts, not content.
+/// Commands that read names and metadata, not content.
 const NAMES: &[&str] = &["ls", "find", "fd", "du", "df", "tree", "stat", "readlink", "realpath"];
-/// Options by which a command goes into folders.
+/// Options by which a command descends into directories.
 const RECURSIVE: Options = Options::new("-r -R --recursive --dereference-recursive", "");
 const RECURSIVE_COPY: Options = Options::new("-r -R -a --recursive --archive", "tS");
-/// The option that names the folder which files are put into.
+/// The option that names the directory into which files are put.
 const TARGET: Options = Options::new("-t --target-directory", "S");
 
-/// Directories that a script may be in at most before its paths count as unknown.
+/// Maximum directories that a script may be in before its paths are treated as unknown.
 const DIRECTORIES: usize = 16;
 
-/// A walk over a script.
+/// Rates the commands of one script, in order.
 pub(crate) struct Walk<'a> {
     script: &'a Script,
     text: &'a str,
     ground: &'a Ground,
 }
 
-/// Where a command may run.
+/// The directories in which a command may run.
 #[derive(Clone)]
 struct Where {
     directories: Vec<PathBuf>,
-    /// False when there may be others.
+    /// False if there may be others.
     is_known: bool,
 }
 
@@ -51,14 +51,14 @@ impl<'a> Walk<'a> {
         Self { script, text, ground }
     }
 
-    /// The parts of the script.
+    /// Returns the parts of the script: one for each command and each file that the shell opens.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut place = Where { directories: vec![self.ground.places.directory.clone()], is_known: true };
         if self.script.repeats {
             self.script.commands.iter().for_each(|command| place.follow(command, self.ground));
         }
         let mut parts = Vec::with_capacity(self.script.commands.len() + self.script.files.len());
-        // A redirection may belong to any command, and be opened where a wrapper starts it.
+        // A redirection may belong to any command, and may be opened in the directory where a wrapper starts it.
         let mut anywhere = place.clone();
         for (number, command) in self.script.commands.iter().enumerate() {
             parts.push(self.command(number, command, &place));
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         if entering {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if let Some(reading) = &reading {
-            // What git names by its words are objects.
+            // The words of a git command name objects, not files.
             let is_of_words = program.text == "git" || part.touches.is_empty();
             let words = reading.is_of_words() && is_of_words && !part.hides_files;
             part.danger = if plain && (inside || words) { DangerLevel::Safe } else { DangerLevel::Dangerous };
@@ -121,26 +121,27 @@ impl<'a> Walk<'a> {
         part
     }
 
-    /// Whether the agent may have written the program that its name, or that of a wrapper, stands for.
+    /// Whether the agent may have written the program that the name of the command or of a wrapper resolves to.
     fn is_shadowed(&self, command: &Command) -> bool {
         let own = command.words.first().map(|word| word.text.as_str());
         let wrappers = command.wrappers.iter().filter_map(|wrapper| wrapper.split_whitespace().next());
         wrappers.chain(own).any(|name| self.ground.resolver.is_shadowed(name))
     }
 
-    /// Git and its like obey the repository they find: only that of a trusted workspace, where the script began.
+    /// Whether git and similar programs may read a repository's configuration without approval: only that of a trusted
+    /// workspace, and only in the directory where the script began, because they obey the repository they find.
     fn may_read_the_repository(&self, place: &Where) -> bool {
         self.ground.trust == Trust::Trusted
             && place.is_known
             && place.directories.iter().all(|directory| *directory == self.ground.places.directory)
     }
 
-    /// Notes the files that a command uses.
+    /// Records the files that a command uses.
     fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<&Reading>) {
         let places = &self.ground.places;
         let program = command.words.first().map_or("", |word| word.text.as_str());
         if program == "git" && reading.is_some() {
-            // Their content is shown, as it is or as it was: `git diff x`, `git show HEAD:x`.
+            // Git shows their content, current or committed: `git diff x`, `git show HEAD:x`.
             for word in command.words.iter().skip(1).filter(|word| word.is_known) {
                 let parts = word.text.rsplit(':').next().filter(|path| *path != word.text);
                 let named = std::iter::once(word.text.as_str()).chain(parts);
@@ -168,7 +169,7 @@ impl<'a> Walk<'a> {
             None if is_wordy(program) => {}
             None => {
                 let depth = carries(command);
-                // What other programs do with a word is their affair: they are dangerous as they are.
+                // How another program uses a word is unknown; its command is rated dangerous anyway.
                 let known = (writes(program).is_some() || depth != Depth::Names).then_some(depth);
                 let found = operands(&command.words, places);
                 let last = found.len().saturating_sub(1);
@@ -182,7 +183,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes what one word names. Without a depth, the content of what it names is not read as far as is known.
+    /// Records what one word names. Without a depth, the command is not known to read the content.
     fn use_of(
         &self,
         part: &mut Part,
@@ -210,24 +211,24 @@ impl<'a> Walk<'a> {
         self.add(part, path, access, place, depth);
     }
 
-    /// Notes a path, in every directory that it may be relative to.
+    /// Records a path, in every directory that it may be relative to.
     fn add(&self, part: &mut Part, path: &str, access: Access, place: &Where, depth: Depth) {
         for directory in &place.directories {
             let target = self.ground.target_in(path, directory);
             let reach = (depth != Depth::Names)
                 .then(|| Reach::beneath(directory.join(path), depth, self.ground.resolver.clone()));
-            // What is right in a folder is opened wherever links lead.
+            // The command opens each entry of the directory, so it follows links.
             part.hides_files |=
                 depth == Depth::Files && reach.as_ref().is_some_and(|reach| self.leads_out(reach));
             part.touches.push(Touch { reach, ..Touch::new(target, access, self.ground) });
         }
     }
 
-    /// Notes the files that fit a pattern.
+    /// Records the files that match a pattern.
     fn fitting(&self, part: &mut Part, pattern: &str, access: Access, place: &Where, depth: Depth) {
         for directory in &place.directories {
             let reach = |depth| Reach::fitting(directory, pattern, depth, self.ground.resolver.clone());
-            // Of what is beneath, links are not followed.
+            // Links below a matching directory are not followed.
             let followed = if matches!(depth, Depth::Everything { .. }) { Depth::Names } else { depth };
             part.hides_files |= self.leads_out(&reach(followed));
             let target = self.ground.target_in(pattern, directory);
@@ -235,14 +236,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether links lead out of the workspace, or too much is there to tell.
+    /// Whether links lead out of the workspace, or there are too many files to tell.
     fn leads_out(&self, reach: &Reach) -> bool {
         let found = reach.found();
         let is_outside = |link: &PathBuf| !self.ground.workspace.iter().any(|own| link.starts_with(own));
         found.links.iter().any(is_outside) || found.is_cut
     }
 
-    /// Whether a command that does more than read is given a file that decides what is allowed.
+    /// Names a policy file that a command may write, in words for the user.
     fn own_policy(&self, command: &Command, place: &Where) -> Option<String> {
         let program = command.words.first()?.text.as_str();
         if base(program) == "git"
@@ -255,10 +256,10 @@ impl<'a> Walk<'a> {
         {
             return None;
         }
-        // What these write is among their touches; what they read does no harm.
+        // The files these write are among their recorded touches; reading a policy file does no harm.
         if writes(program).is_some() {
             let found = command.words.iter().skip(1).find(|word| may_fit_policy(word))?;
-            return Some(format!("`{}` may decide what is allowed", found.text));
+            return Some(format!("`{}` may match a file that controls permissions", found.text));
         }
         if is_wordy(program) && base(program) != "git" {
             return None;
@@ -271,11 +272,11 @@ impl<'a> Walk<'a> {
                 place.directories.iter().any(|directory| policy(&target(directory), &self.ground.places))
             };
             let named = may_fit_policy(word) || guessed(word, &self.ground.places).into_iter().any(is_policy);
-            (in_code || named).then(|| format!("`{}` may write what decides what is allowed", word.text))
+            (in_code || named).then(|| format!("`{}` may write a file that controls permissions", word.text))
         })
     }
 
-    /// The parts of a file that the shell opens: one for each directory it may be in.
+    /// Returns the parts for a file that the shell opens: one for each directory it may be in.
     fn opened(&self, file: &Opened, place: &Where) -> Vec<Part> {
         let access = if file.is_written { Access::Write } else { Access::Read };
         let path = match literal(&file.path, &self.ground.places).as_slice() {
@@ -285,7 +286,8 @@ impl<'a> Walk<'a> {
                 part.changes = file.is_written;
                 part.hides_files = true;
                 if file.is_written && may_fit_policy(&file.path) {
-                    part.critical = Some(format!("`{}` may decide what is allowed", file.path.text));
+                    part.critical =
+                        Some(format!("`{}` may match a file that controls permissions", file.path.text));
                     part.danger = DangerLevel::Critical;
                 }
                 return vec![part];
@@ -307,7 +309,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Where {
-    /// Where a wrapper such as `env -C` starts the command, if one does.
+    /// Returns the directories where a wrapper such as `env -C` starts the command, if one does.
     fn moved(&self, command: &Command) -> Option<Self> {
         let mut moved: Option<Self> = None;
         for wrapper in &command.wrappers {
@@ -330,7 +332,7 @@ impl Where {
         moved
     }
 
-    /// Adds the directories of another.
+    /// Adds the directories of `other`.
     fn join(&mut self, other: &Self) {
         self.is_known &= other.is_known;
         for directory in &other.directories {
@@ -340,7 +342,7 @@ impl Where {
         }
     }
 
-    /// Goes where `cd` goes; both places count from then on, as it may fail.
+    /// Adds the directories that a `cd` enters. The old ones stay, because `cd` may fail.
     fn follow(&mut self, command: &Command, ground: &Ground) {
         let Some(program) = command.words.first() else { return };
         match program.text.as_str() {
@@ -380,7 +382,7 @@ fn access(command: &Command, is_last: bool) -> Access {
     if written { Access::Write } else { Access::Read }
 }
 
-/// Where `cd` and `pushd` go: nothing for another command, `Some(None)` where that is not known.
+/// Returns where `cd` or `pushd` goes: `None` for another command, `Some(None)` if the directory is unknown.
 fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
     let (program, arguments) = words.split_first()?;
     if !matches!(program.text.as_str(), "cd" | "pushd") {
@@ -404,7 +406,7 @@ fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
     })
 }
 
-/// How far a command that takes files elsewhere reaches into folders.
+/// How far a command that copies or prints files descends into directories.
 fn carries(command: &Command) -> Depth {
     let arguments = command.words.get(1..).unwrap_or_default();
     let everything = match command.words.first().map_or("", |word| base(&word.text)) {
@@ -417,15 +419,15 @@ fn carries(command: &Command) -> Depth {
     if everything { Depth::Everything { hidden: true } } else { Depth::Names }
 }
 
-/// A variable that only the script itself looks at: in small letters, and no proxy.
+/// Whether only the script itself reads a variable: its name is in lower case and does not end in `proxy`.
 fn is_plain_variable(name: &str) -> bool {
     is_safe_variable(name)
         || (name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
             && !name.ends_with("proxy"))
 }
 
-/// Files that are no files: what the command has open already, or nothing. Beyond a number, `/dev/fd/..` is a folder of
-/// the process, and leads to every file there is.
+/// Whether a path names no file on disk: a stream that the command already has open, or `/dev/null`. Only a number may
+/// follow `/dev/fd/`: `/dev/fd/..` is a directory of the process that leads to every file.
 fn is_stream(path: &str) -> bool {
     let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin" | "/dev/tty")

@@ -1,7 +1,6 @@
-//! What a call stands on: the places of a session, its workspace, where paths lead, whether it is trusted.
+//! Holds what a permission check needs to know about a session: its directories, workspace, path resolver and trust.
 //!
-//! Owns nothing but the gathering. The workspace is the working directory and the additional ones, each as named and where
-//! it leads.
+//! The workspace is the working directory and the additional directories, each both as named and with links resolved.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +8,11 @@ use std::sync::Arc;
 use crate::place::{Places, Resolver, Target, at_home, plain};
 use crate::settings::{Settings, Trust};
 
-/// What a call stands on.
+/// The session facts that every permission check needs.
 pub(crate) struct Ground {
     pub(crate) places: Places,
     pub(crate) workspace: Vec<PathBuf>,
-    /// The workspace, and what may be read besides it.
+    /// The workspace, and the directories that may be read besides it.
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) trust: Trust,
@@ -39,7 +38,7 @@ impl Ground {
         Self { places, workspace, readable, resolver, trust: settings.trust }
     }
 
-    /// A path as a tool is given it.
+    /// Resolves a path as a tool receives it: relative to the working directory.
     pub(crate) fn target(&self, path: &str) -> Target {
         self.target_in(path, &self.places.directory)
     }

@@ -1,7 +1,8 @@
-//! The one line that every call passes: deny, ask, doubt, critical, mode, allow.
+//! Decides every tool call, in this order: deny rules, ask rules, uncertain and critical commands, permission mode, allow
+//! rules.
 //!
-//! Owns the order and nothing else. A rule that denies or asks needs one part of a call; to run, every part must be let
-//! through by the mode or by a rule. What nothing decides is asked, or denied where nobody is there to be asked.
+//! A deny or ask rule applies as soon as it matches one part of a tool call; to run, every part must be allowed by the mode
+//! or by a rule. What nothing decides requires approval, or is denied in a mode that never asks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,24 +24,24 @@ use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Doubt;
 use crate::tool_name::{About, about, alias_of};
 
-/// A call that is to be judged.
+/// A tool call to be decided.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Query<'a> {
-    /// The tool's name.
+    /// The name of the tool.
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
-    /// What the tool declares it does.
+    /// The effects that the tool declares.
     pub effects: ToolEffects,
-    /// The mode of the session.
+    /// The permission mode of the session.
     pub mode: Mode,
     /// Whether a command would run in a sandbox.
     pub confinement: Confinement,
 }
 
 impl<'a> Query<'a> {
-    /// A call in the default mode, without a sandbox.
+    /// A tool call in the default mode, without a sandbox.
     pub const fn new(tool: &'a str, arguments: &'a Value, effects: ToolEffects) -> Self {
         Self { tool, arguments, effects, mode: Mode::Default, confinement: Confinement::Open }
     }
@@ -58,7 +59,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Decides about calls by rules and modes.
+/// Decides tool calls by permission rules and modes.
 pub struct Guard {
     settings: Settings,
     ground: Ground,
@@ -67,7 +68,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard for a session.
+    /// Creates the guard of a session.
     pub fn new(settings: Settings, places: Places, resolver: Arc<dyn Resolver>) -> Self {
         let ground = Ground::new(&settings, places, resolver);
         let (rulebook, broken) = Rulebook::new(settings.rules.clone(), &ground);
@@ -76,7 +77,7 @@ impl Guard {
         Self { settings, ground, rulebook, warnings }
     }
 
-    /// The settings it was made from.
+    /// The settings that the guard was created from.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -86,25 +87,25 @@ impl Guard {
         &self.warnings
     }
 
-    /// The rule by which a tool is not even shown to a model, if there is one.
+    /// Returns the deny rule that hides a tool from the model, if there is one.
     pub fn removed(&self, tool: &str) -> Option<&Rule> {
         self.rulebook.removing(tool)
     }
 
-    /// Whether a rule denies or asks reading some files.
+    /// Whether a deny or ask rule restricts reading some files.
     pub fn restricts_reading(&self) -> bool {
         self.rulebook.restricts_reading()
     }
 
-    /// Judges a file that a call has opened, by the path that it really has. The words of the call were judged before; this
-    /// asks what they would be worth with that path in them.
+    /// Decides about a file that a tool call has opened, by its real path. The arguments were decided before; this repeats
+    /// the decision with the real path in place of the named one.
     pub fn judge_opened(&self, query: &Query<'_>, path: &Path, used: FileUse) -> Judgement {
         let access = if used == FileUse::Read { Access::Read } else { Access::Write };
         self.weigh(query, &Call::of_file(Part::file(Target::opened(path), access, &self.ground)))
     }
 
-    /// The files that a call names, by its words alone: what an approval of it is worth when no one can tell any more where
-    /// they led.
+    /// Returns the files that a tool call names, by its arguments alone: what an earlier approval covers once it can no
+    /// longer be determined where the paths led.
     pub fn named(&self, query: &Query<'_>) -> Vec<JudgedFile> {
         let mut files = Call::new(query.tool, query.arguments, query.effects, &self.ground).files_as_named();
         let directory = &self.ground.places.directory;
@@ -117,22 +118,22 @@ impl Guard {
         files
     }
 
-    /// The working directory and the additional ones, as they are named and where they lead.
+    /// The working directory and the additional directories, both as named and with links resolved.
     pub fn workspace(&self) -> &[std::path::PathBuf] {
         &self.ground.workspace
     }
 
-    /// Where the files are that rules deny to read: folders and files, none of which lies in another.
+    /// The directories and files that contain everything that rules deny to read; none lies inside another.
     pub fn denied_starts(&self) -> &[std::path::PathBuf] {
         self.rulebook.denied_starts()
     }
 
-    /// Whether a rule denies to read an absolute path that has no links in it.
+    /// Whether a rule denies reading an absolute path without links.
     pub fn denies_path(&self, path: &std::path::Path) -> bool {
         self.rulebook.denies_path(path)
     }
 
-    /// The files of the workspace that a call writes, as far as that is known from its words: where they really are.
+    /// Returns the real paths of the workspace files that a tool call writes, as far as its arguments tell.
     pub fn written(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
         let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
         let touches = call.parts.iter().flat_map(|part| &part.touches);
@@ -145,13 +146,13 @@ impl Guard {
         paths
     }
 
-    /// Judges a call.
+    /// Decides a tool call.
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
         let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
         self.weigh(query, &call).with_files(call.files())
     }
 
-    /// Judges a call that was taken apart.
+    /// Decides a tool call by its parts.
     fn weigh(&self, query: &Query<'_>, call: &Call) -> Judgement {
         let danger = danger(call);
         let decide = |verdict, because| Judgement::new(verdict, danger, because);
@@ -187,7 +188,7 @@ impl Guard {
         if open.is_empty() { decide(Decision::Allow, passed) } else { decide(asked, open) }
     }
 
-    /// Whether a rule speaks of a call, or of a part of it. One that cannot be read, and a call that cannot, count as if.
+    /// Whether a rule matches a tool call or a part of it. Returns true if the rule or the command cannot be parsed.
     pub fn fits(&self, rule: &str, tool: &str, arguments: &Value, effects: ToolEffects) -> bool {
         let layer = Layer::new(Origin::flags()).with_rule(Effect::Ask, rule);
         let settings = Settings::merge([layer], Trust::Trusted);
@@ -200,14 +201,14 @@ impl Guard {
         call.is_unreadable() || !restricting(&rulebook, Effect::Ask, &query, &call).is_empty()
     }
 
-    /// What no rule and hardly a mode may let through.
+    /// Reasons to ask that no rule overrides, and hardly a mode.
     fn grave(&self, call: &Call, mode: Mode, confinement: Confinement) -> Vec<Reason> {
         let critical = call
             .parts
             .iter()
             .filter_map(|part| Some(Reason::new(&part.shown, Cause::Critical(part.critical.clone()?))));
         let mut grave: Vec<Reason> = critical.collect();
-        // A mode that lets everything run lets doubts run, unless a rule could be hidden in one.
+        // A mode that runs everything also runs uncertain commands, unless a restricting rule could match inside one.
         let held = mode == Mode::Bypass || (mode == Mode::Auto && confinement == Confinement::Sandboxed);
         let lenient = held && !self.rulebook.restricts_commands() && !call.is_unreadable();
         if !lenient {
@@ -217,12 +218,12 @@ impl Guard {
         grave
     }
 
-    /// Why a part may run, or why it may not.
+    /// Returns why a part may run, or why it may not.
     fn passes(&self, part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Result<Reason, Reason> {
         let reason = |cause| Reason::new(&part.shown, cause);
         let bypassed = mode == Mode::Bypass;
         if self.rulebook.may_restrict(part, call) {
-            let why = "a rule may fit what it runs or uses".to_owned();
+            let why = "a deny or ask rule may match what it runs or uses".to_owned();
             return Err(reason(Cause::Doubt(why)));
         }
         if stance(part, call, query, mode) == Stance::Run && (bypassed || part.protected.is_none()) {
@@ -237,14 +238,14 @@ impl Guard {
         }
     }
 
-    /// Judges what a rule would name, such as `Bash(git push)` or `Read(.env)`.
+    /// Decides what a rule would name, such as `Bash(git push)` or `Read(.env)`.
     ///
-    /// `None` when the text is not of that form.
+    /// `None` if the text does not have that form.
     pub fn dry_run(&self, text: &str, mode: Mode) -> Option<Judgement> {
         self.dry_run_in(text, mode, Confinement::Open)
     }
 
-    /// The same where commands run in a sandbox, or do not.
+    /// Like [`dry_run`](Self::dry_run), with or without a sandbox.
     pub fn dry_run_in(&self, text: &str, mode: Mode, confinement: Confinement) -> Option<Judgement> {
         let (name, inner) = match text.trim().split_once('(') {
             Some((name, rest)) => (name, Some(rest.strip_suffix(')')?)),
@@ -278,11 +279,11 @@ impl Guard {
     }
 }
 
-/// The rules of one effect that fit, with the parts they fit.
+/// Returns the rules of one effect that match, each with the part it matches.
 fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
     let whole = rulebook.of_call(effect, query.tool, query.effects, query.arguments);
     let text = || {
-        // Where the parts are not known for sure, the text counts.
+        // If the parts are uncertain, the whole text is compared as well.
         let is_open = call.is_typed || !call.script.doubts.is_empty();
         is_open.then(|| rulebook.of_text(effect, &call.text)).flatten()
     };
@@ -297,7 +298,7 @@ fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &Ca
 }
 
 fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {
-    // Only commands run in a sandbox, and only what they do there is held by it.
+    // Only commands run in a sandbox, and it confines only what they do there.
     let held = call.command(part).is_some()
         || (about(query.tool) == About::Command && part.danger != DangerLevel::Critical);
     let confinement = if held { query.confinement } else { Confinement::Open };
@@ -307,7 +308,7 @@ fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {
     }
 }
 
-/// What the plan mode does not let happen.
+/// Returns what plan mode denies.
 fn refused(call: &Call, query: &Query<'_>) -> Vec<Reason> {
     let parts = call.parts.iter().filter(|part| stance(part, call, query, Mode::Plan) == Stance::Refuse);
     let parts = parts.map(|part| part.shown.as_str());
@@ -315,7 +316,7 @@ fn refused(call: &Call, query: &Query<'_>) -> Vec<Reason> {
     parts.chain(doubtful).map(|part| Reason::new(part, Cause::Mode(Mode::Plan))).collect()
 }
 
-/// The level of the worst part. What cannot be read may be anything.
+/// Returns the level of the worst part. A command that cannot be analyzed is at least dangerous.
 fn danger(call: &Call) -> DangerLevel {
     let worst = call.parts.iter().map(|part| part.danger).max().unwrap_or(DangerLevel::Dangerous);
     if call.script.doubts.is_empty() { worst } else { worst.max(DangerLevel::Dangerous) }
@@ -331,15 +332,15 @@ fn shown<'a>(call: &'a Call, query: &Query<'a>) -> &'a str {
 
 fn words(doubt: &Doubt) -> String {
     match doubt {
-        Doubt::Unreadable(why) => format!("it is not bash: {why}"),
-        Doubt::TooLong => "it is too long".to_owned(),
-        Doubt::Disagreement(why) => format!("two readers disagree: {why}"),
-        Doubt::Unknown(what) => format!("{what} is not looked into"),
-        Doubt::HiddenProgram(what) => format!("`{what}` is known only when it runs"),
-        Doubt::Document(what) => format!("{what} is not looked into"),
-        Doubt::Evaluated(what) => format!("{what} evaluates a value that is not known"),
+        Doubt::Unreadable(why) => format!("not valid bash: {why}"),
+        Doubt::TooLong => "the command is too long".to_owned(),
+        Doubt::Disagreement(why) => format!("the two parsers disagree: {why}"),
+        Doubt::Unknown(what) => format!("{what} is not analyzed"),
+        Doubt::HiddenProgram(what) => format!("`{what}` is known only at run time"),
+        Doubt::Document(what) => format!("{what} is not analyzed"),
+        Doubt::Evaluated(what) => format!("{what} evaluates an unknown value"),
         #[expect(unreachable_patterns, reason = "the list of doubts may grow")]
-        _ => "it is not clear what it would do".to_owned(),
+        _ => "it is unclear what it would do".to_owned(),
     }
 }
 

@@ -1,10 +1,10 @@
-//! Decides who may do what. Acts on nothing: what is decided here is enforced by the host's sandbox.
+//! Decides which tool calls may run. It executes nothing; the host's sandbox enforces the decisions.
 //!
-//! A call is judged from its words alone: a shell command is read by [`shell`], never executed to find out. What cannot
-//! be judged is asked, never allowed.
+//! The decision depends on the text of a tool call alone: [`shell`] parses a shell command and never executes it to find
+//! out. What cannot be decided requires approval and is never allowed.
 //!
-//! [`Settings`] come from files, each [`Layer`] with its [`Origin`]; a [`Guard`] is made from them for a session, and
-//! [`Guard::judge`] is the one way to an answer:
+//! [`Settings`] come from files, each [`Layer`] with its [`Origin`]. A session creates a [`Guard`] from them, and
+//! [`Guard::judge`] decides:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! A call as a list of parts, each of which must be allowed.
+//! Splits a tool call into parts, each of which must be allowed.
 //!
-//! Owns what a call would do, without any rule: the commands of its script, the files it reads and writes, the host it
-//! reaches. A rule that denies or asks needs one part; to allow, every part must be covered.
+//! A part is a command of the script, a file that is read or written, or a host that is contacted; no rule is involved yet.
+//! A deny or ask rule applies if it matches one part; to allow the tool call, every part must be covered.
 
 use std::path::PathBuf;
 
@@ -19,12 +19,12 @@ use crate::reach::Reach;
 use crate::shell::{self, Command, Doubt, Script};
 use crate::tool_name::{About, MCP, about};
 
-/// What a file is used for.
+/// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     Write,
-    /// To work in it.
+    /// A directory becomes the working directory.
     Enter,
 }
 
@@ -33,9 +33,9 @@ pub(crate) enum Access {
 pub(crate) struct Touch {
     pub(crate) target: Target,
     pub(crate) access: Access,
-    /// It lies in the workspace, or where files may be read as if it did, whatever form of it is looked at.
+    /// It lies in the workspace, or in a directory that may be read like it, in all forms of its path.
     pub(crate) is_inside: bool,
-    /// More files that it stands for: those in a folder, or that fit a pattern.
+    /// More files that it stands for: those in a directory, or those that match a pattern.
     pub(crate) reach: Option<Reach>,
 }
 
@@ -50,35 +50,35 @@ impl Touch {
 /// What a part is.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
-    /// A command of the script, by its number.
+    /// A command of the script, by its index.
     Command(usize),
-    /// The file of `touches`.
+    /// The file in `touches`.
     File,
-    /// An address; without a host when it cannot be read for sure.
+    /// An address; the host is `None` if it is ambiguous.
     Address(Option<String>),
     /// An agent or a skill.
     Name(String),
-    /// A tool of which nothing more is known.
+    /// A tool about which nothing more is known.
     Tool,
 }
 
-/// One thing that a call would do.
+/// One thing that a tool call would do.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) what: What,
-    /// For a person.
+    /// Text for the user.
     pub(crate) shown: String,
     pub(crate) danger: DangerLevel,
-    /// False when it only looks, here or elsewhere.
+    /// False if it only reads, in the workspace or elsewhere.
     pub(crate) changes: bool,
     pub(crate) touches: Vec<Touch>,
-    /// Why it is critical.
+    /// Why it is critical, if it is.
     pub(crate) critical: Option<String>,
-    /// The protected name that it would write.
+    /// The protected name that it would write, if any.
     pub(crate) protected: Option<String>,
-    /// A file that it uses is known only when it runs.
+    /// A file that it uses is known only at run time.
     pub(crate) hides_files: bool,
-    /// All it does is to read the files of `touches`, or to enter them.
+    /// It does nothing but read or enter the files in `touches`.
     pub(crate) only_looks: bool,
 }
 
@@ -102,7 +102,7 @@ impl Part {
         self
     }
 
-    /// A file that is used.
+    /// A part that uses one file.
     pub(crate) fn file(target: Target, access: Access, ground: &Ground) -> Self {
         let touch = Touch::new(target, access, ground);
         let shown = touch.target.named.display().to_string();
@@ -118,13 +118,13 @@ impl Part {
         part
     }
 
-    /// Looks for protected names among what is written.
+    /// Raises the danger level if a written file is protected, a device, or controls permissions.
     pub(crate) fn weigh(&mut self, ground: &Ground) {
         for touch in self.touches.iter().filter(|touch| touch.access == Access::Write) {
             let device = touch.target.forms().any(crate::critical::is_device);
             if self.critical.is_none() && policy(&touch.target, &ground.places) {
                 let path = touch.target.named.display();
-                self.critical = Some(format!("`{path}` decides what is allowed"));
+                self.critical = Some(format!("`{path}` controls permissions"));
             } else if self.critical.is_none() && device {
                 self.critical = Some(format!("`{}` is a device", touch.target.named.display()));
             }
@@ -140,13 +140,13 @@ impl Part {
     }
 }
 
-/// A call, taken apart.
+/// A tool call, split into parts.
 pub(crate) struct Call {
     pub(crate) parts: Vec<Part>,
     pub(crate) script: Script,
     /// The text of the script.
     pub(crate) text: String,
-    /// True when the text is only typed into a program that runs already: rules can deny and ask by it, not allow.
+    /// Whether the text is typed into a program that already runs: deny and ask rules can match it, allow rules cannot.
     pub(crate) is_typed: bool,
 }
 
@@ -194,17 +194,17 @@ impl Call {
         call
     }
 
-    /// One file, as a call.
+    /// A tool call that uses only one file.
     pub(crate) fn of_file(part: Part) -> Self {
         Self { parts: vec![part], script: Script::default(), text: String::new(), is_typed: false }
     }
 
-    /// The files that it names, where they really are. What commands touch is not among them.
+    /// Returns the real paths of the files it names. Excludes what commands touch.
     pub(crate) fn files(&self) -> Vec<JudgedFile> {
         self.files_by(|target| [target.real.clone(), target.entry.clone()])
     }
 
-    /// The same, as they are named.
+    /// Like [`files`](Self::files), with the paths as named.
     pub(crate) fn files_as_named(&self) -> Vec<JudgedFile> {
         self.files_by(|target| [Some(target.named.clone()), None])
     }
@@ -218,8 +218,8 @@ impl Call {
         parts.flat_map(|part| &part.touches).flat_map(files).collect()
     }
 
-    /// The files that a patch changes, by the parser that the tool uses. The tool refuses what the parser refuses, before
-    /// it touches anything.
+    /// Adds the files that a patch changes, found by the parser that the tool uses. The tool rejects what the parser
+    /// rejects before it touches anything.
     fn patch(&mut self, tool: &str, patch: Option<&str>, ground: &Ground) {
         match patch.map(patch::parse) {
             Some(Ok(changes)) => {
@@ -231,7 +231,7 @@ impl Call {
         }
     }
 
-    /// The parts of the script: its commands and the files that the shell opens.
+    /// Adds the parts of the script: its commands and the files that the shell opens.
     fn commands(&mut self, tool: &str, ground: &Ground) {
         let walk = crate::danger::Walk::new(&self.script, &self.text, ground);
         self.parts = walk.parts();
@@ -252,13 +252,13 @@ impl Call {
         }
     }
 
-    /// Doubts about what there is to judge at all.
+    /// Whether the script cannot be parsed at all.
     pub(crate) fn is_unreadable(&self) -> bool {
         self.script.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unreadable(_) | Doubt::TooLong))
     }
 }
 
-/// Own tools that only look after what was allowed before, or change nothing.
+/// Lariat's own tools that only inspect or stop what was allowed before, or change nothing.
 const HARMLESS: &[&str] = &["bash_output", "bash_stop", "todo", "ask_user", "recall"];
 
 fn other(tool: &str, effects: ToolEffects) -> Part {
@@ -268,13 +268,13 @@ fn other(tool: &str, effects: ToolEffects) -> Part {
     }
     let changes = ToolEffects::WRITES.and(ToolEffects::EXECUTES);
     let mut part = Part::new(What::Tool, tool, DangerLevel::Dangerous);
-    // What a server says about its tools is not believed.
+    // A server's own claims about its tools are not trusted.
     let looks = !effects.contains(ToolEffects::WRITES) && !effects.contains(ToolEffects::EXECUTES);
     part.changes = tool.starts_with(MCP) || !looks || effects.contains(changes);
     part
 }
 
-/// The host of an address, in small letters; `None` when two readers could disagree about it.
+/// Returns the host of an address in lower case; `None` if two parsers could disagree about it.
 pub(crate) fn host(address: &str) -> Option<String> {
     if address.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return None;

@@ -1,8 +1,8 @@
-//! Which files a pattern or a folder stands for.
+//! Finds the files that a pattern or a directory stands for.
 //!
-//! Owns the walk over names, in the way of the commands that are given them: a pattern of bash fits names as bash does and
-//! follows links; a recursive reader goes into folders, and not where links lead. Bounded: what is too large to look
-//! through is not known, and then a rule may fit.
+//! The walk works like the commands that receive these words: a bash pattern matches names as bash does and follows links;
+//! a recursive reader descends into directories but does not follow links. The walk is bounded: if there is too much to
+//! examine, the result is incomplete, and a rule may match.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,41 +13,41 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::place::{EntryKind, Resolver, Target, plain};
 use crate::read_only::Depth;
 
-/// Names that are looked at in all.
+/// Maximum names that are examined in total.
 const MOST_NAMES: usize = 50_000;
-/// Levels that are looked at.
+/// Maximum levels of directories that are examined.
 const MOST_LEVELS: usize = 64;
 
-/// The files that a word stands for.
+/// The files that a word stands for, found on demand.
 #[derive(Clone)]
 pub(crate) struct Reach {
     resolver: Arc<dyn Resolver>,
-    /// Where it begins.
+    /// The directory where the walk starts.
     root: PathBuf,
-    /// One pattern for each level beneath it.
+    /// One pattern for each level below it.
     names: Vec<Name>,
     depth: Depth,
     found: OnceLock<Found>,
 }
 
-/// What a reach holds.
+/// The result of the walk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) files: Vec<Target>,
-    /// Where the links lead that are followed.
+    /// The targets of the links that were followed.
     pub(crate) links: Vec<PathBuf>,
-    /// False when there may be more.
+    /// False if there may be more files.
     pub(crate) is_whole: bool,
-    /// There are more than are looked at.
+    /// The walk stopped at its limit.
     pub(crate) is_cut: bool,
 }
 
-/// A pattern for one name.
+/// A pattern for one component of a path.
 #[derive(Clone, Debug)]
 enum Name {
-    /// This name, or what leads up.
+    /// Exactly this name, or `..`.
     Plain(String),
-    /// What fits; `None` when that cannot be told: everything does.
+    /// A pattern. Without a matcher it cannot be evaluated, and every name is taken to match.
     Pattern { shows_hidden: bool, matcher: Option<GlobMatcher> },
 }
 
@@ -58,12 +58,12 @@ impl std::fmt::Debug for Reach {
 }
 
 impl Reach {
-    /// What lies in a folder.
+    /// The files in a directory.
     pub(crate) fn beneath(root: PathBuf, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, root, names: Vec::new(), depth, found: OnceLock::new() }
     }
 
-    /// What fits a pattern, relative to a folder, and what lies in it.
+    /// The files that match a pattern relative to a directory, and the files in them.
     pub(crate) fn fitting(root: &Path, pattern: &str, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
         let root = if pattern.starts_with('/') { PathBuf::from("/") } else { root.to_owned() };
         let names =
@@ -71,7 +71,7 @@ impl Reach {
         Self { resolver, root, names, depth, found: OnceLock::new() }
     }
 
-    /// Looks, once.
+    /// Walks on the first call and returns the same result afterwards.
     pub(crate) fn found(&self) -> &Found {
         self.found.get_or_init(|| self.look())
     }
@@ -103,7 +103,7 @@ impl Reach {
                     if !self.follows(level) {
                         continue;
                     }
-                    // One that leads to nothing is nothing to read.
+                    // A dangling link leads to nothing that could be read.
                     let Some(target) = self.resolver.real(&inside) else { continue };
                     found.links.push(target.clone());
                     inside = target;
@@ -115,7 +115,7 @@ impl Reach {
         found
     }
 
-    /// Notes a name that fits at a level, and goes into it.
+    /// Records a name that matches at a level, and schedules its entries.
     fn add(
         &self,
         named: PathBuf,
@@ -148,7 +148,7 @@ impl Reach {
         }
     }
 
-    /// Bash and the command itself follow links that a word names; a recursive reader none beneath.
+    /// Whether links are followed: those that a word names by bash and the command itself, those below by no one.
     fn follows(&self, level: usize) -> bool {
         level < self.names.len() || self.depth == Depth::Files
     }
@@ -159,7 +159,7 @@ impl Name {
         if !pattern.contains(['*', '?', '[']) {
             return Self::Plain(pattern.to_owned());
         }
-        // Classes of letters have names of their own in bash.
+        // Bash has named character classes, which globs do not.
         let is_odd = ["[:", "[.", "[="].iter().any(|class| pattern.contains(class));
         let glob = GlobBuilder::new(pattern).literal_separator(true).case_insensitive(true).build().ok();
         let matcher = glob.filter(|_| !is_odd).map(|glob| glob.compile_matcher());

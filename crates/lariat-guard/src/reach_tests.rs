@@ -1,7 +1,7 @@
 use super::*;
 use crate::place::Entry;
 
-/// A folder `/w` with files, a hidden one, a folder, and links out of it.
+/// A directory `/w` with files, a hidden file, a directory, and links out of it.
 struct World;
 
 const NAMES: &[(&str, &str)] = &[
@@ -49,7 +49,7 @@ fn fitting(pattern: &str, depth: Depth) -> Reach {
 }
 
 #[test]
-fn a_pattern_fits_the_names_that_bash_fits() {
+fn pattern_matches_the_names_that_bash_matches() {
     for (pattern, expected) in [
         ("*.txt", &["/w/a.txt"][..]),
         (".e*", &["/w/.env"]),
@@ -67,7 +67,7 @@ fn a_pattern_fits_the_names_that_bash_fits() {
 }
 
 #[test]
-fn links_that_are_followed_are_told() {
+fn reports_followed_links() {
     assert_eq!(fitting("o*/*", Depth::Names).found().links, [PathBuf::from("/outside")]);
     assert_eq!(fitting("*.txt", Depth::Names).found().links, [] as [PathBuf; 0]);
     let folder = Reach::beneath(PathBuf::from("/w/sub"), Depth::Files, Arc::new(World));
@@ -75,7 +75,7 @@ fn links_that_are_followed_are_told() {
 }
 
 #[test]
-fn a_recursive_reader_goes_into_folders_and_not_where_links_lead() {
+fn recursive_reader_enters_directories_but_follows_no_links() {
     let all = Reach::beneath(PathBuf::from("/w"), Depth::Everything { hidden: true }, Arc::new(World));
     assert_eq!(
         files(&all),
@@ -96,7 +96,7 @@ fn a_recursive_reader_goes_into_folders_and_not_where_links_lead() {
 }
 
 #[test]
-fn a_world_that_is_not_known_is_not_whole() {
+fn result_is_incomplete_if_nothing_is_known_about_files() {
     let reach = Reach::beneath(PathBuf::from("/w"), Depth::Files, Arc::new(crate::place::NoLinks));
     assert!(!reach.found().is_whole && reach.found().files.is_empty());
 }

@@ -1,8 +1,8 @@
-//! Secrets, kept out of everything that is written, shown or sent.
+//! Removes secrets from everything that is written, shown or sent.
 //!
-//! Owns what counts as a secret: values that are known to be one, in every form that they travel in, and texts that are
-//! one by their looks. A redaction says what it replaced, so that a model or a person does not take it for content.
-//! Invariant: debug output of a [`Redactor`] shows no value.
+//! Secrets are the values that the caller registers, in every encoding in which they may appear, and texts with the shape of
+//! a known kind of key. The replacement says what it replaced, so that a model or a user does not take it for content.
+//! The debug output of a [`Redactor`] never shows a value.
 
 mod looks;
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use looks::{LOOKS, Look};
 
-/// A known value that is shorter is not looked for: it would be found everywhere.
+/// Minimum bytes of a registered value; a shorter one would be found everywhere.
 const SHORTEST: usize = 8;
 
 /// Replaces secrets. Cheap to clone.
@@ -25,13 +25,13 @@ pub struct Redactor(Arc<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// What a found form is named, by the number of its pattern.
+    /// The name of the secret, by the index of the encoding in `forms`.
     names: Vec<String>,
     forms: Option<AhoCorasick>,
 }
 
 impl Redactor {
-    /// Knows these secrets, each a name and a value, besides those that are told by their looks.
+    /// Registers secrets, each a name and a value, in addition to the known shapes.
     pub fn new<N: Into<String>, V: AsRef<str>>(secrets: impl IntoIterator<Item = (N, V)>) -> Self {
         let (mut names, mut forms) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
@@ -48,7 +48,7 @@ impl Redactor {
         Self(Arc::new(Known { names, forms: matcher.filter(|_| !forms.is_empty()) }))
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.known(text) {
             Cow::Borrowed(text) => by_looks(text),
@@ -59,7 +59,7 @@ impl Redactor {
         }
     }
 
-    /// Removes secrets from every text of a value, names of fields included.
+    /// Removes secrets from every text in a value, including field names.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -103,7 +103,7 @@ fn mark(name: &str) -> String {
     format!("[redacted: {name}]")
 }
 
-/// A value as it is, and as it is carried in JSON, in URLs and in base64.
+/// Returns a value as it is, and as JSON, URLs and base64 encode it.
 fn forms_of(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     let json = Value::from(value).to_string();
@@ -113,7 +113,7 @@ fn forms_of(value: &str) -> Vec<String> {
         letter => format!("%{letter:02X}"),
     };
     forms.push(value.bytes().map(percent).collect());
-    // Inside of a longer text, base64 has one of three forms; the letters that depend on the neighbours are left off.
+    // In a longer text, base64 has one of three forms; the characters that depend on the neighbours are left out.
     for shift in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, shift).chain(value.bytes()).collect();
         let end = bytes.len() / 3 * 4;
@@ -141,8 +141,8 @@ fn base64(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// One expression for all looks: a text is walked once. `None` cannot happen with the table; a test says so, and if it
-/// did, every text that bears a sign of a secret would be taken for one.
+/// One expression for all shapes, so that a text is searched once. It is never `None` for the table, as a test checks; if it
+/// were, every text that contains a sign of a secret would be replaced.
 static BY_LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let part = |(at, look): (usize, &Look)| {
         look.pattern.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
@@ -151,7 +151,7 @@ static BY_LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&parts.join("|")).ok()
 });
 
-/// What every look contains. A text without any of them needs no expression, and most need none.
+/// A text that contains none of the signs of any shape needs no expression, and most texts contain none.
 static SIGNS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::new(LOOKS.iter().flat_map(|look| look.signs)).ok());
 
@@ -159,7 +159,7 @@ fn by_looks(text: &str) -> Cow<'_, str> {
     if !SIGNS.as_ref().is_none_or(|signs| signs.is_match(text)) {
         return Cow::Borrowed(text);
     }
-    let Some(looks) = &*BY_LOOKS else { return Cow::Owned(mark("text that may hold a secret")) };
+    let Some(looks) = &*BY_LOOKS else { return Cow::Owned(mark("text that may contain a secret")) };
     looks.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).map_or("", |whole| whole.as_str());
         let secret =

@@ -1,6 +1,6 @@
-//! The rules of a session, ready to be compared with calls.
+//! Matches the rules of a session with tool calls.
 //!
-//! Owns which rules are looked at for which part. Path patterns are compiled once, with the places of the session.
+//! Selects the rules for each part of a tool call. Path patterns are compiled once, with the directories of the session.
 
 use lariat_core::tool::ToolEffects;
 use serde_json::Value;
@@ -20,9 +20,9 @@ pub(crate) struct Rulebook {
     allow: List,
 }
 
-/// The rules of one effect, by what they speak of. Numbers are those of rules.
+/// The rules of one effect, by what they apply to. Numbers are indices of rules.
 struct List {
-    /// For every call of a tool, or by a parameter.
+    /// Rules for every call of a tool, or for a parameter.
     calls: Vec<usize>,
     commands: Vec<usize>,
     names: Vec<usize>,
@@ -30,11 +30,11 @@ struct List {
     read: PathRules,
     edit: PathRules,
     enter: PathRules,
-    /// For one tool by its own name.
+    /// Path rules for one tool by its own name.
     own: Vec<(String, PathRules)>,
 }
 
-/// Which files a rule speaks of.
+/// Returns which files a rule applies to: read, written or entered.
 fn class(rule: &Rule) -> Option<About> {
     let Tools::Named(tools) = rule.tools else { return None };
     ["Read", "Edit", "Cd"]
@@ -91,7 +91,7 @@ impl List {
 }
 
 impl Rulebook {
-    /// Compiles rules; those whose patterns cannot be are told.
+    /// Compiles rules. Also returns warnings about invalid patterns.
     pub(crate) fn new(rules: Vec<Rule>, ground: &Ground) -> (Self, Vec<Warning>) {
         let mut broken = Vec::new();
         let deny = List::new(Effect::Deny, &rules, ground, &mut broken);
@@ -101,7 +101,7 @@ impl Rulebook {
         broken.dedup();
         let warnings = broken.iter().filter_map(|number| rules.get(*number)).map(|rule| Warning {
             subject: rule.text.clone(),
-            reason: "has a pattern that cannot be read; it fits no file.".to_owned(),
+            reason: "has an invalid pattern; it matches no file.".to_owned(),
             origin: rule.origin.clone(),
         });
         let warnings = warnings.collect();
@@ -120,7 +120,7 @@ impl Rulebook {
         numbers.iter().filter_map(|number| self.rules.get(*number))
     }
 
-    /// A rule for every call of a tool, or for its parameters.
+    /// Finds a rule for every call of a tool, or for its parameters.
     pub(crate) fn of_call(
         &self,
         effect: Effect,
@@ -146,7 +146,7 @@ impl Rulebook {
         })
     }
 
-    /// A rule that denies or asks because of a part.
+    /// Finds a deny or ask rule that matches a part.
     pub(crate) fn restricting(&self, effect: Effect, tool: &str, part: &Part, call: &Call) -> Option<&Rule> {
         let list = self.list(effect);
         if let Some(command) = call.command(part)
@@ -165,7 +165,7 @@ impl Rulebook {
         file.or_else(|| self.of_name(list, tool, &part.what))
     }
 
-    /// A rule for commands that fits the text as a whole.
+    /// Finds a command rule that matches the text as a whole.
     pub(crate) fn of_text(&self, effect: Effect, text: &str) -> Option<&Rule> {
         let mut rules = self.rules_of(&self.list(effect).commands);
         rules.find(
@@ -173,7 +173,7 @@ impl Rulebook {
         )
     }
 
-    /// A rule that allows a part. `None` also when only something else than a rule could.
+    /// Finds a rule that allows a part.
     pub(crate) fn covering(&self, tool: &str, part: &Part, call: &Call) -> Option<&Rule> {
         let list = &self.allow;
         if let Some(command) = call.command(part) {
@@ -197,7 +197,7 @@ impl Rulebook {
         whole.or_else(|| self.of_name(list, tool, &part.what))
     }
 
-    /// For a command that only reads or enters files: rules that allow all of those outside the workspace.
+    /// For a command that only reads or enters files: finds rules that allow all files outside the workspace.
     fn looking(&self, tool: &str, part: &Part) -> Option<&Rule> {
         let outside = part.touches.iter().filter(|touch| !touch.is_inside);
         let rules: Option<Vec<&Rule>> =
@@ -215,7 +215,7 @@ impl Rulebook {
         };
         let number = match touch.access {
             Access::Read => find(&list.read),
-            // Whoever may not see a file may not write it either.
+            // A file that may not be read may not be written either.
             Access::Write if effect == Effect::Deny => find(&list.edit).or_else(|| find(&list.read)),
             Access::Write => find(&list.edit),
             Access::Enter => find(&list.enter),
@@ -238,7 +238,7 @@ impl Rulebook {
         }
     }
 
-    /// Whether a rule denies or asks by what a part hides: then it cannot be said that none fits.
+    /// Whether a deny or ask rule may match what a part hides.
     pub(crate) fn may_restrict(&self, part: &Part, call: &Call) -> bool {
         let lists = [&self.deny, &self.ask];
         if let Some(command) = call.command(part)
@@ -261,34 +261,34 @@ impl Rulebook {
         }
     }
 
-    /// Whether a rule denies or asks some commands.
+    /// Whether a deny or ask rule restricts some commands.
     pub(crate) fn restricts_commands(&self) -> bool {
         !self.deny.commands.is_empty() || !self.ask.commands.is_empty()
     }
 
-    /// Whether a rule denies or asks reading some files.
+    /// Whether a deny or ask rule restricts reading some files.
     pub(crate) fn restricts_reading(&self) -> bool {
         [&self.deny, &self.ask].iter().any(|list| !list.read.is_empty() || !list.own.is_empty())
     }
 
-    /// Where the files are that rules deny to read.
+    /// The directories and files that contain everything that rules deny to read.
     pub(crate) fn denied_starts(&self) -> &[std::path::PathBuf] {
         self.deny.read.starts()
     }
 
-    /// Whether a rule denies to read a path, as it is written.
+    /// Whether a rule denies reading a path, as written.
     pub(crate) fn denies_path(&self, path: &std::path::Path) -> bool {
         self.deny.read.fits(path)
     }
 
-    /// A rule that denies every call of a tool.
+    /// Finds a rule that denies every call of a tool.
     pub(crate) fn removing(&self, tool: &str) -> Option<&Rule> {
         let mut rules = self.rules_of(&self.deny.calls);
         rules.find(|rule| rule.specifier == Specifier::Any && rule.tools.contain(tool))
     }
 }
 
-/// Whether a file stands for more than could be looked at.
+/// Whether a file stands for more files than could be examined.
 fn is_open(touch: &Touch) -> bool {
     touch.reach.as_ref().is_some_and(|reach| !reach.found().is_whole)
 }
@@ -305,7 +305,7 @@ fn fits_parameter(specifier: &Specifier, arguments: &Value) -> bool {
     }
 }
 
-/// Whether a top-level parameter has a value that fits.
+/// Whether a top-level parameter has a matching value.
 fn has(parameter: &Parameter, arguments: &Value) -> bool {
     match arguments.get(&parameter.name) {
         Some(Value::String(text)) => parameter.value.matches(text),

@@ -1,8 +1,8 @@
-//! What "always" would remember.
+//! Suggests the rules that the answer "always" would store.
 //!
-//! Owns the generalising of a call into rules: `cargo test --all` becomes `Bash(cargo test *)`; what runs its arguments is
-//! remembered word by word or not at all. Invariant: the rules that are shown are exactly what is stored, and with them
-//! the same call would run; where that cannot be, nothing is offered.
+//! Generalises a tool call to rules: `cargo test --all` becomes `Bash(cargo test *)`; a command that runs its arguments is
+//! remembered word by word or not at all. The rules that the user sees are exactly those that are stored, and they allow the
+//! same tool call; if that is impossible, nothing is suggested.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ use crate::shell::Command;
 use crate::shell_rule::Covering;
 use crate::tool_name::{About, about};
 
-/// Rules that one answer may add.
+/// Maximum rules that one answer may add.
 const LIMIT: usize = 5;
 
-/// Programs for which nothing is remembered: allowing one command of theirs says nothing about the next.
+/// Programs for which nothing is suggested: allowing one of their commands says nothing about the next.
 const NEVER: &[&str] = &[
     "sudo", "doas", "su", "pkexec", "eval", "source", ".", "exec", "bash", "sh", "dash", "zsh", "ksh",
     "fish", "ssh", "env", "xargs", "dd", "kill", "pkill", "killall", "reboot", "shutdown",
@@ -31,16 +31,16 @@ const NEVER: &[&str] = &[
 /// Shells that run a script by its name.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "ksh"];
 
-/// Subcommands of git that reach another machine.
+/// Git subcommands that use the network.
 const REMOTE: &[&str] = &["push", "pull", "fetch"];
 
-/// Programs that are remembered word by word: what they did to one file says nothing about the next.
+/// Programs that are remembered word by word: what they do to one file says nothing about the next.
 const EXACT: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
 
 impl Guard {
-    /// The rules that would let a call run from now on: at most five, none if they would not suffice.
+    /// Returns the rules that would allow a tool call from now on: at most five, and none if they would not suffice.
     ///
-    /// They are meant for the local settings of the project.
+    /// They are written for the local settings of the project.
     pub fn suggest(&self, query: &Query<'_>) -> Vec<String> {
         let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
         let mut rules: Vec<String> = Vec::new();
@@ -57,7 +57,7 @@ impl Guard {
         if rules.len() > LIMIT || !self.suffice(&rules, query) { Vec::new() } else { rules }
     }
 
-    /// Whether the call would run with these rules.
+    /// Whether the tool call would run with these rules.
     fn suffice(&self, rules: &[String], query: &Query<'_>) -> bool {
         let origin = crate::Origin::file(Level::Local, ".claude/settings.local.json");
         let layer = rules.iter().fold(Layer::new(origin), |layer, rule| layer.with_rule(Effect::Allow, rule));
@@ -81,7 +81,7 @@ impl Guard {
                 let first = covering.text().split(' ').next().unwrap_or_default();
                 let is_bare = command.words.len() == 1 && command.wrappers.is_empty();
                 let never = NEVER.contains(&base(program)) || NEVER.contains(&base(first));
-                // `env` alone prints; with a command it runs it. A shell with a script is remembered word by word.
+                // `env` alone only prints. A shell with a script is remembered word by word.
                 if never && !(is_bare && program == "env") && !is_script(command) {
                     return None;
                 }
@@ -105,7 +105,7 @@ impl Guard {
         }
     }
 
-    /// A file of the project, or the directory of a file that is read elsewhere.
+    /// Returns a pattern for a file of the project, or for the directory of a file that is read elsewhere.
     fn pattern(&self, path: &Path, access: Access) -> Option<String> {
         let places = &self.ground().places;
         let real = self.ground().resolver.real(&places.project);
@@ -114,7 +114,7 @@ impl Guard {
         if let Some(own) = own {
             return Some(format!("/{}", escaped(own.to_str()?)));
         }
-        // Beneath a directory of its own, not of the root or the home.
+        // Only a directory below the root and the home directory may be generalised.
         let directory =
             path.parent().filter(|parent| parent.components().count() > 2 && **parent != *places.home);
         match (access, directory) {
@@ -124,7 +124,7 @@ impl Guard {
     }
 }
 
-/// The text of a rule for a command.
+/// Returns the specifier of a rule for a command.
 fn generalised(covering: &Covering, command: &Command) -> String {
     let exact = covering.text().to_owned();
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
@@ -138,11 +138,11 @@ fn generalised(covering: &Covering, command: &Command) -> String {
     }
     match (subcommands(program), words.get(1), words.get(2)) {
         (Some(known), Some(name), _) if !known.contains(name) => exact,
-        // They have a second level.
+        // `gh` has subcommands of subcommands.
         (Some(_), Some(name), Some(second)) if *program == "gh" && !second.starts_with('-') => {
             format!("{program} {name} {second} *")
         }
-        // The next word says where it goes: that counts for the place that was shown, not for any.
+        // The next word is the remote: the rule covers only the remote that the user saw.
         (Some(_), Some(name), place) if *program == "git" && REMOTE.contains(name) => match place {
             Some(place) if is_name(place) => format!("{program} {name} {place} *"),
             _ => exact,
@@ -161,13 +161,13 @@ fn is_script(command: &Command) -> bool {
     is_shell && has_script && command.wrappers.is_empty()
 }
 
-/// The name of a remote, not an address or a path.
+/// Whether a word is the name of a remote, not an address or a path.
 fn is_name(word: &str) -> bool {
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     is_plain && word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// With the letters that a pattern gives a meaning to behind a backslash.
+/// Escapes the characters that have a special meaning in a pattern.
 fn escaped(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for letter in path.chars() {

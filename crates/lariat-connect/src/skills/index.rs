@@ -1,8 +1,8 @@
-//! The index of skills for a system prompt: name, what it is good for, where it is.
+//! Formats the index of skills for a system prompt: name, description and location of each.
 
 use super::Skill;
 
-/// Characters of one entry's description.
+/// Maximum characters of a description in the index.
 const LONGEST: usize = 1_536;
 
 pub(super) fn format(skills: &[Skill]) -> String {
@@ -12,8 +12,8 @@ pub(super) fn format(skills: &[Skill]) -> String {
     }
     format!(
         "# Skills\n\
-         Instructions for special tasks. When a task fits one, read its file before you begin, and follow it. Paths in it \
-         are relative to its folder.\n\
+         Instructions for special tasks. When a task matches a skill, read its file before you begin, and follow it. Paths \
+         in the file are relative to its directory.\n\
          <available_skills>\n{entries}</available_skills>"
     )
 }
@@ -31,7 +31,7 @@ fn entry(skill: &Skill) -> String {
     )
 }
 
-/// No text of a skill ends its own entry.
+/// Escapes `text` so that a skill cannot close its own entry.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

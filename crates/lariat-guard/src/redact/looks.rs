@@ -1,15 +1,14 @@
-//! What secrets look like that their issuers marked as such.
+//! Lists the shapes of secrets that their issuers made recognisable.
 //!
-//! Owns one table: what a shape is called, what every text of it contains, and the expression. A text is searched for the
-//! signs first, and walked by the expressions only when it has one. A shape is in the table only if nothing everyday looks
-//! like it: a prefix of its issuer and the length of a random value, or the name of the setting that holds it.
+//! A text is searched for the signs first, and for the expressions only if it contains a sign. A shape belongs in the table
+//! only if no everyday text has it: an issuer's prefix and the length of a random value, or the name of the setting.
 
-/// One shape of a secret.
+/// The shape of one kind of secret.
 pub(super) struct Look {
     pub(super) name: &'static str,
     /// Every text of this shape contains one of these.
     pub(super) signs: &'static [&'static str],
-    /// The part named `s` is the secret.
+    /// The group named `s` is the secret.
     pub(super) pattern: &'static str,
 }
 

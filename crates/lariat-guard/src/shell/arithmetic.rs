@@ -1,8 +1,8 @@
-//! Which arithmetic is harmless.
+//! Decides which arithmetic is harmless.
 //!
-//! Bash evaluates the *value* of a variable in arithmetic as an expression, and an expression may hold an array's index
-//! with a substitution in it: `x='a[$(rm y)]'; echo $((x))` runs `rm`. So arithmetic is looked through only when it is
-//! over numbers, and over variables that the script itself sets to numbers only.
+//! Bash evaluates the *value* of a variable in arithmetic as an expression, and an expression may contain an array index
+//! with a substitution in it: `x='a[$(rm y)]'; echo $((x))` runs `rm`. So arithmetic is accepted only if it uses numbers,
+//! and variables that the script itself sets only to numbers.
 
 use super::Doubt;
 use super::reading::RawCommand;
@@ -10,16 +10,16 @@ use super::reading::RawCommand;
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
     used: Vec<&'a str>,
-    /// Set to something else than a number, or by someone else.
+    /// Set to something other than a number, or by something other than an assignment.
     spoiled: Vec<&'a str>,
-    /// Set to a number inside of arithmetic.
+    /// Set to a number inside arithmetic.
     numbers: Vec<&'a str>,
 }
 
-/// Names that are looked after; each is searched for in the whole text.
+/// Maximum names that are tracked; each is searched for in the whole text.
 const MOST: usize = 32;
 
-/// Builtins that set variables to what is not known.
+/// Builtins that set variables to unknown values.
 const SETTERS: &[&str] = &[
     "read",
     "mapfile",
@@ -36,7 +36,7 @@ const SETTERS: &[&str] = &[
 ];
 
 impl<'a> Names<'a> {
-    /// A name, or what follows a `$`, in arithmetic.
+    /// Records a name, or what follows a `$`, in arithmetic.
     pub(super) fn used(&mut self, name: &'a str) {
         let is_special = matches!(name, "?" | "#" | "$" | "!");
         if !is_special && !is_number(name) && self.used.len() <= MOST && !self.used.contains(&name) {
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
         self.spoiled.push(name);
     }
 
-    /// An assignment inside of arithmetic.
+    /// Records an assignment inside arithmetic.
     pub(super) fn assigned(&mut self, assignment: &'a str) {
         match assignment.split_once('=') {
             Some((name, value)) if is_number(value.trim()) => self.numbers.push(name.trim()),
@@ -57,7 +57,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether arithmetic is over a variable that may be more than a number.
+    /// Returns a doubt if arithmetic uses a variable that may be more than a number.
     pub(super) fn doubt(&self, commands: &[RawCommand<'_>]) -> Option<Doubt> {
         let has_setter = || {
             commands.iter().any(|command| command.words.iter().any(|word| SETTERS.contains(&word.as_ref())))
@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A number without a base.
+/// A decimal number without a base prefix.
 pub(super) fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     !digits.is_empty() && digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_indexes_are_plain() {
+    fn only_numbers_and_wildcards_are_plain_subscripts() {
         for text in ["a[0]", "a[@]", "a[*]", "a[-1]"] {
             assert!(is_plain_subscript(text), "{text}");
         }

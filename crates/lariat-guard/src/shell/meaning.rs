@@ -1,7 +1,7 @@
-//! From words as they were written to commands that can be judged.
+//! Turns words as written into commands that rules can match.
 //!
-//! Owns the order: quotes off, wrappers looked through, texts of inner shells read, builtins weighed. Invariant: every
-//! command of a reading ends up in the script, as it is or as what it runs, or there is a doubt.
+//! In this order: removes quotes, looks through wrappers, analyzes the texts of inner shells, checks builtins. Every
+//! command that a parser found ends up in the script, as it is or as what it runs, or there is a doubt.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::reading::RawCommand;
 use super::wrapper::{self, Inside, Text};
 use super::{Assignment, Command, Doubt, MOST_DOUBTS, Opened, Script, Word, names, reading, state, word};
 
-/// Shells inside of shells that are looked into.
+/// Maximum nesting of shells that is analyzed.
 const DEEPEST: usize = 6;
 
 pub(super) struct Meaning {
@@ -32,7 +32,7 @@ impl Meaning {
 
     fn unquoted(&mut self, raw: &str) -> Word {
         let mut word = word::unquoted(raw).unwrap_or_else(|_| {
-            self.doubt(Doubt::Unreadable(format!("`{raw}` is no word")));
+            self.doubt(Doubt::Unreadable(format!("`{raw}` is not a word")));
             Word::unknown(raw)
         });
         word.is_known |= self.flaw == Some(Flaw::TrustsVariables);
@@ -42,18 +42,18 @@ impl Meaning {
     pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
         let path = self.unquoted(&raw.target);
         if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
-            self.unknown("a connection by redirection");
+            self.unknown("a network connection by redirection");
         }
         self.script.files.push(Opened { path, is_written: raw.is_written });
     }
 
     pub(super) fn command(&mut self, raw: &RawCommand<'_>) {
         if raw.words.first().is_some_and(|word| names::RESERVED.contains(&word.as_ref())) {
-            self.unknown("a word of the grammar where a program stands");
+            self.unknown("a reserved word in place of a program");
         }
         let target = raw.words.first().and_then(|word| word.split_once('=')).map(|(target, _)| target);
         if target.is_some_and(|target| names::is_name(target.strip_suffix('+').unwrap_or(target))) {
-            self.unknown("an assignment where a program stands");
+            self.unknown("an assignment in place of a program");
         }
         let assignments = raw.assignments.iter().map(|raw| self.assignment(raw)).collect();
         let words = raw.words.iter().map(|raw| self.unquoted(raw)).collect();
@@ -69,10 +69,10 @@ impl Meaning {
         Assignment { name: name.to_owned(), value }
     }
 
-    /// A variable is set to a value.
+    /// Checks a variable that is set to a value.
     fn set(&mut self, name: &str, value: &Word) {
         if names::is_dangerous_value(name, value.as_known()) && self.flaw != Some(Flaw::TrustsNames) {
-            self.unknown(format!("`{name}` is set, which other programs obey"));
+            self.unknown(format!("the effect of setting `{name}` on other programs"));
         }
     }
 
@@ -106,7 +106,7 @@ impl Meaning {
         self.doubt(Doubt::HiddenProgram(joined(&command.words)));
     }
 
-    /// A command without wrappers.
+    /// Adds a command without wrappers.
     fn program(&mut self, command: Command) {
         let Some(first) = command.words.first() else {
             self.script.commands.push(command);
@@ -118,7 +118,7 @@ impl Meaning {
             Text::Hidden => self.hidden(&command),
             Text::Known { text, is_ours } => {
                 if !is_ours {
-                    self.unknown("a shell with a language of its own");
+                    self.unknown("a shell with another language");
                 }
                 let mut wrappers = command.wrappers.clone();
                 wrappers.push(format!("{} -c", first.text));
@@ -131,7 +131,7 @@ impl Meaning {
             None => self.hidden(&command),
             Some("find") => self.found(&command),
             Some("flock" | "watch" | "su" | "script" | "runuser") => {
-                self.unknown("a program that runs a text")
+                self.unknown("a program that runs a text as a command")
             }
             Some("eval" | "trap") => {
                 if let Some(text) = command.words.get(1..).map(joined) {
@@ -148,10 +148,10 @@ impl Meaning {
         self.script.commands.push(command);
     }
 
-    /// Reads the text that an inner shell would; false when there is nothing in it.
+    /// Analyzes the text that an inner shell would run. Returns false if there is nothing in it.
     fn inner(&mut self, text: &str, wrappers: &[String]) -> bool {
         if self.depth >= DEEPEST {
-            self.unknown("shells inside of shells");
+            self.unknown("a deeply nested shell");
             return false;
         }
         let mut inner = super::analyse_at(text, self.depth + 1, self.flaw);
@@ -170,7 +170,7 @@ impl Meaning {
         has_commands
     }
 
-    /// What `find` runs for each file.
+    /// Adds what `find` runs for each file.
     fn found(&mut self, command: &Command) {
         let mut rest = command.words.as_slice();
         while let Some(at) =
@@ -196,7 +196,7 @@ impl Meaning {
     }
 }
 
-/// `xargs` adds words that are not known, in place of a mark or at the end.
+/// Marks the words that `xargs` fills in as unknown: in place of a mark or at the end.
 fn fill_in(words: &mut Vec<Word>, wrapper: &[Word]) {
     let mut mark = None;
     let mut options = wrapper.iter().filter_map(Word::as_known);

@@ -1,8 +1,8 @@
-//! What a shell command would do, as far as reading it tells.
+//! Analyzes what a shell command would do, without running it.
 //!
-//! Owns [`Script`]: every simple command that bash could start, every file that it would open itself, and every reason
-//! why that list may be short. Two parsers must agree on the commands; where they do not, and wherever a word decides
-//! that is not known before it runs, there is a [`Doubt`]. A script with a doubt is never allowed by a rule.
+//! A [`Script`] lists every simple command that bash could start, every file that bash itself would open, and every reason
+//! why these lists may be incomplete. Two parsers must agree on the commands; where they do not, and wherever something
+//! depends on a word that is unknown before run time, there is a [`Doubt`]. No rule allows a script with a doubt.
 
 mod arithmetic;
 mod flaw;
@@ -32,25 +32,25 @@ pub use flaw::Flaw;
 pub(crate) use option::Options;
 pub(crate) use subcommand::options_before_subcommand;
 
-/// A longer text is not looked at, in bytes.
+/// Maximum bytes of a text that is parsed.
 const LONGEST: usize = 1 << 20;
-/// More doubts are not kept: one is enough to ask, and each is compared with the others.
+/// Maximum doubts that are recorded: one is enough to ask, and each is compared with the others.
 const MOST_DOUBTS: usize = 32;
-/// A longer text is listed, but never without a doubt, in characters.
+/// Maximum characters of a text without a doubt; a longer one is parsed, but always has one.
 const LONG: usize = 10_000;
 
-/// A shell command, taken apart.
+/// An analyzed shell command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Script {
-    /// Every simple command, in the order of the text. Those in substitutions, functions, and in the text that a wrapper
-    /// hands to a shell are among them.
+    /// Every simple command, in the order of the text, including those in substitutions, in functions, and in text that a
+    /// wrapper passes to a shell.
     pub commands: Vec<Command>,
     /// Every file that the shell itself would open for a redirection.
     pub files: Vec<Opened>,
-    /// Why it cannot be judged by its words; empty when it can.
+    /// Why the effect is uncertain; empty if it is not.
     pub doubts: Vec<Doubt>,
-    /// Whether a command may run after a later one: there is a loop or a function.
+    /// Whether a command may run after a later one, because of a loop or a function.
     pub repeats: bool,
 }
 
@@ -58,64 +58,64 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Command {
-    /// The words after the wrappers: the program first.
+    /// The words after the wrappers, the program first.
     pub words: Vec<Word>,
-    /// Variables that are set in front of it, or by it when it has no words.
+    /// Variables that are set before it, or by it if it has no words.
     pub assignments: Vec<Assignment>,
-    /// What stood in front of it and was looked through, as `timeout 5`.
+    /// The wrappers in front of it, such as `timeout 5`.
     pub wrappers: Vec<String>,
-    /// Its place in the text that was analysed; empty for a command inside of a wrapper's text.
+    /// Its range in the analyzed text; empty for a command inside the text of a wrapper.
     pub place: Range<usize>,
 }
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Without quotes when it is known; as it was written where it is not.
+    /// Without quotes if it is known; as written if not.
     pub text: String,
-    /// False when bash would expand something in it: a variable, a substitution, a pattern, a brace.
+    /// False if bash would expand something in it: a variable, a substitution, a pattern, a brace.
     pub is_known: bool,
 }
 
-/// A variable that is set.
+/// An assignment of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its value.
+    /// The new value.
     pub value: Word,
 }
 
 /// A file that a redirection opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Which file.
+    /// The path of the file.
     pub path: Word,
-    /// Opened to write (`>`, `>>`, `>|`, `&>`, `<>`), not only to read.
+    /// Opened for writing (`>`, `>>`, `>|`, `&>`, `<>`), not only for reading.
     pub is_written: bool,
 }
 
-/// Why a script cannot be judged by its words.
+/// Why the effect of a script is uncertain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Doubt {
-    /// Not bash, as far as a parser can tell.
+    /// A parser rejects it as not valid bash.
     Unreadable(String),
-    /// Longer than is looked at.
+    /// It is too long.
     TooLong,
     /// The parsers do not agree on what would run.
     Disagreement(String),
-    /// A construct that is not looked into.
+    /// A construct that is not analyzed.
     Unknown(String),
-    /// The program is not known before it runs: `$X`, `$(...)`, `eval`.
+    /// The program is unknown before run time: `$X`, `$(...)`, `eval`.
     HiddenProgram(String),
-    /// Bash takes a value for arithmetic, and evaluates what is in it: `$((x))`, `[[ $x -eq 1 ]]`.
+    /// Bash treats a value as arithmetic and evaluates it: `$((x))`, `[[ $x -eq 1 ]]`.
     Evaluated(String),
-    /// A here-document in a form that is not looked into.
+    /// A here-document in a form that is not analyzed.
     Document(String),
 }
 
-/// Takes a command apart.
+/// Analyzes a command.
 ///
 /// ```
 /// let script = lariat_guard::shell::analyse("timeout 5 rm -rf \"a b\" && echo done > log");
@@ -129,7 +129,7 @@ pub fn analyse(command: &str) -> Script {
     analyse_at(command, 0, None)
 }
 
-/// The same, with a mistake made on purpose.
+/// Like [`analyse`], with a planted mistake.
 #[cfg(feature = "planted")]
 pub fn analyse_with(command: &str, flaw: Flaw) -> Script {
     analyse_at(command, 0, Some(flaw))
@@ -174,27 +174,27 @@ fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
     meaning.script
 }
 
-/// A line continuation anywhere but between words. Bash joins the lines before it looks at anything, so `$\` and `X` on the next line
-/// are `$X`, and readers differ on what they see.
+/// Returns a doubt for a line continuation that is not between words. Bash joins the lines first, so `$\` and `X` on the next
+/// line are `$X`, and parsers differ on what they see.
 fn inner_continuation(text: &str) -> Option<Doubt> {
     let is_inner = |(at, _): &(usize, &str)| {
         let before = text.get(..*at).unwrap_or_default();
         let rest = before.trim_end_matches('\\');
-        // An even number of backslashes before it makes it one that is escaped.
+        // After an odd number of further backslashes, this one is escaped.
         let continues = (before.len() - rest.len()) % 2 == 0;
         continues && !rest.is_empty() && !rest.ends_with(char::is_whitespace)
     };
     let found = text.match_indices("\\\n").any(|found| is_inner(&found));
-    found.then(|| Doubt::Unknown("a line continuation inside of a word".to_owned()))
+    found.then(|| Doubt::Unknown("a line continuation inside a word".to_owned()))
 }
 
-/// Both parsers must list the same. Where they do not, everything that one of them lists is listed, with a doubt.
+/// Parses with both parsers. If they disagree, the result lists everything that either of them found, with a doubt.
 fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> reading::Reading<'a> {
     let mut first = tree::read(text);
     if flaw == Some(flaw::Flaw::TrustsOneReader) {
         return first;
     }
-    // With a doubt it is asked anyway; and the second reader is not built for texts without end.
+    // With a doubt the user is asked anyway, and the second parser is not built for very long texts.
     if !doubts.is_empty() || !first.doubts.is_empty() {
         return first;
     }
@@ -215,7 +215,7 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
     first
 }
 
-/// What bash takes for a letter and a person for a blank, or for nothing.
+/// Returns a doubt for a character that bash reads as a letter but that looks like a blank, or like nothing.
 fn odd_character(text: &str) -> Option<Doubt> {
     let is_odd = |c: char| match c {
         '\t' | '\n' | ' '..='~' => false,
@@ -226,7 +226,7 @@ fn odd_character(text: &str) -> Option<Doubt> {
     Some(doubt(format!("the character U+{:04X}", u32::from(c))))
 }
 
-/// Characters that show nothing, or turn around what is shown.
+/// Characters that are invisible or change the direction of text.
 const INVISIBLE: &[std::ops::RangeInclusive<char>] = &[
     '\u{AD}'..='\u{AD}',
     '\u{115F}'..='\u{1160}',

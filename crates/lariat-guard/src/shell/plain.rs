@@ -1,15 +1,14 @@
-//! A short way for commands that need no parser: words with nothing more special than a variable, joined by `&&`, `||`, `|`
-//! and `;`.
+//! Scans simple commands without a parser: words with at most plain variables in them, joined by `&&`, `||`, `|` and `;`.
 //!
-//! Owns a scanner that gives up at the first character it is not sure of. Invariant: what it reads, the parsers read in
-//! the same way; a property test holds them against each other.
+//! The scanner gives up at the first character it is not sure of. What it accepts, the parsers read in the same way; a
+//! property test compares them.
 
 use std::borrow::Cow;
 
 use super::names::RESERVED;
 use super::reading::{RawCommand, RawFile, Reading};
 
-/// Redirections that it knows, longest first: how each is written, and whether a file follows that is written, or read.
+/// The known redirections, longest first: the operator, and whether a file follows that is written (or read).
 const REDIRECTIONS: &[(&str, Option<bool>)] = &[
     ("2>&1", None),
     ("1>&2", None),
@@ -23,7 +22,7 @@ const REDIRECTIONS: &[(&str, Option<bool>)] = &[
     ("<", Some(false)),
 ];
 
-/// Reads a text, or leaves it to the parsers.
+/// Scans a text; `None` leaves it to the parsers.
 pub(super) fn read(text: &str) -> Option<Reading<'_>> {
     let mut scanner = Scanner {
         text,
@@ -102,7 +101,7 @@ impl<'a> Scanner<'a> {
         self.is_redirected = true;
         let after = self.text.get(self.at..)?;
         match file {
-            // Something after the descriptor would belong to it.
+            // Anything directly after the descriptor would belong to it.
             None if after.is_empty() || after.starts_with([' ', '\t', '|', ';']) => Some(()),
             None => None,
             Some(is_written) => {
@@ -119,7 +118,7 @@ impl<'a> Scanner<'a> {
         self.at += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     }
 
-    /// A word of safe characters and simple quotes, ended by a blank, a separator or the end.
+    /// Reads a word of safe characters and simple quotes that ends at a blank, a separator or the end.
     fn word(&mut self) -> Option<&'a str> {
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -137,7 +136,7 @@ impl<'a> Scanner<'a> {
         (self.at > start).then(|| self.text.get(start..self.at)).flatten()
     }
 
-    /// The length of a quoted text, with its quotes, in which at most variables stand for something else.
+    /// Returns the length of a quoted text with its quotes, in which nothing but variables is expanded.
     fn quoted(&self, quote: u8) -> Option<usize> {
         let inside = self.text.as_bytes().get(self.at + 1..)?;
         let mut length = 0;
@@ -153,7 +152,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The length of a variable's name after a `$`, with its braces if it has them.
+/// Returns the length of a variable's name after a `$`, with its braces if it has them.
 fn variable(rest: &[u8]) -> Option<usize> {
     let braces = usize::from(rest.first() == Some(&b'{'));
     let name = rest.get(braces..)?;
@@ -163,7 +162,7 @@ fn variable(rest: &[u8]) -> Option<usize> {
     is_whole.then_some(length + 2 * braces)
 }
 
-/// A program's name in which no parser sees a word of the grammar, or an assignment.
+/// Whether no parser would take a program's name for a reserved word or an assignment.
 fn is_plain_program(word: &str) -> bool {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());

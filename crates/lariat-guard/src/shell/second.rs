@@ -1,7 +1,7 @@
-//! The second reader: brush's parser, which shares no code with the first.
+//! The second parser: brush, which shares no code with the first.
 //!
-//! Owns nothing but the walk over its tree. Invariant: it lists by itself everything that the first reader lists, so that
-//! a construct that one of them misreads is noticed.
+//! Walks its syntax tree and lists independently everything that the first parser lists, so that a construct that one of
+//! them misreads is noticed.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -17,10 +17,10 @@ use brush_parser::{Parser, ParserOptions};
 use super::reading::{RawCommand, RawFile, Reading};
 use super::{Doubt, arithmetic, names, operator};
 
-/// Substitutions inside of substitutions that are looked into.
+/// Maximum nesting of substitutions that is analyzed.
 const DEEPEST: usize = 24;
 
-/// Reads a text. The parser panics on some texts that are cut off; such a text is unreadable.
+/// Parses a text. The parser panics on some truncated texts; such a text is unreadable.
 pub(super) fn read(text: &str) -> Reading<'static> {
     std::panic::catch_unwind(|| {
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
@@ -43,7 +43,7 @@ struct Reader {
 impl Reader {
     fn text(&mut self, text: &str) {
         if self.depth >= DEEPEST {
-            self.reading.doubt(Doubt::Unknown("it is nested too deep".to_owned()));
+            self.reading.doubt(Doubt::Unknown("nesting this deep".to_owned()));
             return;
         }
         self.depth += 1;
@@ -94,7 +94,7 @@ impl Reader {
 
     fn compound(&mut self, compound: &CompoundCommand) {
         match compound {
-            // The first reader looks at arithmetic.
+            // The first parser checks arithmetic.
             CompoundCommand::Arithmetic(_) => {}
             CompoundCommand::ArithmeticForClause(clause) => {
                 self.reading.repeats = true;
@@ -279,7 +279,7 @@ impl Reader {
                 WordPiece::ArithmeticExpression(expression) if expression.value.contains(['$', '`', '[']) => {
                     self.reading.doubt(Doubt::Evaluated("arithmetic over an expansion".to_owned()));
                 }
-                // The first reader looks at the names in arithmetic; the others hold no commands.
+                // The first parser checks the names in arithmetic; the other pieces contain no commands.
                 _ => {}
             }
         }

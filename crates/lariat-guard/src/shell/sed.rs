@@ -1,11 +1,11 @@
-//! Which calls of `sed` only print, delete and replace lines.
+//! Decides which `sed` commands only print, delete and replace lines.
 //!
-//! Owns the list of options and commands of `sed` that are understood. A script that holds anything else (`e` runs a
-//! program, `w` writes a file, `r` reads one, `-f` takes a script from a file) runs its arguments.
+//! Lists the options and commands of `sed` that are understood. A script that contains anything else (`e` runs a program,
+//! `w` writes a file, `r` reads one, `-f` reads a script from a file) runs its arguments.
 
 use super::Word;
 
-/// Long options that are understood; those that end in `=` may have a value.
+/// Long options that are understood.
 const LONG: &[&str] = &[
     "--quiet",
     "--silent",
@@ -19,18 +19,18 @@ const LONG: &[&str] = &[
     "--in-place",
 ];
 
-/// What the arguments of `sed` amount to.
+/// What the arguments of `sed` do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sed {
-    /// Its scripts are understood.
+    /// All scripts are understood.
     Plain,
-    /// There is no script yet: the beginning of a call.
+    /// There is no script yet: this is the beginning of a command.
     Nothing,
     /// It may do anything.
     Unknown,
 }
 
-/// Looks at the arguments of `sed`.
+/// Classifies the arguments of `sed`.
 pub(super) fn look(arguments: &[Word]) -> Sed {
     let mut words = arguments.iter();
     let mut scripts = 0;
@@ -115,7 +115,7 @@ fn option(text: &str) -> Opt<'_> {
     Opt::Flag
 }
 
-/// A suffix of backups that stays in the folder.
+/// Whether a backup suffix stays in the directory of the file.
 fn is_suffix(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || "._~-".contains(c))
 }
@@ -182,7 +182,7 @@ impl Scanner<'_> {
         Some(())
     }
 
-    /// One address, if there is one.
+    /// Reads one address. Returns whether there was one.
     fn address(&mut self) -> Option<bool> {
         match self.peek() {
             Some('0'..='9') => {
@@ -228,7 +228,7 @@ impl Scanner<'_> {
                 self.ends()
             }
             'a' | 'i' | 'c' => {
-                // The rest of the line is text; where it goes on in the next line it is not looked at.
+                // The rest of the line is text; a text that continues on the next line is not analyzed.
                 let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
                 self.rest = rest;
                 (!line.ends_with('\\')).then_some(())
@@ -250,7 +250,7 @@ impl Scanner<'_> {
         self.next().filter(|c| c.is_ascii_punctuation() && *c != '\\')
     }
 
-    /// Up to the next delimiter, which is behind it then. In a bracket programs differ about where that is.
+    /// Skips past the next delimiter. Inside brackets, programs differ about where that is.
     fn part(&mut self, delimiter: char, is_pattern: bool) -> Option<()> {
         let mut brackets = 0_i32;
         loop {
@@ -266,7 +266,7 @@ impl Scanner<'_> {
         (!is_pattern || brackets <= 0).then_some(())
     }
 
-    /// A command ends here.
+    /// Checks that a command ends here.
     fn ends(&mut self) -> Option<()> {
         self.skip(" \t");
         match self.peek() {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_not() {
+    fn other_scripts_and_options_are_unknown() {
         for script in [
             "1e rm",
             "e",

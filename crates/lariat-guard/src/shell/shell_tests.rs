@@ -1,6 +1,6 @@
 use super::*;
 
-/// Every command, its words joined by a blank.
+/// Returns every command, its words joined by a blank.
 fn seen(text: &str) -> Vec<String> {
     let words =
         |command: &Command| command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -8,7 +8,7 @@ fn seen(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_simple_command_is_listed() {
+fn lists_every_simple_command() {
     let cases: &[(&str, &[&str])] = &[
         ("a && b || c; d | e & f", &["a", "b", "c", "d", "e", "f"]),
         ("a\nb", &["a", "b"]),
@@ -43,7 +43,7 @@ fn every_simple_command_is_listed() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_a_doubt() {
+fn uncertain_scripts_have_a_doubt() {
     let cases = [
         "$X",
         "$(a)",
@@ -93,7 +93,7 @@ fn what_cannot_be_judged_is_a_doubt() {
 }
 
 #[test]
-fn files_of_redirections_are_listed() {
+fn lists_files_of_redirections() {
     let files = |text: &str| -> Vec<(String, bool)> {
         let script = analyse(text);
         assert_eq!(script.doubts, [], "{text}");
@@ -111,7 +111,7 @@ fn files_of_redirections_are_listed() {
 }
 
 #[test]
-fn a_long_chain_is_listed_and_doubted() {
+fn long_chain_is_listed_with_a_doubt() {
     let text = vec!["echo a"; 10_000].join(" && ");
     let script = analyse(&text);
     assert_eq!(script.commands.len(), 10_000);
@@ -123,7 +123,7 @@ fn a_long_chain_is_listed_and_doubted() {
 }
 
 #[test]
-fn nested_texts_do_not_overflow() {
+fn nested_texts_do_not_overflow_the_stack() {
     for piece in [
         "(",
         "{ ",
@@ -148,21 +148,21 @@ fn nested_texts_do_not_overflow() {
 }
 
 #[test]
-fn a_parser_that_panics_makes_a_doubt() {
+fn panic_of_the_second_parser_is_caught() {
     for text in [
         "echo $(a # )",
         "a 99999999999999999999>f",
         "echo ${99999999999999999999}",
         "a ~99999999999999999999",
     ] {
-        // The last is an ordinary word to the first reader: what counts is that nothing panics.
+        // The last is an ordinary word to the first parser: the point is that nothing panics.
         let _ = analyse(text);
         let _ = second::read(text);
     }
 }
 
 #[test]
-fn many_doubts_cost_no_more_than_many_commands() {
+fn doubts_are_limited_with_many_commands() {
     let parts: Vec<String> = (0..20_000).map(|index| format!("$x{index} $((y{index}))")).collect();
     let script = analyse(&parts.join(";"));
     assert_eq!(script.commands.len(), 20_000);
@@ -170,7 +170,7 @@ fn many_doubts_cost_no_more_than_many_commands() {
 }
 
 #[test]
-fn loops_and_functions_repeat_however_they_are_written() {
+fn detects_loops_and_functions_in_every_spelling() {
     for text in [
         "for\ti in 1 2; do a; done",
         "for i in 1; do a; done",

@@ -1,8 +1,8 @@
-//! The first reader: tree-sitter's grammar of bash.
+//! The first parser: tree-sitter's bash grammar.
 //!
-//! Owns the list of constructs that are looked into; anything else is a doubt. The tree is walked flat, in the order of
-//! the text, because a chain of ten thousand parts is a tree of ten thousand levels.
-//! Invariant: every byte of the text is a blank or part of a node that was looked at.
+//! Constructs that are not listed are doubts. The walk over the tree is iterative, in the order of the text, because a chain
+//! of ten thousand parts is a tree of ten thousand levels.
+//! Every byte of the text is a blank or part of a node that was visited.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,20 +15,20 @@ use super::operator::Operator;
 use super::reading::{RawCommand, RawFile, Reading};
 use super::{arithmetic, heredoc, names, parameter};
 
-/// Levels of nesting that are looked into, not counting the parts of a chain.
+/// Maximum levels of nesting that are analyzed, not counting the parts of a chain.
 const DEEPEST: usize = 80;
 
-/// What the node around the present one wants of its children.
+/// What the parent node does with its children.
 #[derive(Clone, Copy, Debug)]
 enum Frame {
     Other,
     /// Children are words and assignments of this command.
     Command(usize),
-    /// All children are words of this command, operators as well.
+    /// All children, including operators, are words of this command.
     Words(usize),
-    /// A statement with redirections; which command it is, once that is known.
+    /// A statement with redirections, and its command once that is known.
     Redirected(Option<usize>),
-    /// A redirection to a file: its command, whether it writes, whether the file was named.
+    /// A redirection to a file: its command, its operator, and whether the file has been named.
     Redirect {
         of: Option<usize>,
         writes: Option<Operator>,
@@ -38,7 +38,7 @@ enum Frame {
     Arithmetic,
 }
 
-/// Places of words; they become text at the end.
+/// Byte ranges of words; they become text at the end.
 #[derive(Default)]
 struct Spans {
     assignments: Vec<Range<usize>>,
@@ -51,16 +51,16 @@ struct Walk<'a> {
     commands: Vec<Spans>,
     files: Vec<(Range<usize>, Operator)>,
     reading: Reading<'a>,
-    /// Up to here the text is accounted for.
+    /// The text up to here is accounted for.
     covered: usize,
-    /// Up to here text between nodes is content.
+    /// Up to here, text between nodes is content.
     free_until: usize,
-    /// Up to here the text is inside of a substitution.
+    /// The text up to here is inside a substitution.
     substituted_until: usize,
     arithmetic: arithmetic::Names<'a>,
 }
 
-/// Reads a text.
+/// Parses a text.
 pub(super) fn read(text: &str) -> Reading<'_> {
     let Some(tree) = parse(text) else {
         let doubts = vec![Doubt::Unreadable("the grammar could not be loaded".to_owned())];
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
                 frames.push(frame);
                 depth += usize::from(is_level);
                 if depth > DEEPEST {
-                    self.unknown("it is nested too deep");
+                    self.unknown("nesting this deep");
                     break;
                 }
                 continue;
@@ -134,12 +134,12 @@ impl<'a> Walk<'a> {
             && text.contains(['$', '`'])
             && text.replace("\\$", "").replace("\\`", "").contains(['$', '`'])
         {
-            self.unknown("an expansion that was not looked into");
+            self.unknown("an expansion that the grammar does not mark");
         }
         self.covered = self.covered.max(node.end_byte());
     }
 
-    /// Text up to here belongs to no node: it must be blank.
+    /// Checks that the text up to here that belongs to no node is blank.
     fn gap(&mut self, until: usize) {
         if until <= self.covered {
             return;
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
         let gap = self.slice(self.covered..until);
         let is_content = until <= self.free_until;
         if !is_content && !gap.replace("\\\n", "").bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
-            self.unknown("text that belongs to nothing");
+            self.unknown("text outside the grammar");
         }
     }
 
@@ -206,8 +206,8 @@ impl<'a> Walk<'a> {
             }
             "redirected_statement" => Frame::Redirected(None),
             "file_redirect" if self.slice(0..node.start_byte()).ends_with('}') => {
-                // `{name}>file`, which neither reader knows.
-                self.unknown("a descriptor that is kept in a variable");
+                // `{name}>file`, which neither parser supports.
+                self.unknown("a file descriptor in a variable");
                 Frame::Other
             }
             "file_redirect" => Frame::Redirect { of, writes: None, is_named: false },
@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
             "compound_statement" if self.slice(node.byte_range()).starts_with("((") => Frame::Arithmetic,
             "do_group" => Frame::Other,
             "function_definition" => {
-                self.unknown("a function is defined");
+                self.unknown("a function definition");
                 Frame::Other
             }
             "for_statement" => {
@@ -242,7 +242,7 @@ impl<'a> Walk<'a> {
                 }
                 Frame::Other
             }
-            // Where it ends is a matter of taste: the second reader may take the `)` for a part of it, and give up.
+            // Parsers differ on where it ends: the second one may take the `)` as a part of it and fail.
             "comment" if node.start_byte() < self.substituted_until => {
                 self.unknown("a comment in a substitution");
                 Frame::Other
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
             }
             "subscript" => {
                 if !arithmetic::is_plain_subscript(self.slice(node.byte_range())) {
-                    self.unknown("an array's index that is computed");
+                    self.unknown("a computed array index");
                 }
                 Frame::Other
             }
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A new command; the statement around it learns which it is.
+    /// Starts a new command and records it in the statement around it.
     fn begin(&mut self, node: Node<'_>, parent: &mut Frame) -> usize {
         let index = self.commands.len();
         self.commands.push(Spans { place: node.byte_range(), ..Spans::default() });
@@ -295,7 +295,7 @@ impl<'a> Walk<'a> {
         match command.words.last_mut() {
             // `a=(1)= b`: all of it is the assignment.
             None if is_glued => self.unknown("text after an array"),
-            // The grammar splits some words; only a blank does.
+            // The grammar splits some words; bash splits only at blanks.
             Some(last) if last.end == range.start => last.end = range.end,
             _ => command.words.push(range),
         }
@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
         let Some(operator) = writes else {
             let operator = Operator::of(node.kind());
             if node.kind() != "file_descriptor" && operator.is_none() {
-                self.unknown("a redirection");
+                self.unknown("an unusual redirection");
             }
             return Frame::Redirect { of, writes: operator, is_named };
         };
@@ -342,7 +342,7 @@ impl<'a> Walk<'a> {
             | "concatenation"
             | "ansi_c_string"
             | "subscript" => {
-                self.unknown("arithmetic over what is not known");
+                self.unknown("arithmetic over an unknown value");
             }
             _ => {}
         }
@@ -399,7 +399,7 @@ impl<'a> Walk<'a> {
             let target = cut(range);
             let Some(is_written) = operator.opens(&target) else { continue };
             if operator == Operator::Duplicate {
-                self.unknown("a descriptor that is not known");
+                self.unknown("an unknown file descriptor");
             }
             self.reading.files.push(RawFile { target, is_written });
         }

@@ -11,7 +11,7 @@ fn seen(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn wrappers_are_looked_through() {
+fn finds_the_program_of_a_wrapper() {
     let cases = [
         ("timeout 5 rm x", "rm x"),
         ("timeout -s KILL --foreground 5s rm x", "rm x"),
@@ -46,7 +46,7 @@ fn wrappers_are_looked_through() {
 }
 
 #[test]
-fn wrappers_that_hide_what_they_run_are_doubts() {
+fn doubts_wrappers_that_hide_what_they_run() {
     let cases = [
         "timeout $X rm x",
         "nice -n $X rm x",
@@ -77,7 +77,7 @@ fn wrappers_that_hide_what_they_run_are_doubts() {
 }
 
 #[test]
-fn commands_that_run_nothing_stay_what_they_are() {
+fn commands_that_run_nothing_are_unchanged() {
     for text in ["command -v git", "timeout --version", "env", "nohup", "bash file.sh", "bash --version"] {
         assert_eq!(seen(text), [text]);
         assert_eq!(analyse(text).doubts, [], "{text}");
@@ -85,7 +85,7 @@ fn commands_that_run_nothing_stay_what_they_are() {
 }
 
 #[test]
-fn after_a_variable_an_option_may_be_a_program() {
+fn option_after_a_variable_may_be_a_program() {
     for text in ["env A=1 -u B cat", "env -u A B=1 -u C cat", "sudo A=1 -u root cat", "env A=1 -- cat"] {
         let words: Vec<Word> = text.split(' ').map(Word::known).collect();
         assert_eq!(inside(&words), Inside::Hidden, "{text}");

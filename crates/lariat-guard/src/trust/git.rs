@@ -1,16 +1,16 @@
-//! What of a git repository could start a program, told from its files.
+//! Finds what in a git repository's files could start a program.
 //!
-//! A clone brings no configuration, but a folder that was unpacked or copied does. Owns the list of settings that are
-//! known to be harmless; every other line counts. It is read line by line and not as git reads it: what is not
-//! understood counts, so a trick of the format can only make more of it count. Files that a configuration names count with
-//! it: what it includes is configuration, too. Submodules bring a configuration of their own, and so does a folder that
-//! looks like a repository without being one.
+//! A clone has no configuration of its own, but a directory that was unpacked or copied may. Settings that are known to be
+//! harmless are listed; every other line is relevant to trust. The configuration is read line by line, not as git reads it:
+//! a line that is not understood is relevant, so a trick of the format can only make more lines relevant. Files that a
+//! configuration names are relevant, too, because what it includes is also configuration. Submodules have a configuration
+//! of their own, and so does a directory that only looks like a repository.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::manifest::Entry;
 
-/// Settings that start nothing, by section and name, without what is between them.
+/// Settings that start nothing, by section and name, without the subsection.
 const HARMLESS: &[(&str, &[&str])] = &[
     (
         "core",
@@ -36,9 +36,9 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// The lines of a configuration that could start something, each with its section.
+/// Returns the lines of a configuration that could start something, each with its section.
 pub(super) fn counting(text: &str) -> String {
-    // A value that goes on in the next line makes lines mean something else.
+    // A value that continues on the next line changes the meaning of lines.
     if text.lines().any(|line| line.ends_with('\\')) {
         return text.to_owned();
     }
@@ -61,8 +61,8 @@ pub(super) fn counting(text: &str) -> String {
     counting
 }
 
-/// Settings that name an editor or a pager, which git starts for a person and not to look at a repository. One of these
-/// programs by its bare name is the person's own, so that `git config core.editor vim` changes nothing that trust covers.
+/// Settings that name an editor or a pager, which git starts for a user but not to read a repository. A usual program by its
+/// bare name is the user's own, so that `git config core.editor vim` changes nothing that trust covers.
 const TOOLS: &[(&str, &[&str])] = &[("core", &["editor", "pager"]), ("sequence", &["editor"])];
 const USUAL: &[&str] = &[
     "vim",
@@ -100,19 +100,19 @@ fn is_harmless(section: &str, line: &str) -> bool {
     })
 }
 
-/// Whether a counting line names a file that git reads as configuration.
+/// Whether a relevant line names a file that git reads as configuration.
 pub(super) fn includes(line: &str) -> bool {
     line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("[include"))
 }
 
-/// Whether a counting line sets up a program that attributes give files to.
+/// Whether a relevant line defines a program that attributes assign to files.
 pub(super) fn is_driver(line: &str) -> bool {
     let section = line.trim_start_matches('[').split([' ', '.', ']', '"', '\t']).next().unwrap_or_default();
     ["filter", "diff", "merge"].iter().any(|driver| section.eq_ignore_ascii_case(driver))
 }
 
-/// Files of the workspace that a counting line of a configuration may name: whole or by its words, relative to the
-/// configuration's folder or to the top of the work tree, or absolute.
+/// Returns the workspace files that a relevant line of a configuration may name: the whole value or its words, relative to the
+/// directory of the configuration or to the root of the work tree, or absolute.
 pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
     let value = line.split_once('=').map_or(line, |(_, value)| value).trim();
     let uncommented = value.split(['#', ';']).next().unwrap_or_default().trim();
@@ -133,7 +133,7 @@ pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
         };
         found.extend(inside.into_iter().flatten().map(|path| path.to_string_lossy().into_owned()));
     }
-    // What commits change is not configuration, whatever a line may look like.
+    // What commits change is not configuration, whatever a line looks like.
     let changes = |path: &String| CHANGING.iter().any(|folder| Path::new(path).starts_with(folder));
     found.retain(|path| !path.is_empty() && !changes(path));
     found.sort_unstable();
@@ -141,7 +141,7 @@ pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
     found
 }
 
-/// A path without dots; nothing for one that leads out.
+/// Removes dots from a path; `None` if it leads out of the workspace.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -155,7 +155,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// The folders of submodules, by the text of `.gitmodules`.
+/// Returns the directories of submodules listed in `.gitmodules`.
 pub(super) fn submodules(text: &str) -> Vec<String> {
     let value = |line: &str| {
         let (name, value) = line.split_once('=')?;
@@ -169,7 +169,7 @@ pub(super) fn submodules(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Of a submodule's counting lines those that say more than where its files are.
+/// Returns the relevant lines of a submodule's configuration, except for where its files are.
 pub(super) fn counting_in_submodule(text: &str) -> String {
     let counting = counting(text);
     let says_more = |line: &&str| {
@@ -179,28 +179,28 @@ pub(super) fn counting_in_submodule(text: &str) -> String {
     counting.lines().filter(says_more).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Where the `.git` file of a submodule leads, inside of the workspace.
+/// Returns where the `.git` file of a submodule leads, inside the workspace.
 pub(super) fn submodule_directory(folder: &str, pointer: &str) -> Option<String> {
     let path = pointer.trim().strip_prefix("gitdir:")?.trim();
     let path = plain(&Path::new(folder).join(path))?;
     Some(path.to_string_lossy().into_owned())
 }
 
-/// Folders of a repository that change with every commit.
+/// Directories of a repository that change with every commit.
 const CHANGING: &[&str] = &[".git/objects", ".git/refs", ".git/logs"];
 
-/// Folders of a repository in which no other one lies.
+/// Directories of a repository that contain no other repository.
 pub(super) const WITHOUT_REPOSITORIES: &[&str] =
     &["objects", "refs", "logs", "hooks", "info", "lfs", "worktrees"];
 
-/// Where the file `.git` of a work tree leads, as far as that is in the workspace.
+/// Returns where the `.git` file of a work tree leads, if that is in the workspace.
 pub(super) fn directory(pointer: &str) -> Option<&str> {
     let path = pointer.trim().strip_prefix("gitdir:")?.trim().trim_start_matches("./");
     let inside = !path.is_empty() && !path.starts_with('/') && !path.split('/').any(|part| part == "..");
     inside.then_some(path)
 }
 
-/// Git's own examples of hooks, which it never starts.
+/// Whether a file is one of git's sample hooks, which git never starts.
 pub(super) fn is_sample(entry: &Entry) -> bool {
     matches!(entry, Entry::File(name) if name.ends_with(".sample"))
 }
@@ -210,14 +210,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_clone_brings_nothing() {
+    fn plain_clone_has_no_relevant_lines() {
         let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[remote \"origin\"]\n\turl = https://x/y\n\
             \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
         assert_eq!(counting(text), "");
     }
 
     #[test]
-    fn a_usual_editor_changes_nothing_that_trust_covers() {
+    fn usual_editor_is_not_relevant() {
         assert_eq!(
             counting("[core]\n\teditor = vim\n\tpager = \"less\"\n[sequence]\n\teditor = code --wait\n"),
             ""
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_start_something_counts_however_it_is_written() {
+    fn lines_that_could_start_something_are_relevant_in_every_spelling() {
         for line in [
             "[core]\nfsmonitor = ./x",
             "[CORE]\n  FsMonitor=./x",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_a_line_names_are_found_from_the_configuration_and_from_the_top() {
+    fn finds_files_named_relative_to_the_configuration_and_to_the_root() {
         let top = Some(Path::new("/ws"));
         let of = |line: &str| named(".git/config", line, top);
         assert!(of("[include] path = ../evil config").contains(&"evil config".to_owned()));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn submodules_are_found_where_they_say() {
+    fn finds_submodules_and_their_configuration() {
         let text = "[submodule \"a\"]\n\tpath = libs/a\n\turl = x\n[submodule \"b\"]\n\tpath=\"./b/\"\n[submodule \"c\"]\n\tpath = ../c\n";
         assert_eq!(submodules(text), ["libs/a", "b"]);
         assert_eq!(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_is_followed_only_inside() {
+    fn follows_a_git_pointer_only_inside_the_workspace() {
         assert_eq!(directory("gitdir: ./evil/git\n"), Some("evil/git"));
         assert_eq!(directory("gitdir: /elsewhere/.git/worktrees/x\n"), None);
         assert_eq!(directory("gitdir: ../main/.git\n"), None);
