@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use lariat_core::opening::Opening;
 use serde::{Deserialize, Serialize};
 
-use crate::kept::{Kept, KeptError};
+use crate::state_file::{KeptError, StateFile};
 
 /// The rules that a user added, for all projects, in one file.
 #[derive(Clone, Debug)]
-pub struct ApprovalBook(Kept);
+pub struct ApprovalBook(StateFile);
 
 /// One stored rule, for one project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Approval {
 impl ApprovalBook {
     /// Uses the book in `file`, which need not exist yet.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self(Kept::new(file))
+        Self(StateFile::new(file))
     }
 
     /// Adds `rules` for `project`, with what they open in the sandbox. Existing rules gain the openings.

@@ -11,11 +11,11 @@ use crate::shell::Word;
 /// `short` lists letters; `long` lists names separated by blanks. A mark after an option says what it takes: `:` or `=` a
 /// value, `?` a value that must be attached, `@` a path, `==` two values, `=@` a value and a path. `#` stands for any digit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct AllowedOptions {
     pub(crate) short: &'static [&'static str],
     pub(crate) long: &'static [&'static str],
     /// An unknown word may turn out to be an option: no option of this command does any harm.
-    pub(crate) is_mild: bool,
+    pub(crate) is_harmless_with_any_option: bool,
 }
 
 /// The arguments of a command, by kind.
@@ -38,7 +38,7 @@ impl Arguments {
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
+enum OptionValue {
     Nothing,
     Value,
     /// A value, only if it is attached.
@@ -48,7 +48,7 @@ enum Takes {
     ValueAndPath,
 }
 
-impl Listed {
+impl AllowedOptions {
     /// Reads the words after a program. Returns `None` if one of them is not on the list.
     pub(crate) fn read(&self, words: &[Word]) -> Option<Arguments> {
         let mut found = Arguments::default();
@@ -57,7 +57,7 @@ impl Listed {
         while let Some(word) = rest.next() {
             let text = word.text.as_str();
             let is_dashed = text.trim_start_matches(['"', '\'']).starts_with('-') && text.len() > 1;
-            if options_end || (!is_dashed && (self.is_mild || !word.may_be_option())) {
+            if options_end || (!is_dashed && (self.is_harmless_with_any_option || !word.may_be_option())) {
                 found.operands.push(word.clone());
             } else if !word.is_known {
                 return None;
@@ -87,30 +87,30 @@ impl Listed {
         let takes = self.long.iter().flat_map(|names| names.split(' ')).find_map(|listed| {
             let marks = listed.strip_prefix(name)?;
             match marks {
-                "" => Some(Takes::Nothing),
-                "=" => Some(Takes::Value),
-                "?" => Some(Takes::Optional),
-                "@" => Some(Takes::Path),
-                "==" => Some(Takes::TwoValues),
-                "=@" => Some(Takes::ValueAndPath),
+                "" => Some(OptionValue::Nothing),
+                "=" => Some(OptionValue::Value),
+                "?" => Some(OptionValue::Optional),
+                "@" => Some(OptionValue::Path),
+                "==" => Some(OptionValue::TwoValues),
+                "=@" => Some(OptionValue::ValueAndPath),
                 _ => None,
             }
         })?;
         found.options.push(format!("--{name}"));
-        let attached = attached.map(known);
+        let attached = attached.map(known_word);
         match takes {
-            Takes::Nothing => attached.is_none().then_some(()),
-            Takes::Optional => Some(()),
-            Takes::Value => attached.or_else(|| next(rest)).map(drop),
-            Takes::Path => {
-                let path = attached.or_else(|| next(rest))?;
+            OptionValue::Nothing => attached.is_none().then_some(()),
+            OptionValue::Optional => Some(()),
+            OptionValue::Value => attached.or_else(|| next_value(rest)).map(drop),
+            OptionValue::Path => {
+                let path = attached.or_else(|| next_value(rest))?;
                 found.paths.push(path);
                 Some(())
             }
-            Takes::TwoValues | Takes::ValueAndPath => {
-                next(rest)?;
-                let second = next(rest)?;
-                if takes == Takes::ValueAndPath {
+            OptionValue::TwoValues | OptionValue::ValueAndPath => {
+                next_value(rest)?;
+                let second = next_value(rest)?;
+                if takes == OptionValue::ValueAndPath {
                     found.paths.push(second);
                 }
                 attached.is_none().then_some(())
@@ -128,11 +128,12 @@ impl Listed {
             let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
             let takes = self.letter(letter)?;
             found.options.push(format!("-{letter}"));
-            let value = |rest: &mut _| if after.is_empty() { next(rest) } else { Some(known(after)) };
+            let value =
+                |rest: &mut _| if after.is_empty() { next_value(rest) } else { Some(known_word(after)) };
             match takes {
-                Takes::Nothing => continue,
-                Takes::Path => found.paths.push(value(rest)?),
-                Takes::Optional => {}
+                OptionValue::Nothing => continue,
+                OptionValue::Path => found.paths.push(value(rest)?),
+                OptionValue::Optional => {}
                 _ => drop(value(rest)?),
             }
             return Some(());
@@ -140,31 +141,31 @@ impl Listed {
         Some(())
     }
 
-    fn letter(&self, letter: char) -> Option<Takes> {
+    fn letter(&self, letter: char) -> Option<OptionValue> {
         if !letter.is_ascii_alphanumeric() && letter != '.' {
             return None;
         }
         if letter.is_ascii_digit() && self.short.iter().any(|letters| letters.contains('#')) {
-            return Some(Takes::Nothing);
+            return Some(OptionValue::Nothing);
         }
         self.short.iter().find_map(|letters| {
             let (_, after) = letters.split_once(letter)?;
             Some(match after.chars().next() {
-                Some(':') => Takes::Value,
-                Some('?') => Takes::Optional,
-                Some('@') => Takes::Path,
-                _ => Takes::Nothing,
+                Some(':') => OptionValue::Value,
+                Some('?') => OptionValue::Optional,
+                Some('@') => OptionValue::Path,
+                _ => OptionValue::Nothing,
             })
         })
     }
 }
 
-fn known(text: &str) -> Word {
+fn known_word(text: &str) -> Word {
     Word { text: text.to_owned(), is_known: true }
 }
 
 /// Takes the next word as a value; fails if the word may expand to several.
-fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
+fn next_value<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
     rest.next().filter(|word| word.is_known || !word.may_become_several()).cloned()
 }
 
@@ -172,14 +173,14 @@ fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
 mod tests {
     use super::*;
 
-    const GREP: Listed = Listed {
+    const GREP: AllowedOptions = AllowedOptions {
         short: &["rnA:f@C?#"],
         long: &["recursive regexp= file@ color?", "arg== slurpfile=@"],
-        is_mild: false,
+        is_harmless_with_any_option: false,
     };
 
     fn read(text: &str) -> Option<(Vec<String>, Vec<String>)> {
-        let words: Vec<Word> = text.split(' ').filter(|word| !word.is_empty()).map(known).collect();
+        let words: Vec<Word> = text.split(' ').filter(|word| !word.is_empty()).map(known_word).collect();
         let texts = |words: Vec<Word>| words.into_iter().map(|word| word.text).collect();
         GREP.read(&words).map(|found| (texts(found.operands), texts(found.paths)))
     }

@@ -30,7 +30,7 @@ struct Claim {
 /// Another session is changing the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is being changed by another agent (session {session}, {} s ago). Work on something else, or wait and read it again.", path.display(), age.as_secs())]
-pub struct Taken {
+pub struct FileClaimed {
     /// The claimed file.
     pub path: PathBuf,
     /// The session that has claimed it.
@@ -41,7 +41,7 @@ pub struct Taken {
 
 /// Claims the files that a tool call changes. They stay with its session until the lease ends after this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct ClaimGuard {
     claims: Claims,
     paths: Vec<PathBuf>,
 }
@@ -70,14 +70,14 @@ impl Claims {
     ///
     /// # Errors
     /// The first file that another session has claimed.
-    pub fn take(&self, session: &str, paths: Vec<PathBuf>) -> Result<Held, Taken> {
+    pub fn take(&self, session: &str, paths: Vec<PathBuf>) -> Result<ClaimGuard, FileClaimed> {
         let now = now();
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, claim| claim.calls > 0 || now.duration_since(claim.since) < self.lease);
         for path in &paths {
             if let Some(claim) = table.get(path).filter(|claim| claim.session != session) {
                 let (path, session) = (path.clone(), claim.session.clone());
-                return Err(Taken { path, session, age: now.duration_since(claim.since) });
+                return Err(FileClaimed { path, session, age: now.duration_since(claim.since) });
             }
         }
         for path in &paths {
@@ -86,7 +86,7 @@ impl Claims {
             claim.calls += 1;
             claim.since = now;
         }
-        Ok(Held { claims: self.clone(), paths })
+        Ok(ClaimGuard { claims: self.clone(), paths })
     }
 
     /// Releases every file of a session that has ended.
@@ -103,7 +103,7 @@ impl Claims {
     }
 }
 
-impl Drop for Held {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let mut table = self.claims.table.lock().unwrap_or_else(PoisonError::into_inner);
         for path in &self.paths {

@@ -8,20 +8,20 @@ use std::path::PathBuf;
 
 use lariat_core::permission::DangerLevel;
 
-use crate::critical::{Surroundings, critical};
-use crate::ground::Ground;
-use crate::operand::{Operand, guessed, literal, operands};
-use crate::part::{Access, Part, Touch, What};
-use crate::place::Places;
-use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, is_wordy, writes};
-use crate::protected::{may_fit_policy, mentions_policy, policy};
-use crate::reach::Reach;
-use crate::read_only::{Depth, Reading, obeys_the_repository, read_only};
+use crate::check_context::CheckContext;
+use crate::critical::{Surroundings, critical_reason};
+use crate::matched_files::MatchedFiles;
+use crate::operand::{Operand, literal_operands, operands, possible_operands};
+use crate::part::{Access, Part, PartKind, TouchedFile};
+use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, takes_words, writes};
+use crate::protected::{may_match_policy, mentions_policy, policy};
+use crate::read_only::{Depth, ReadOnlyCommand, obeys_repository, read_only};
+use crate::resolve::Places;
 use crate::settings::Trust;
-use crate::shell::{Command, Opened, Options, Script, Word};
+use crate::shell::{Command, OpenedFile, Options, Script, Word};
 
 /// Commands that read names and metadata, not content.
-const NAMES: &[&str] = &["ls", "find", "fd", "du", "df", "tree", "stat", "readlink", "realpath"];
+const NAME_READERS: &[&str] = &["ls", "find", "fd", "du", "df", "tree", "stat", "readlink", "realpath"];
 /// Options by which a command descends into directories.
 const RECURSIVE: Options = Options::new("-r -R --recursive --dereference-recursive", "");
 const RECURSIVE_COPY: Options = Options::new("-r -R -a --recursive --archive", "tS");
@@ -29,53 +29,54 @@ const RECURSIVE_COPY: Options = Options::new("-r -R -a --recursive --archive", "
 const TARGET: Options = Options::new("-t --target-directory", "S");
 
 /// Maximum directories that a script may be in before its paths are treated as unknown.
-const DIRECTORIES: usize = 16;
+const MAX_DIRECTORIES: usize = 16;
 
 /// Rates the commands of one script, in order.
-pub(crate) struct Walk<'a> {
+pub(crate) struct ScriptWalk<'a> {
     script: &'a Script,
     text: &'a str,
-    ground: &'a Ground,
+    context: &'a CheckContext,
 }
 
 /// The directories in which a command may run.
 #[derive(Clone)]
-struct Where {
+struct PossibleDirectories {
     directories: Vec<PathBuf>,
     /// False if there may be others.
     is_known: bool,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) const fn new(script: &'a Script, text: &'a str, ground: &'a Ground) -> Self {
-        Self { script, text, ground }
+impl<'a> ScriptWalk<'a> {
+    pub(crate) const fn new(script: &'a Script, text: &'a str, context: &'a CheckContext) -> Self {
+        Self { script, text, context }
     }
 
     /// Returns the parts of the script: one for each command and each file that the shell opens.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        let mut place = Where { directories: vec![self.ground.places.directory.clone()], is_known: true };
+        let mut location =
+            PossibleDirectories { directories: vec![self.context.places.directory.clone()], is_known: true };
         if self.script.repeats {
-            self.script.commands.iter().for_each(|command| place.follow(command, self.ground));
+            self.script.commands.iter().for_each(|command| location.apply_cd(command, self.context));
         }
         let mut parts = Vec::with_capacity(self.script.commands.len() + self.script.files.len());
         // A redirection may belong to any command, and may be opened in the directory where a wrapper starts it.
-        let mut anywhere = place.clone();
+        let mut anywhere = location.clone();
         for (number, command) in self.script.commands.iter().enumerate() {
-            parts.push(self.command(number, command, &place));
-            place.follow(command, self.ground);
-            place.moved(command).iter().for_each(|moved| anywhere.join(moved));
+            parts.push(self.command(number, command, &location));
+            location.apply_cd(command, self.context);
+            location.after_wrappers(command).iter().for_each(|after_wrappers| anywhere.join(after_wrappers));
         }
-        anywhere.join(&place);
-        parts.extend(self.script.files.iter().flat_map(|file| self.opened(file, &anywhere)));
+        anywhere.join(&location);
+        parts.extend(self.script.files.iter().flat_map(|file| self.opened_parts(file, &anywhere)));
         parts
     }
 
-    fn command(&self, number: usize, command: &Command, place: &Where) -> Part {
-        let ground = self.ground;
-        let shown = shown(command, self.text);
-        let moved = place.moved(command);
-        let place = moved.as_ref().unwrap_or(place);
-        let mut part = Part::new(What::Command(number), shown, DangerLevel::Dangerous);
+    fn command(&self, number: usize, command: &Command, location: &PossibleDirectories) -> Part {
+        let context = self.context;
+        let shown_text = shown_text(command, self.text);
+        let after_wrappers = location.after_wrappers(command);
+        let location = after_wrappers.as_ref().unwrap_or(location);
+        let mut part = Part::new(PartKind::Command(number), shown_text, DangerLevel::Dangerous);
         let Some(program) = command.words.first() else {
             let harmless = command.assignments.iter().all(|set| is_plain_variable(&set.name));
             part.danger = if harmless { DangerLevel::Safe } else { DangerLevel::Dangerous };
@@ -86,38 +87,38 @@ impl<'a> Walk<'a> {
             && !self.is_shadowed(command)
             && command.assignments.iter().all(|set| is_safe_variable(&set.name));
         let reading = read_only(&command.words);
-        self.touch(&mut part, command, place, reading.as_ref());
+        self.touch(&mut part, command, location, reading.as_ref());
         let reading =
-            reading.filter(|_| !obeys_the_repository(&command.words) || self.may_read_the_repository(place));
-        let inside = place.is_known
+            reading.filter(|_| !obeys_repository(&command.words) || self.may_read_repository(location));
+        let inside = location.is_known
             && !part.hides_files
             && part
-                .touches
+                .touched_files
                 .iter()
                 .all(|touch| touch.is_inside || touch.target.named.starts_with("/dev/null"));
         let entering = matches!(program.text.as_str(), "cd" | "pushd");
-        part.only_looks = plain && place.is_known && !part.hides_files && (entering || reading.is_some());
+        part.only_reads = plain && location.is_known && !part.hides_files && (entering || reading.is_some());
         if entering {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if let Some(reading) = &reading {
             // The words of a git command name objects, not files.
-            let is_of_words = program.text == "git" || part.touches.is_empty();
-            let words = reading.is_of_words() && is_of_words && !part.hides_files;
+            let takes_words_only = program.text == "git" || part.touched_files.is_empty();
+            let words = reading.takes_words_only() && takes_words_only && !part.hides_files;
             part.danger = if plain && (inside || words) { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if is_editor(&program.text) && plain && inside {
             part.danger = DangerLevel::Moderate;
         }
         part.changes = part.danger != DangerLevel::Safe && !(plain && reading.is_some());
         if reading.is_none() {
-            let around = Surroundings {
-                places: &ground.places,
-                workspace: &ground.workspace,
-                resolver: ground.resolver.as_ref(),
+            let surroundings = Surroundings {
+                places: &context.places,
+                workspace: &context.workspace,
+                resolver: context.resolver.as_ref(),
             };
-            part.critical =
-                critical(command, &place.directories, &around).or_else(|| self.own_policy(command, place));
+            part.critical = critical_reason(command, &location.directories, &surroundings)
+                .or_else(|| self.policy_reason(command, location));
         }
-        part.weigh(ground);
+        part.raise_danger(context);
         part
     }
 
@@ -125,20 +126,26 @@ impl<'a> Walk<'a> {
     fn is_shadowed(&self, command: &Command) -> bool {
         let own = command.words.first().map(|word| word.text.as_str());
         let wrappers = command.wrappers.iter().filter_map(|wrapper| wrapper.split_whitespace().next());
-        wrappers.chain(own).any(|name| self.ground.resolver.is_shadowed(name))
+        wrappers.chain(own).any(|name| self.context.resolver.is_shadowed(name))
     }
 
     /// Whether git and similar programs may read a repository's configuration without approval: only that of a trusted
     /// workspace, and only in the directory where the script began, because they obey the repository they find.
-    fn may_read_the_repository(&self, place: &Where) -> bool {
-        self.ground.trust == Trust::Trusted
-            && place.is_known
-            && place.directories.iter().all(|directory| *directory == self.ground.places.directory)
+    fn may_read_repository(&self, location: &PossibleDirectories) -> bool {
+        self.context.trust == Trust::Trusted
+            && location.is_known
+            && location.directories.iter().all(|directory| *directory == self.context.places.directory)
     }
 
     /// Records the files that a command uses.
-    fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<&Reading>) {
-        let places = &self.ground.places;
+    fn touch(
+        &self,
+        part: &mut Part,
+        command: &Command,
+        location: &PossibleDirectories,
+        reading: Option<&ReadOnlyCommand>,
+    ) {
+        let places = &self.context.places;
         let program = command.words.first().map_or("", |word| word.text.as_str());
         if program == "git" && reading.is_some() {
             // Git shows their content, current or committed: `git diff x`, `git show HEAD:x`.
@@ -146,29 +153,35 @@ impl<'a> Walk<'a> {
                 let parts = word.text.rsplit(':').next().filter(|path| *path != word.text);
                 let named = std::iter::once(word.text.as_str()).chain(parts);
                 for path in named {
-                    self.add(part, path, Access::Read, place, Depth::Names);
+                    self.add(part, path, Access::Read, location, Depth::Names);
                 }
             }
             return;
         }
         if let Some(entered) = entered(&command.words, places) {
             match entered {
-                Some(path) => self.add(part, &path, Access::Enter, place, Depth::Names),
+                Some(path) => self.add(part, &path, Access::Enter, location, Depth::Names),
                 None => part.hides_files = true,
             }
             return;
         }
         match reading {
             Some(reading) => {
-                let is_content = !NAMES.contains(&program);
-                for operand in reading.paths.iter().flat_map(|word| literal(word, places)) {
+                let is_content = !NAME_READERS.contains(&program);
+                for operand in reading.paths.iter().flat_map(|word| literal_operands(word, places)) {
                     part.hides_files |= matches!(operand, Operand::Hidden(_));
-                    self.use_of(part, &operand, Access::Read, place, is_content.then_some(reading.depth));
+                    self.touch_operand(
+                        part,
+                        &operand,
+                        Access::Read,
+                        location,
+                        is_content.then_some(reading.depth),
+                    );
                 }
             }
-            None if is_wordy(program) => {}
+            None if takes_words(program) => {}
             None => {
-                let depth = carries(command);
+                let depth = copy_depth(command);
                 // How another program uses a word is unknown; its command is rated dangerous anyway.
                 let known = (writes(program).is_some() || depth != Depth::Names).then_some(depth);
                 let found = operands(&command.words, places);
@@ -176,7 +189,7 @@ impl<'a> Walk<'a> {
                 for (index, operands) in found.iter().enumerate() {
                     let access = access(command, index == last);
                     for operand in operands {
-                        self.use_of(part, operand, access, place, known);
+                        self.touch_operand(part, operand, access, location, known);
                     }
                 }
             }
@@ -184,22 +197,22 @@ impl<'a> Walk<'a> {
     }
 
     /// Records what one word names. Without a depth, the command is not known to read the content.
-    fn use_of(
+    fn touch_operand(
         &self,
         part: &mut Part,
         operand: &Operand,
         access: Access,
-        place: &Where,
+        location: &PossibleDirectories,
         depth: Option<Depth>,
     ) {
         let path = match operand {
             Operand::Path(path) => path,
-            Operand::Fitting(directory, pattern) => {
+            Operand::Matching(directory, pattern) => {
                 part.hides_files |= access != Access::Read;
                 if let Some(depth) = depth {
-                    self.fitting(part, pattern, access, place, depth);
+                    self.matching(part, pattern, access, location, depth);
                 }
-                self.add(part, pattern, access, place, Depth::Names);
+                self.add(part, pattern, access, location, Depth::Names);
                 directory
             }
             Operand::Hidden(_) => {
@@ -208,43 +221,56 @@ impl<'a> Walk<'a> {
             }
         };
         let depth = depth.filter(|_| matches!(operand, Operand::Path(_))).unwrap_or(Depth::Names);
-        self.add(part, path, access, place, depth);
+        self.add(part, path, access, location, depth);
     }
 
     /// Records a path, in every directory that it may be relative to.
-    fn add(&self, part: &mut Part, path: &str, access: Access, place: &Where, depth: Depth) {
-        for directory in &place.directories {
-            let target = self.ground.target_in(path, directory);
-            let reach = (depth != Depth::Names)
-                .then(|| Reach::beneath(directory.join(path), depth, self.ground.resolver.clone()));
+    fn add(&self, part: &mut Part, path: &str, access: Access, location: &PossibleDirectories, depth: Depth) {
+        for directory in &location.directories {
+            let target = self.context.target_in(path, directory);
+            let matched = (depth != Depth::Names).then(|| {
+                MatchedFiles::in_directory(directory.join(path), depth, self.context.resolver.clone())
+            });
             // The command opens each entry of the directory, so it follows links.
             part.hides_files |=
-                depth == Depth::Files && reach.as_ref().is_some_and(|reach| self.leads_out(reach));
-            part.touches.push(Touch { reach, ..Touch::new(target, access, self.ground) });
+                depth == Depth::Files && matched.as_ref().is_some_and(|matched| self.leads_out(matched));
+            part.touched_files
+                .push(TouchedFile { matched, ..TouchedFile::new(target, access, self.context) });
         }
     }
 
     /// Records the files that match a pattern.
-    fn fitting(&self, part: &mut Part, pattern: &str, access: Access, place: &Where, depth: Depth) {
-        for directory in &place.directories {
-            let reach = |depth| Reach::fitting(directory, pattern, depth, self.ground.resolver.clone());
+    fn matching(
+        &self,
+        part: &mut Part,
+        pattern: &str,
+        access: Access,
+        location: &PossibleDirectories,
+        depth: Depth,
+    ) {
+        for directory in &location.directories {
+            let matched =
+                |depth| MatchedFiles::matching(directory, pattern, depth, self.context.resolver.clone());
             // Links below a matching directory are not followed.
             let followed = if matches!(depth, Depth::Everything { .. }) { Depth::Names } else { depth };
-            part.hides_files |= self.leads_out(&reach(followed));
-            let target = self.ground.target_in(pattern, directory);
-            part.touches.push(Touch { reach: Some(reach(depth)), ..Touch::new(target, access, self.ground) });
+            part.hides_files |= self.leads_out(&matched(followed));
+            let target = self.context.target_in(pattern, directory);
+            part.touched_files.push(TouchedFile {
+                matched: Some(matched(depth)),
+                ..TouchedFile::new(target, access, self.context)
+            });
         }
     }
 
     /// Whether links lead out of the workspace, or there are too many files to tell.
-    fn leads_out(&self, reach: &Reach) -> bool {
-        let found = reach.found();
-        let is_outside = |link: &PathBuf| !self.ground.workspace.iter().any(|own| link.starts_with(own));
-        found.links.iter().any(is_outside) || found.is_cut
+    fn leads_out(&self, matched: &MatchedFiles) -> bool {
+        let found = matched.found();
+        let is_outside = |link: &PathBuf| !self.context.workspace.iter().any(|own| link.starts_with(own));
+        found.links.iter().any(is_outside) || found.hit_limit
     }
 
     /// Names a policy file that a command may write, in words for the user.
-    fn own_policy(&self, command: &Command, place: &Where) -> Option<String> {
+    fn policy_reason(&self, command: &Command, location: &PossibleDirectories) -> Option<String> {
         let program = command.words.first()?.text.as_str();
         if base(program) == "git"
             && command.words.get(1).is_some_and(|word| {
@@ -258,34 +284,35 @@ impl<'a> Walk<'a> {
         }
         // The files these write are among their recorded touches; reading a policy file does no harm.
         if writes(program).is_some() {
-            let found = command.words.iter().skip(1).find(|word| may_fit_policy(word))?;
+            let found = command.words.iter().skip(1).find(|word| may_match_policy(word))?;
             return Some(format!("`{}` may match a file that controls permissions", found.text));
         }
-        if is_wordy(program) && base(program) != "git" {
+        if takes_words(program) && base(program) != "git" {
             return None;
         }
         command.words.iter().skip(1).find_map(|word| {
             let in_code = command.runs_its_arguments() && mentions_policy(&word.text);
             let is_policy = |operand: Operand| {
-                let (Operand::Path(path) | Operand::Fitting(path, _) | Operand::Hidden(path)) = operand;
-                let target = |directory: &PathBuf| self.ground.target_in(&path, directory);
-                place.directories.iter().any(|directory| policy(&target(directory), &self.ground.places))
+                let (Operand::Path(path) | Operand::Matching(path, _) | Operand::Hidden(path)) = operand;
+                let target = |directory: &PathBuf| self.context.target_in(&path, directory);
+                location.directories.iter().any(|directory| policy(&target(directory), &self.context.places))
             };
-            let named = may_fit_policy(word) || guessed(word, &self.ground.places).into_iter().any(is_policy);
+            let named = may_match_policy(word)
+                || possible_operands(word, &self.context.places).into_iter().any(is_policy);
             (in_code || named).then(|| format!("`{}` may write a file that controls permissions", word.text))
         })
     }
 
     /// Returns the parts for a file that the shell opens: one for each directory it may be in.
-    fn opened(&self, file: &Opened, place: &Where) -> Vec<Part> {
+    fn opened_parts(&self, file: &OpenedFile, location: &PossibleDirectories) -> Vec<Part> {
         let access = if file.is_written { Access::Write } else { Access::Read };
-        let path = match literal(&file.path, &self.ground.places).as_slice() {
+        let path = match literal_operands(&file.path, &self.context.places).as_slice() {
             [Operand::Path(path)] => path.clone(),
             _ => {
-                let mut part = Part::new(What::File, file.path.text.clone(), DangerLevel::Dangerous);
+                let mut part = Part::new(PartKind::File, file.path.text.clone(), DangerLevel::Dangerous);
                 part.changes = file.is_written;
                 part.hides_files = true;
-                if file.is_written && may_fit_policy(&file.path) {
+                if file.is_written && may_match_policy(&file.path) {
                     part.critical =
                         Some(format!("`{}` may match a file that controls permissions", file.path.text));
                     part.danger = DangerLevel::Critical;
@@ -297,21 +324,21 @@ impl<'a> Walk<'a> {
             return Vec::new();
         }
         let part = |directory: &PathBuf| {
-            let mut part = Part::file(self.ground.target_in(&path, directory), access, self.ground);
-            if !place.is_known && !path.starts_with('/') {
+            let mut part = Part::file(self.context.target_in(&path, directory), access, self.context);
+            if !location.is_known && !path.starts_with('/') {
                 part.hides_files = true;
                 part.danger = part.danger.max(DangerLevel::Dangerous);
             }
             part
         };
-        place.directories.iter().map(part).collect()
+        location.directories.iter().map(part).collect()
     }
 }
 
-impl Where {
+impl PossibleDirectories {
     /// Returns the directories where a wrapper such as `env -C` starts the command, if one does.
-    fn moved(&self, command: &Command) -> Option<Self> {
-        let mut moved: Option<Self> = None;
+    fn after_wrappers(&self, command: &Command) -> Option<Self> {
+        let mut after_wrappers: Option<Self> = None;
         for wrapper in &command.wrappers {
             let mut words = wrapper.split(' ');
             let shifts = |word: &str| matches!(word, "-C" | "-D" | "--chdir");
@@ -319,17 +346,17 @@ impl Where {
                 Some(word) => word.strip_prefix("--chdir=").or_else(|| words.next()),
                 None => continue,
             };
-            let next = moved.get_or_insert_with(|| self.clone());
+            let next = after_wrappers.get_or_insert_with(|| self.clone());
             match target {
                 Some(target) => {
                     let there: Vec<PathBuf> =
-                        next.directories.iter().map(|place| place.join(target)).collect();
+                        next.directories.iter().map(|location| location.join(target)).collect();
                     next.directories.extend(there);
                 }
                 None => next.is_known = false,
             }
         }
-        moved
+        after_wrappers
     }
 
     /// Adds the directories of `other`.
@@ -343,7 +370,7 @@ impl Where {
     }
 
     /// Adds the directories that a `cd` enters. The old ones stay, because `cd` may fail.
-    fn follow(&mut self, command: &Command, ground: &Ground) {
+    fn apply_cd(&mut self, command: &Command, context: &CheckContext) {
         let Some(program) = command.words.first() else { return };
         match program.text.as_str() {
             "cd" | "pushd" => {}
@@ -353,7 +380,7 @@ impl Where {
             }
             _ => return,
         }
-        let Some(path) = entered(&command.words, &ground.places).flatten() else {
+        let Some(path) = entered(&command.words, &context.places).flatten() else {
             self.is_known = false;
             return;
         };
@@ -363,8 +390,8 @@ impl Where {
                 self.directories.push(next);
             }
         }
-        if self.directories.len() > DIRECTORIES {
-            self.directories.truncate(DIRECTORIES);
+        if self.directories.len() > MAX_DIRECTORIES {
+            self.directories.truncate(MAX_DIRECTORIES);
             self.is_known = false;
         }
     }
@@ -397,17 +424,18 @@ fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
     };
     Some(match rest {
         [] if program.text == "cd" => Some(places.home.to_string_lossy().into_owned()),
-        [word] if options_end || !word.text.starts_with(['-', '+']) => match literal(word, places).as_slice()
-        {
-            [Operand::Path(path)] if path != "-" => Some(path.clone()),
-            _ => None,
-        },
+        [word] if options_end || !word.text.starts_with(['-', '+']) => {
+            match literal_operands(word, places).as_slice() {
+                [Operand::Path(path)] if path != "-" => Some(path.clone()),
+                _ => None,
+            }
+        }
         _ => None,
     })
 }
 
 /// How far a command that copies or prints files descends into directories.
-fn carries(command: &Command) -> Depth {
+fn copy_depth(command: &Command) -> Depth {
     let arguments = command.words.get(1..).unwrap_or_default();
     let everything = match command.words.first().map_or("", |word| base(&word.text)) {
         "tar" | "bsdtar" | "gtar" | "rsync" | "mv" | "ag" | "ack" | "ugrep" => true,
@@ -434,7 +462,7 @@ fn is_stream(path: &str) -> bool {
         || path.strip_prefix("/dev/fd/").is_some_and(is_number)
 }
 
-fn shown(command: &Command, text: &str) -> String {
+fn shown_text(command: &Command, text: &str) -> String {
     match text.get(command.place.clone()) {
         Some(written) if !written.trim().is_empty() => written.trim().to_owned(),
         _ => command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),

@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// From this length on, a run of spaces is written as its count, because it could push what follows out of sight.
-const PADDING: usize = 8;
+const MIN_PADDING: usize = 8;
 /// The same limit at the start of a line in a [`block`], where spaces are indentation.
-const INDENT: usize = 80;
+const MIN_INDENT: usize = 80;
 
 /// Shows a text on one line without losing anything: for what a user approves.
 pub fn line(text: &str) -> Cow<'_, str> {
@@ -93,7 +93,7 @@ fn show<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
                 count += 1;
             }
             let starts = before.is_none_or(|before| before == '\n');
-            if count >= if starts && !kept.is_empty() { INDENT } else { PADDING } {
+            if count >= if starts && !kept.is_empty() { MIN_INDENT } else { MIN_PADDING } {
                 let _ = write!(shown, "{OPEN}{count} spaces{CLOSE}");
             } else {
                 shown.extend(std::iter::repeat_n(' ', count));
@@ -112,7 +112,7 @@ fn is_plain(text: &str, kept: &[char]) -> bool {
     let mut spaces = 0;
     text.chars().all(|letter| {
         spaces = if letter == ' ' { spaces + 1 } else { 0 };
-        spaces < PADDING && (!is_hidden(letter) || kept.contains(&letter))
+        spaces < MIN_PADDING && (!is_hidden(letter) || kept.contains(&letter))
     })
 }
 

@@ -129,15 +129,15 @@ fn no_sequence_affects_the_terminal() {
 /// Returns what happened to a terminal besides showing the text from its first cell on.
 fn effect(shown: &str) -> Option<String> {
     let (rows, columns) = (NonZero::new(24).unwrap(), NonZero::new(200).unwrap());
-    let mut parser = vt100::Parser::new_with_callbacks(rows, columns, 100, Heard::default());
+    let mut parser = vt100::Parser::new_with_callbacks(rows, columns, 100, TerminalRequests::default());
     parser.process(shown.replace('\n', "\r\n").as_bytes());
     let lines: Vec<&str> = shown.lines().collect();
     let contents = parser.screen().contents();
     if contents.lines().collect::<Vec<_>>() != lines {
         return Some(format!("the screen shows {contents:?}"));
     }
-    if let Some(heard) = &parser.callbacks().0 {
-        return Some(heard.clone());
+    if let Some(request) = &parser.callbacks().0 {
+        return Some(request.clone());
     }
     let mut clean = vt100::Parser::new(rows, columns, 100);
     clean.process(contents.replace('\n', "\r\n").as_bytes());
@@ -147,9 +147,9 @@ fn effect(shown: &str) -> Option<String> {
 
 /// Records what the terminal was asked to do besides showing text.
 #[derive(Default)]
-struct Heard(Option<String>);
+struct TerminalRequests(Option<String>);
 
-impl vt100::Callbacks for Heard {
+impl vt100::Callbacks for TerminalRequests {
     fn audible_bell(&mut self, _: &mut vt100::Screen) {
         self.0 = Some("bell".to_owned());
     }

@@ -51,7 +51,9 @@ impl Document {
             Ok(Value::Null) => Value::Object(serde_json::Map::new()),
             Ok(value @ Value::Object(_)) => value,
             Ok(_) => return Err(SettingsError::malformed(&origin, None, &"expected a table of settings")),
-            Err(Flaw { line, reason }) => return Err(SettingsError::malformed(&origin, line, &reason)),
+            Err(SyntaxError { line, reason }) => {
+                return Err(SettingsError::malformed(&origin, line, &reason));
+            }
         };
         Ok(Self { origin, value, text: text.to_owned() })
     }
@@ -77,7 +79,7 @@ impl Document {
 
 /// A syntax error, and the line it is on.
 #[derive(Debug)]
-pub(crate) struct Flaw {
+pub(crate) struct SyntaxError {
     pub(crate) line: Option<usize>,
     pub(crate) reason: String,
 }
@@ -87,7 +89,7 @@ fn line_at(text: &str, at: usize) -> usize {
 }
 
 /// Formats a parser's error on one line, with its line and column.
-fn located(text: &str, error: &toml::de::Error) -> String {
+fn with_position(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     let (line, words) = (line_at(text, before.len()), error.message().trim().replace('\n', ", "));
@@ -95,21 +97,21 @@ fn located(text: &str, error: &toml::de::Error) -> String {
 }
 
 /// Parses a text; `Null` if it is empty.
-pub(crate) fn value(text: &str, format: Format) -> Result<Value, Flaw> {
+pub(crate) fn value(text: &str, format: Format) -> Result<Value, SyntaxError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
     match format {
         Format::Json => serde_json::from_str(text)
-            .map_err(|error| Flaw { line: Some(error.line()), reason: error.to_string() }),
+            .map_err(|error| SyntaxError { line: Some(error.line()), reason: error.to_string() }),
         Format::Toml => {
-            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| Flaw {
+            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| SyntaxError {
                 line: error.span().map(|span| line_at(text, span.start)),
                 // The parser's own excerpt with a caret below the text would not survive a prefix.
-                reason: located(text, &error),
+                reason: with_position(text, &error),
             })?;
-            serde_json::to_value(table).map_err(|error| Flaw { line: None, reason: error.to_string() })
+            serde_json::to_value(table).map_err(|error| SyntaxError { line: None, reason: error.to_string() })
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{Guard, Query};
 use crate::judgement::{Cause, Decision};
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
-use crate::place::{NoLinks, Places};
+use crate::resolve::{NoLinks, Places};
 use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 

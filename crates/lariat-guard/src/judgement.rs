@@ -14,9 +14,9 @@ use crate::origin::Origin;
 use crate::rule::{Effect, Rule};
 
 /// Maximum characters of a part that a reason repeats.
-const SHOWN: usize = 300;
+const MAX_PART_CHARS: usize = 300;
 /// Maximum reasons of one judgement; a user would not read more.
-const REASONS: usize = 16;
+const MAX_REASONS: usize = 16;
 
 /// What to do with a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,7 +66,7 @@ pub struct Reason {
 
 impl Reason {
     pub(crate) fn new(part: &str, cause: Cause) -> Self {
-        let part = match part.char_indices().nth(SHOWN) {
+        let part = match part.char_indices().nth(MAX_PART_CHARS) {
             Some((end, _)) => format!("{}…", part.get(..end).unwrap_or_default()),
             None => part.to_owned(),
         };
@@ -121,7 +121,7 @@ pub struct JudgedFile {
 
 impl Judgement {
     pub(crate) fn new(verdict: Decision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
-        because.truncate(REASONS);
+        because.truncate(MAX_REASONS);
         Self { verdict, danger, because, files: Vec::new() }
     }
 

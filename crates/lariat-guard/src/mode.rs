@@ -38,19 +38,19 @@ pub enum Confinement {
 
 /// A mode's decision about a part of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stance {
+pub(crate) enum ModeDecision {
     Run,
     /// Allow rules decide; without one it requires approval.
     Undecided,
     Refuse,
 }
 
-const RUN: Stance = Stance::Run;
-const OPEN: Stance = Stance::Undecided;
-const NO: Stance = Stance::Refuse;
+const RUN: ModeDecision = ModeDecision::Run;
+const OPEN: ModeDecision = ModeDecision::Undecided;
+const NO: ModeDecision = ModeDecision::Refuse;
 
 /// For each mode: safe, moderate, dangerous in the sandbox, dangerous without one.
-const TABLE: &[(Mode, [Stance; 4])] = &[
+const DECISIONS: &[(Mode, [ModeDecision; 4])] = &[
     (Mode::Default, [RUN, OPEN, OPEN, OPEN]),
     (Mode::AcceptEdits, [RUN, RUN, OPEN, OPEN]),
     (Mode::Plan, [RUN, NO, NO, NO]),
@@ -99,7 +99,7 @@ impl Mode {
         }
     }
 
-    pub(crate) fn stance(self, danger: DangerLevel, confinement: Confinement) -> Stance {
+    pub(crate) fn mode_decision(self, danger: DangerLevel, confinement: Confinement) -> ModeDecision {
         let column = match (danger, confinement) {
             (DangerLevel::Safe, _) => 0,
             (DangerLevel::Moderate, _) => 1,
@@ -108,7 +108,7 @@ impl Mode {
             (DangerLevel::Critical, _) if self == Self::Plan => return NO,
             (DangerLevel::Critical, _) => return OPEN,
         };
-        let row = TABLE.iter().find(|(mode, _)| *mode == self);
+        let row = DECISIONS.iter().find(|(mode, _)| *mode == self);
         row.and_then(|(_, stances)| stances.get(column)).copied().unwrap_or(OPEN)
     }
 }

@@ -10,17 +10,17 @@ use crate::judge::{Guard, Query};
 use crate::judgement::{Cause, Decision};
 use crate::mode::{Confinement, Mode};
 use crate::origin::Origin;
-use crate::part::Call;
+use crate::part::AnalyzedCall;
 use crate::program::{base, options_before_subcommand};
 use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
-use crate::tool_name::{About, about};
+use crate::tool_name::{CallSubject, call_subject};
 
 /// The argument of `bash` by which a model requests openings.
 const ARGUMENT: &str = "needs";
 /// Maximum openings that one tool call may request.
-const MOST: usize = 8;
+const MAX_OPENINGS: usize = 8;
 
 /// Git subcommands that write the repository.
 const GIT_WRITES: &[&str] = &[
@@ -58,7 +58,7 @@ const GIT_WRITES: &[&str] = &[
 ];
 
 /// Subcommands that use the network; a program with an empty list always does.
-const REMOTE: &[(&str, &[&str])] = &[
+const NETWORK_PROGRAMS: &[(&str, &[&str])] = &[
     ("git", &["clone", "fetch", "pull", "push", "ls-remote", "submodule"]),
     ("npm", &["install", "i", "ci", "add", "update", "outdated", "audit", "publish", "view", "exec"]),
     ("pnpm", &["install", "i", "add", "update", "outdated", "audit", "publish", "dlx"]),
@@ -100,9 +100,9 @@ impl Guard {
     pub fn requested(query: &Query<'_>) -> Result<Vec<Opening>, String> {
         let listed = match query.arguments.get(ARGUMENT) {
             None | Some(Value::Null) => return Ok(Vec::new()),
-            Some(_) if about(query.tool) != About::Command => return Ok(Vec::new()),
-            Some(Value::Array(listed)) if listed.len() <= MOST => listed,
-            Some(_) => return Err(format!("`{ARGUMENT}` must be a list of at most {MOST} entries")),
+            Some(_) if call_subject(query.tool) != CallSubject::Command => return Ok(Vec::new()),
+            Some(Value::Array(listed)) if listed.len() <= MAX_OPENINGS => listed,
+            Some(_) => return Err(format!("`{ARGUMENT}` must be a list of at most {MAX_OPENINGS} entries")),
         };
         let mut openings = Vec::new();
         for entry in listed {
@@ -118,10 +118,10 @@ impl Guard {
 
     /// Returns what a command is known to need: the repository to commit, the network to install packages.
     pub fn needs(&self, query: &Query<'_>) -> Vec<Opening> {
-        if about(query.tool) != About::Command {
+        if call_subject(query.tool) != CallSubject::Command {
             return Vec::new();
         }
-        let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
+        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, self.context());
         let mut openings = Vec::new();
         if call.script.commands.iter().any(writes_repository) {
             openings.push(Opening::Git);
@@ -136,9 +136,9 @@ impl Guard {
     pub fn allowed_by(&self, rules: &[String], query: &Query<'_>) -> bool {
         let layer = Layer::new(Origin::flags());
         let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
-        let ground = self.ground();
+        let context = self.context();
         let settings = Settings::merge([layer], Trust::Trusted);
-        let guard = Self::new(settings, ground.places.clone(), ground.resolver.clone());
+        let guard = Self::new(settings, context.places.clone(), context.resolver.clone());
         guard.allowed_by_rules(query)
     }
 
@@ -171,7 +171,7 @@ fn reaches_network(command: &Command) -> bool {
     };
     // `yarn` without a subcommand installs packages.
     let bare_yarn = program == "yarn" && subcommand(command).is_empty();
-    let known = REMOTE.iter().find(|(name, _)| *name == program);
+    let known = NETWORK_PROGRAMS.iter().find(|(name, _)| *name == program);
     of_python
         || bare_yarn
         || known.is_some_and(|(_, names)| names.is_empty() || names.contains(&subcommand(command)))
@@ -185,7 +185,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::place::{NoLinks, Places};
+    use crate::resolve::{NoLinks, Places};
 
     fn guard() -> Guard {
         Guard::new(

@@ -6,11 +6,11 @@
 
 use std::path::PathBuf;
 
-use crate::place::{Places, at_home};
+use crate::resolve::{Places, expand_home};
 use crate::shell::Word;
 
 /// Maximum words that a brace list may expand to; a longer one is unknown.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 /// What a word names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Operand {
     /// This path, relative to the directory of the command.
     Path(String),
     /// The files below this directory that match this pattern.
-    Fitting(String, String),
+    Matching(String, String),
     /// Something that is known only at run time, as written.
     Hidden(String),
 }
@@ -26,23 +26,23 @@ pub(crate) enum Operand {
 /// Returns the operands of a command without its program: for each word that names files, which ones.
 pub(crate) fn operands(words: &[Word], places: &Places) -> Vec<Vec<Operand>> {
     let end = words.iter().position(|word| word.is_known && word.text == "--").unwrap_or(words.len());
-    let named = |(at, word): (usize, &Word)| {
-        if at > end { literal(word, places) } else { guessed(word, places) }
+    let expansion_operands = |(at, word): (usize, &Word)| {
+        if at > end { literal_operands(word, places) } else { possible_operands(word, places) }
     };
-    let found = words.iter().enumerate().skip(1).filter(|(at, _)| *at != end).map(named);
+    let found = words.iter().enumerate().skip(1).filter(|(at, _)| *at != end).map(expansion_operands);
     found.filter(|operands| !operands.is_empty()).collect()
 }
 
 /// Returns what a word names for a command that opens it literally.
-pub(crate) fn literal(word: &Word, places: &Places) -> Vec<Operand> {
+pub(crate) fn literal_operands(word: &Word, places: &Places) -> Vec<Operand> {
     if word.is_known {
         return vec![Operand::Path(word.text.clone())];
     }
-    named(&word.text, places)
+    expansion_operands(&word.text, places)
 }
 
 /// Returns what a word may name for an unknown command; nothing for an option without a value.
-pub(crate) fn guessed(word: &Word, places: &Places) -> Vec<Operand> {
+pub(crate) fn possible_operands(word: &Word, places: &Places) -> Vec<Operand> {
     let mut texts: Vec<&str> = Vec::new();
     let text = word.text.as_str();
     if let Some(long) = text.strip_prefix("--") {
@@ -58,23 +58,23 @@ pub(crate) fn guessed(word: &Word, places: &Places) -> Vec<Operand> {
     let shortened: Vec<&str> = texts.iter().filter_map(|text| text.strip_prefix('@')).collect();
     texts.extend(shortened);
     let known = |text: &&str| {
-        if word.is_known { vec![Operand::Path((*text).to_owned())] } else { named(text, places) }
+        if word.is_known { vec![Operand::Path((*text).to_owned())] } else { expansion_operands(text, places) }
     };
     texts.iter().filter(|text| !text.is_empty() || word.text.is_empty()).flat_map(known).collect()
 }
 
 /// Returns what a text with shell expansions in it names.
-fn named(text: &str, places: &Places) -> Vec<Operand> {
-    if is_one_process(text) {
+fn expansion_operands(text: &str, places: &Places) -> Vec<Operand> {
+    if is_process_substitution(text) {
         return Vec::new();
     }
     if !text.contains('{') || text.contains(['$', '`', '\\']) {
-        return pattern(text, places, false).into_iter().collect();
+        return pattern_operand(text, places, false).into_iter().collect();
     }
     let bare: String = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
     let mut found = Vec::new();
-    match braces(&bare) {
-        Some(words) => found.extend(words.iter().filter_map(|word| pattern(word, places, true))),
+    match expand_braces(&bare) {
+        Some(words) => found.extend(words.iter().filter_map(|word| pattern_operand(word, places, true))),
         None => found.push(Operand::Hidden(text.to_owned())),
     }
     // Bash does not expand what is quoted, so the words above are guesses.
@@ -84,10 +84,10 @@ fn named(text: &str, places: &Places) -> Vec<Operand> {
     found
 }
 
-/// Interprets a text without braces. `is_whole` says that it contains nothing but, possibly, a pattern.
-fn pattern(text: &str, places: &Places, is_whole: bool) -> Option<Operand> {
-    let known = expanded(text, places);
-    let is_expanded = known.is_some() || is_whole;
+/// Interprets a text without braces. `is_complete` says that it contains nothing but, possibly, a pattern.
+fn pattern_operand(text: &str, places: &Places, is_complete: bool) -> Option<Operand> {
+    let known = expand_variable(text, places);
+    let is_expanded = known.is_some() || is_complete;
     let text = known.unwrap_or_else(|| text.to_owned());
     let bare = text.trim_matches('"');
     let Some(first) = bare.find(['*', '?', '[', '$', '`', '{', '~', '\'', '"', '\\', '<', '>', '(']) else {
@@ -100,11 +100,11 @@ fn pattern(text: &str, places: &Places, is_whole: bool) -> Option<Operand> {
     }
     let directory = start.rsplit_once('/').map_or(".", |(directory, _)| directory);
     let directory = if start.starts_with('/') && directory.is_empty() { "/" } else { directory };
-    Some(Operand::Fitting(directory.to_owned(), bare.to_owned()))
+    Some(Operand::Matching(directory.to_owned(), bare.to_owned()))
 }
 
 /// Expands brace lists: `a{b,c}` is `ab` and `ac`. `None` if the result has too many words.
-fn braces(text: &str) -> Option<Vec<String>> {
+fn expand_braces(text: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut ahead = vec![text.to_owned()];
     while let Some(word) = ahead.pop() {
@@ -112,7 +112,7 @@ fn braces(text: &str) -> Option<Vec<String>> {
             done.push(word);
             continue;
         };
-        if items.len() + ahead.len() + done.len() > MOST_WORDS {
+        if items.len() + ahead.len() + done.len() > MAX_WORDS {
             return None;
         }
         ahead.extend(items.iter().rev().map(|item| format!("{before}{item}{after}")));
@@ -158,7 +158,7 @@ fn first_list(word: &str) -> Option<(&str, Vec<String>, &str)> {
 fn sequence(body: &str) -> Option<Vec<String>> {
     let (from, to) = body.split_once("..")?;
     if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        let most = i32::try_from(MOST_WORDS).unwrap_or_default();
+        let most = i32::try_from(MAX_WORDS).unwrap_or_default();
         let count = from.abs_diff(to).min(u32::try_from(most).unwrap_or_default());
         let count = i32::try_from(count).ok()?;
         return Some((0..=count).map(|step| (from.min(to).saturating_add(step)).to_string()).collect());
@@ -173,15 +173,15 @@ fn sequence(body: &str) -> Option<Vec<String>> {
 }
 
 /// Whether a text is exactly one `<(command)`: the file is what that command prints, and the command is rated by itself.
-fn is_one_process(text: &str) -> bool {
+fn is_process_substitution(text: &str) -> bool {
     text.strip_prefix("<(")
         .is_some_and(|rest| rest.ends_with(')') && !rest.contains("<(") && !rest.contains(")/"))
 }
 
 /// Replaces `~`, `$HOME` or `$PWD` at the start of a text; `None` if it starts with none of them.
-fn expanded(text: &str, places: &Places) -> Option<String> {
+fn expand_variable(text: &str, places: &Places) -> Option<String> {
     let quoted = text.strip_prefix('"').unwrap_or(text);
-    if let Some(path) = at_home(text, &places.home) {
+    if let Some(path) = expand_home(text, &places.home) {
         return Some(path.to_string_lossy().into_owned());
     }
     let known: [(&str, &PathBuf); 6] = [
@@ -218,15 +218,15 @@ mod tests {
             ("{a,b", "{a,b"),
             ("{,x}y", "y xy"),
         ] {
-            assert_eq!(braces(text).unwrap().join(" "), expected, "{text}");
+            assert_eq!(expand_braces(text).unwrap().join(" "), expected, "{text}");
         }
-        assert_eq!(braces("{1..9}{1..9}{1..9}"), None);
+        assert_eq!(expand_braces("{1..9}{1..9}{1..9}"), None);
     }
 
     #[test]
     fn word_with_two_readings_names_both_files() {
         let places = Places::new("/w", "/people/me");
-        let names = |text: &str| guessed(&Word { text: text.to_owned(), is_known: true }, &places);
+        let names = |text: &str| possible_operands(&Word { text: text.to_owned(), is_known: true }, &places);
         let path = |text: &str| Operand::Path(text.to_owned());
         assert_eq!(names("@out/x"), [path("@out/x"), path("out/x")]);
         assert_eq!(names("x=o/y"), [path("x=o/y"), path("o/y")]);

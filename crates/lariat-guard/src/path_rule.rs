@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::origin::{Level, Origin};
-use crate::place::{Places, Resolver, Target, at_home, plain};
+use crate::resolve::{Places, ResolvedPath, Resolver, expand_home, normalize};
 use crate::rule::Effect;
 
 /// Maximum bytes of a pattern; longer ones are rejected, because the size of the compiled automaton has no other bound.
-const LONGEST: usize = 1024;
+const MAX_PATTERN_BYTES: usize = 1024;
 
 /// The patterns of one list of rules, each with the index of its rule.
 pub(crate) struct PathRules {
@@ -39,7 +39,7 @@ impl PathRules {
         let mut broken = Vec::new();
         let mut starts: Vec<PathBuf> = Vec::new();
         for (number, pattern, origin) in patterns {
-            if pattern.len() > LONGEST {
+            if pattern.len() > MAX_PATTERN_BYTES {
                 broken.push(number);
                 continue;
             }
@@ -85,21 +85,21 @@ impl PathRules {
 
     /// Whether a pattern matches an absolute path as written.
     pub(crate) fn fits(&self, path: &Path) -> bool {
-        self.fitting(path).is_some()
+        self.matching_rule(path).is_some()
     }
 
     /// Returns the index of a rule that matches a file, if any.
-    pub(crate) fn find(&self, target: &Target) -> Option<usize> {
+    pub(crate) fn find(&self, target: &ResolvedPath) -> Option<usize> {
         if self.effect != Effect::Allow {
-            return target.forms().find_map(|form| self.fitting(form));
+            return target.forms().find_map(|form| self.matching_rule(form));
         }
         target.real.as_ref()?;
         let mut forms = target.forms();
-        let first = self.fitting(forms.next()?)?;
-        forms.all(|form| self.fitting(form).is_some()).then_some(first)
+        let first = self.matching_rule(forms.next()?)?;
+        forms.all(|form| self.matching_rule(form).is_some()).then_some(first)
     }
 
-    fn fitting(&self, path: &Path) -> Option<usize> {
+    fn matching_rule(&self, path: &Path) -> Option<usize> {
         self.sets.iter().find_map(|(set, rules)| {
             let glob = set.matches(path).first().copied()?;
             rules.get(glob).copied()
@@ -113,12 +113,12 @@ impl PathRules {
 }
 
 /// Whether a pattern can be compiled, wherever it starts.
-pub(crate) fn is_readable(pattern: &str) -> bool {
+pub(crate) fn is_valid(pattern: &str) -> bool {
     let glob = |body: &str| {
         let glob = GlobBuilder::new(body).literal_separator(true).backslash_escape(true).build().ok()?;
         set(&[(0, glob)])
     };
-    pattern.len() <= LONGEST && glob(&escaped(pattern, '{', '}')).is_some()
+    pattern.len() <= MAX_PATTERN_BYTES && glob(&escaped(pattern, '{', '}')).is_some()
 }
 
 /// Compiles globs to one automaton; `None` if it would be too large.
@@ -153,7 +153,7 @@ fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &Places) -> Anchor<'a> 
     if pattern.starts_with("//") {
         return fixed(PathBuf::from("/"), pattern);
     }
-    if at_home(pattern, &places.home).is_some() {
+    if expand_home(pattern, &places.home).is_some() {
         return fixed(places.home.clone(), pattern.get(1..).unwrap_or_default());
     }
     if pattern.starts_with('/') {
@@ -214,7 +214,7 @@ fn globs(
     if wide && body.contains('{') {
         bodies.push(body.to_owned());
     }
-    let mut bases = vec![plain(&base)];
+    let mut bases = vec![normalize(&base)];
     bases.extend(resolver.real(&base).filter(|real| *real != base));
     let mut globs = Vec::new();
     for base in &bases {

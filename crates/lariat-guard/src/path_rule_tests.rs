@@ -2,11 +2,11 @@ use std::path::Path;
 
 use super::PathRules;
 use crate::origin::{Level, Origin};
-use crate::place::{NoLinks, Places, Target};
+use crate::resolve::{NoLinks, Places, ResolvedPath};
 use crate::rule::Effect;
 
-fn target(path: &str) -> Target {
-    Target::opened(Path::new(path))
+fn target(path: &str) -> ResolvedPath {
+    ResolvedPath::opened(Path::new(path))
 }
 
 fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {

@@ -219,7 +219,7 @@ const WRITERS: &[(&str, Writes)] = &[
 const EDITORS: &[&str] = &["mkdir", "touch", "cp", "mv", "tee", "rmdir"];
 
 /// Programs whose operands are words, not files.
-const WORDY: &[&str] =
+const WORD_PROGRAMS: &[&str] =
     &["echo", "printf", "expr", "seq", "sleep", "kill", "test", "[", "true", "false", ":", "git", "export"];
 
 /// Builtins of bash that run none of their arguments.
@@ -318,6 +318,6 @@ pub(crate) fn is_builtin(program: &str) -> bool {
 }
 
 /// Whether the operands of a program are words, not files.
-pub(crate) fn is_wordy(program: &str) -> bool {
-    WORDY.contains(&base(program))
+pub(crate) fn takes_words(program: &str) -> bool {
+    WORD_PROGRAMS.contains(&base(program))
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path};
 
-use crate::place::{Places, Target};
+use crate::resolve::{Places, ResolvedPath};
 use crate::shell::Word;
 use crate::wildcard::Wildcard;
 
@@ -85,7 +85,7 @@ const POLICY: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml", ".lariat"]
 const MANAGED: &[&str] = &["/etc/claude-code", "/etc/lariat", "/library/application support/claudecode"];
 
 /// Returns the protected name in a path, for the user.
-pub(crate) fn protected(target: &Target) -> Option<String> {
+pub(crate) fn protected(target: &ResolvedPath) -> Option<String> {
     target.forms().find_map(|form| {
         let names = names(form);
         let found = names.iter().enumerate().find(|(index, name)| {
@@ -99,7 +99,7 @@ pub(crate) fn protected(target: &Target) -> Option<String> {
 }
 
 /// Whether writing a path would change permissions: settings, hooks, servers that are started.
-pub(crate) fn policy(target: &Target, places: &Places) -> bool {
+pub(crate) fn policy(target: &ResolvedPath, places: &Places) -> bool {
     target.forms().any(|form| {
         let names = names(form);
         let ours = names.iter().enumerate().any(|(index, name)| {
@@ -124,7 +124,7 @@ fn is_policy_of_claude(rest: &[String]) -> bool {
 
 /// Whether a shell pattern may match a policy file. It must contain the start of the name, because a lone `*` does not match
 /// hidden files.
-pub(crate) fn may_fit_policy(word: &Word) -> bool {
+pub(crate) fn may_match_policy(word: &Word) -> bool {
     const OPEN: [char; 6] = ['*', '?', '[', ']', '{', '}'];
     if word.is_known || !word.text.contains(OPEN) {
         return false;

@@ -4,7 +4,7 @@
 //! a known kind of key. The replacement says what it replaced, so that a model or a user does not take it for content.
 //! The debug output of a [`Redactor`] never shows a value.
 
-mod looks;
+mod shapes;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,17 +14,17 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-use looks::{LOOKS, Look};
+use shapes::{SHAPES, SecretShape};
 
 /// Minimum bytes of a registered value; a shorter one would be found everywhere.
-const SHORTEST: usize = 8;
+const MIN_VALUE_BYTES: usize = 8;
 
 /// Replaces secrets. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<Known>);
+pub struct Redactor(Arc<KnownSecrets>);
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// The name of the secret, by the index of the encoding in `forms`.
     names: Vec<String>,
     forms: Option<AhoCorasick>,
@@ -36,7 +36,7 @@ impl Redactor {
         let (mut names, mut forms) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
             let (name, value) = (name.into(), value.as_ref().trim());
-            if value.len() < SHORTEST {
+            if value.len() < MIN_VALUE_BYTES {
                 continue;
             }
             for form in forms_of(value) {
@@ -45,14 +45,14 @@ impl Redactor {
             }
         }
         let matcher = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok();
-        Self(Arc::new(Known { names, forms: matcher.filter(|_| !forms.is_empty()) }))
+        Self(Arc::new(KnownSecrets { names, forms: matcher.filter(|_| !forms.is_empty()) }))
     }
 
     /// Returns the text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.known(text) {
-            Cow::Borrowed(text) => by_looks(text),
-            Cow::Owned(text) => match by_looks(&text) {
+        match self.replace_known(text) {
+            Cow::Borrowed(text) => replace_by_shape(text),
+            Cow::Owned(text) => match replace_by_shape(&text) {
                 Cow::Borrowed(_) => Cow::Owned(text),
                 Cow::Owned(text) => Cow::Owned(text),
             },
@@ -79,7 +79,7 @@ impl Redactor {
         }
     }
 
-    fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn replace_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(forms) = self.0.forms.as_ref().filter(|forms| forms.is_match(text)) else {
             return Cow::Borrowed(text);
         };
@@ -119,7 +119,9 @@ fn forms_of(value: &str) -> Vec<String> {
         let end = bytes.len() / 3 * 4;
         let start = [0, 2, 3].get(shift).copied().unwrap_or_default();
         let coded = base64(&bytes);
-        let Some(inner) = coded.get(start..end).filter(|inner| inner.len() >= SHORTEST) else { continue };
+        let Some(inner) = coded.get(start..end).filter(|inner| inner.len() >= MIN_VALUE_BYTES) else {
+            continue;
+        };
         forms.push(inner.to_owned());
         forms.push(inner.replace('+', "-").replace('/', "_"));
     }
@@ -143,27 +145,29 @@ fn base64(bytes: &[u8]) -> String {
 
 /// One expression for all shapes, so that a text is searched once. It is never `None` for the table, as a test checks; if it
 /// were, every text that contains a sign of a secret would be replaced.
-static BY_LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let part = |(at, look): (usize, &Look)| {
-        look.pattern.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
+static SHAPES_EXPRESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let part = |(at, shape): (usize, &SecretShape)| {
+        shape.pattern.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
     };
-    let parts: Vec<String> = LOOKS.iter().enumerate().map(part).collect();
+    let parts: Vec<String> = SHAPES.iter().enumerate().map(part).collect();
     Regex::new(&parts.join("|")).ok()
 });
 
 /// A text that contains none of the signs of any shape needs no expression, and most texts contain none.
 static SIGNS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(LOOKS.iter().flat_map(|look| look.signs)).ok());
+    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().flat_map(|shape| shape.signs)).ok());
 
-fn by_looks(text: &str) -> Cow<'_, str> {
+fn replace_by_shape(text: &str) -> Cow<'_, str> {
     if !SIGNS.as_ref().is_none_or(|signs| signs.is_match(text)) {
         return Cow::Borrowed(text);
     }
-    let Some(looks) = &*BY_LOOKS else { return Cow::Owned(mark("text that may contain a secret")) };
-    looks.replace_all(text, |found: &Captures<'_>| {
+    let Some(shapes) = &*SHAPES_EXPRESSION else { return Cow::Owned(mark("text that may contain a secret")) };
+    shapes.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).map_or("", |whole| whole.as_str());
-        let secret =
-            LOOKS.iter().enumerate().find_map(|(at, look)| Some((look.name, found.name(&format!("s{at}"))?)));
+        let secret = SHAPES
+            .iter()
+            .enumerate()
+            .find_map(|(at, shape)| Some((shape.name, found.name(&format!("s{at}"))?)));
         let start = found.get(0).map_or(0, |whole| whole.start());
         match secret {
             Some((name, secret)) => {

@@ -10,7 +10,7 @@ use lariat_core::tool::ToolEffects;
 
 use crate::origin::Origin;
 use crate::shell_rule::CommandPattern;
-use crate::tool_name::{About, MCP, PRIMARY, Paths, about, alias_of, by_effects};
+use crate::tool_name::{CallSubject, MCP, PRIMARY, PathSpecifiers, alias_of, by_effects, call_subject};
 use crate::wildcard::Wildcard;
 
 /// The list that contains a rule.
@@ -70,21 +70,21 @@ impl fmt::Display for Warning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tools {
     /// Those that a name in settings stands for.
-    Named(&'static [&'static str]),
+    NamedScript(&'static [&'static str]),
     /// One tool, by its own name.
     One(String),
     /// Every tool of an MCP server.
     Server(String),
     /// Those with a matching name, their own or the one in settings.
-    Fitting(Wildcard),
+    Matching(Wildcard),
 }
 
 impl Tools {
     /// Whether a tool is among them, or can do what they do: for deny and ask rules.
-    pub(crate) fn reach(&self, tool: &str, effects: ToolEffects) -> bool {
+    pub(crate) fn matched(&self, tool: &str, effects: ToolEffects) -> bool {
         let stands = |alias: &'static str| match self {
-            Self::Named(names) => alias_of(alias).is_some_and(|alias| alias.tools == *names),
-            Self::Fitting(name) => name.matches(alias),
+            Self::NamedScript(names) => alias_of(alias).is_some_and(|alias| alias.tools == *names),
+            Self::Matching(name) => name.matches(alias),
             Self::One(_) | Self::Server(_) => false,
         };
         self.contain(tool) || by_effects(tool, effects).any(stands)
@@ -93,13 +93,13 @@ impl Tools {
     /// Whether a tool is among them.
     pub(crate) fn contain(&self, tool: &str) -> bool {
         match self {
-            Self::Named(names) => names.contains(&tool),
+            Self::NamedScript(names) => names.contains(&tool),
             Self::One(name) => name == tool,
             Self::Server(server) => tool
                 .strip_prefix(MCP)
                 .and_then(|rest| rest.strip_prefix(server.as_str()))
                 .is_some_and(|rest| rest.starts_with("__")),
-            Self::Fitting(name) => {
+            Self::Matching(name) => {
                 name.matches(tool) || crate::tool_name::aliases_of(tool).any(|alias| name.matches(alias))
             }
         }
@@ -183,7 +183,7 @@ impl Rule {
         let Some(specifier) = specifier.filter(|specifier| *specifier != "*") else {
             return (made(tools, Specifier::Any), None);
         };
-        match specified(name, specifier, effect) {
+        match parse_specifier(name, specifier, effect) {
             Ok((specifier @ Specifier::Path(_), reason)) => {
                 (made(of_files(name, tools), specifier), reason.and_then(warning))
             }
@@ -230,7 +230,8 @@ fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     }
     let count = |letter: char| specifier.unwrap_or_default().matches(letter).count();
     // Commands contain parentheses; in a path, one too many is a typo.
-    if alias_of(name).is_some_and(|alias| matches!(alias.about, About::Read | About::Write))
+    if alias_of(name)
+        .is_some_and(|alias| matches!(alias.call_subject, CallSubject::Read | CallSubject::Write))
         && count(')') > count('(')
     {
         return Err("has an extra `)`.");
@@ -246,10 +247,10 @@ fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
         if effect == Effect::Allow && !names_a_server(name) {
             return Err("is ignored: an allow rule may use `*` in a tool name only after `mcp__<server>__`.");
         }
-        return Ok(Tools::Fitting(Wildcard::new(name)));
+        return Ok(Tools::Matching(Wildcard::new(name)));
     }
     if let Some(alias) = alias_of(name) {
-        return Ok(Tools::Named(alias.tools));
+        return Ok(Tools::NamedScript(alias.tools));
     }
     match name.strip_prefix(MCP) {
         Some("") => Err("names no server: write `mcp__<server>`."),
@@ -260,12 +261,15 @@ fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
 
 /// Returns the tools of a rule about files: all that read, or all that write, whichever of them it names.
 fn of_files(name: &str, tools: Tools) -> Tools {
-    let class = match alias_of(name).filter(|alias| alias.paths == Paths::Ignored).map(|alias| alias.about) {
-        Some(About::Read) => "Read",
+    let class = match alias_of(name)
+        .filter(|alias| alias.paths == PathSpecifiers::Ignored)
+        .map(|alias| alias.call_subject)
+    {
+        Some(CallSubject::Read) => "Read",
         Some(_) => "Edit",
         None => return tools,
     };
-    alias_of(class).map_or(tools, |alias| Tools::Named(alias.tools))
+    alias_of(class).map_or(tools, |alias| Tools::NamedScript(alias.tools))
 }
 
 /// Whether the first `*` comes after a literal `mcp__<server>__`.
@@ -277,16 +281,16 @@ fn names_a_server(name: &str) -> bool {
         .is_some_and(|(server, _)| !server.is_empty())
 }
 
-type Specified = Result<(Specifier, Option<&'static str>), &'static str>;
+type SpecifierResult = Result<(Specifier, Option<&'static str>), &'static str>;
 
-fn specified(name: &str, text: &str, effect: Effect) -> Specified {
+fn parse_specifier(name: &str, text: &str, effect: Effect) -> SpecifierResult {
     let alias = alias_of(name);
     let parameter = parameter(text);
-    let kind = alias.map_or_else(|| about(name), |alias| alias.about);
+    let kind = alias.map_or_else(|| call_subject(name), |alias| alias.call_subject);
     let restricting = effect != Effect::Allow;
     let primary = parameter.as_ref().is_some_and(|parameter| PRIMARY.contains(&parameter.name.as_str()));
     match kind {
-        About::Command | About::Input => {
+        CallSubject::Command | CallSubject::Input => {
             const READ_AS_TEXT: &str =
                 "is read as the text of a command: a parameter rule cannot use the main argument of a tool.";
             if primary && restricting {
@@ -296,39 +300,39 @@ fn specified(name: &str, text: &str, effect: Effect) -> Specified {
             let parameter = parameter.filter(|_| restricting && !primary);
             Ok((Specifier::Command(CommandPattern::new(text), parameter), reason))
         }
-        About::Agent | About::Skill => Ok((
+        CallSubject::Agent | CallSubject::Skill => Ok((
             Specifier::Name(CommandPattern::new(text), parameter.filter(|_| restricting && !primary)),
             None,
         )),
-        About::Address => match text.strip_prefix("domain:") {
+        CallSubject::Address => match text.strip_prefix("domain:") {
             Some(host) => Domain::parse(host).map(|domain| (Specifier::Domain(domain), None)),
             None => by_parameter(parameter, restricting, "must be `domain:<host>`."),
         },
-        About::Read | About::Write | About::Patch | About::Directory => {
-            let consulted = alias.is_none_or(|alias| alias.paths == Paths::Consulted);
+        CallSubject::Read | CallSubject::Write | CallSubject::Patch | CallSubject::Directory => {
+            let consulted = alias.is_none_or(|alias| alias.paths == PathSpecifiers::Consulted);
             match parameter {
                 Some(parameter) if restricting && !primary && !consulted => {
                     Ok((Specifier::Parameter(parameter), None))
                 }
                 // A deny or ask rule means what `Read(...)` or `Edit(...)` would; an allow rule must be written that way.
-                _ if !consulted && !restricting && kind == About::Read => {
+                _ if !consulted && !restricting && kind == CallSubject::Read => {
                     Err("is ignored: only `Read(...)` rules can allow reading files.")
                 }
                 _ if !consulted && !restricting => {
                     Err("is ignored: only `Edit(...)` rules can allow writing files.")
                 }
                 _ if text.starts_with('!') => Err("is ignored: rules do not support exceptions (`!`)."),
-                _ if !crate::path_rule::is_readable(text) => Err("has an invalid pattern."),
+                _ if !crate::path_rule::is_valid(text) => Err("has an invalid pattern."),
                 _ => Ok((Specifier::Path(text.to_owned()), None)),
             }
         }
-        About::Nothing => {
+        CallSubject::Nothing => {
             by_parameter(parameter, restricting, "has a specifier that this tool does not support.")
         }
     }
 }
 
-fn by_parameter(parameter: Option<Parameter>, restricting: bool, otherwise: &'static str) -> Specified {
+fn by_parameter(parameter: Option<Parameter>, restricting: bool, otherwise: &'static str) -> SpecifierResult {
     match parameter {
         Some(parameter) if PRIMARY.contains(&parameter.name.as_str()) => {
             Err("is ignored: a parameter rule cannot use the main argument of a tool.")

@@ -167,7 +167,7 @@ impl Layer {
     #[must_use]
     pub fn held_to(mut self, trust: Trust) -> Self {
         if self.origin.level.is_of_the_workspace() {
-            withhold(&mut self, trust);
+            remove_untrusted(&mut self, trust);
         }
         self
     }
@@ -175,7 +175,7 @@ impl Layer {
     /// Adds a rule or a warning about it. An invalid deny or ask rule is added to `broken`.
     pub fn with_rule(mut self, effect: Effect, text: &str) -> Self {
         match Rule::parse(text, effect, &self.origin) {
-            (None, Some(warning)) if effect != Effect::Allow => self.breaks(text, warning.reason),
+            (None, Some(warning)) if effect != Effect::Allow => self.add_broken(text, warning.reason),
             (rule, warning) => {
                 self.rules.extend(rule);
                 self.warnings.extend(warning);
@@ -209,7 +209,9 @@ impl Layer {
         for name in table.keys().filter(|name| !KEYS.contains(&name.as_str())) {
             // A list under a misspelt name would restrict nothing.
             match nearest(name, KEYS.iter().copied()) {
-                Some(known) => layer.breaks(name, format!("is not a known setting; did you mean `{known}`?")),
+                Some(known) => {
+                    layer.add_broken(name, format!("is not a known setting; did you mean `{known}`?"))
+                }
                 None => layer.warn(name, "is not a known setting; it is ignored.".to_owned()),
             }
         }
@@ -225,7 +227,7 @@ impl Layer {
             layer.default_mode = value.as_str().and_then(Mode::parse);
             if layer.default_mode.is_none() {
                 let modes = Mode::ALL.map(Mode::name).join("`, `");
-                layer.breaks("defaultMode", format!("must be one of `{modes}`, not {value}"));
+                layer.add_broken("defaultMode", format!("must be one of `{modes}`, not {value}"));
             }
         }
         layer.disables_bypass = layer.switch(
@@ -248,7 +250,7 @@ impl Layer {
             match item {
                 Value::String(text) => texts.push(text.clone()),
                 other if matches!(key, "deny" | "ask") => {
-                    self.breaks(key, format!("has the entry {other}, which is not a rule"));
+                    self.add_broken(key, format!("has the entry {other}, which is not a rule"));
                 }
                 other => {
                     self.warn(key, format!("has the entry {other}, which is not a string; it is ignored."))
@@ -271,7 +273,7 @@ impl Layer {
         }
     }
 
-    fn breaks(&mut self, subject: &str, reason: String) {
+    fn add_broken(&mut self, subject: &str, reason: String) {
         self.broken.push(BrokenRestriction::new(subject, reason, self.origin.clone()));
     }
 
@@ -318,7 +320,7 @@ impl Settings {
             settings.rules.append(&mut layer.rules);
             settings.additional_directories.extend(layer.additional_directories.iter().map(PathBuf::from));
             settings.warnings.append(&mut layer.warnings);
-            settings.hold(&layer);
+            settings.ask_if_broken(&layer);
             mode = mode.or(layer.default_mode);
         }
         settings.mode = settings.permitted(mode.unwrap_or_default());
@@ -326,7 +328,7 @@ impl Settings {
     }
 
     /// Makes every tool call require approval if a restriction of a layer is broken: it may have been about any of them.
-    fn hold(&mut self, layer: &Layer) {
+    fn ask_if_broken(&mut self, layer: &Layer) {
         if layer.broken.is_empty() {
             return;
         }
@@ -349,7 +351,7 @@ impl Settings {
 }
 
 /// Removes what a workspace layer may not say.
-fn withhold(layer: &mut Layer, trust: Trust) {
+fn remove_untrusted(layer: &mut Layer, trust: Trust) {
     if layer.default_mode == Some(Mode::Bypass) {
         layer.default_mode = None;
         layer.warn("defaultMode", "is ignored: workspace settings cannot turn on bypass mode.".to_owned());

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::program::{
     base, is_broad, is_builtin, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
-    is_wordy, options_before_subcommand, writes,
+    options_before_subcommand, takes_words, writes,
 };
 use crate::read_only::is_listed;
 use crate::shell::{Command, Word};
@@ -118,7 +118,7 @@ pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
 /// Whether a command runs its arguments, or its program is unknown and may be a wrapper.
 pub(crate) fn may_run_its_words(command: &Command) -> bool {
     let is_known = |program: &str| {
-        is_listed(program) || is_wordy(program) || writes(program).is_some() || is_builtin(program)
+        is_listed(program) || takes_words(program) || writes(program).is_some() || is_builtin(program)
     };
     command.runs_its_arguments()
         || !(command.is_in_a_table() || is_broad(command) || command.program().is_some_and(is_known))

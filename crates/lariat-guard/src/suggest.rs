@@ -11,19 +11,19 @@ use lariat_core::permission::DangerLevel;
 use crate::judge::{Guard, Query};
 use crate::judgement::Decision;
 use crate::origin::Level;
-use crate::part::{Access, Call, Part, What};
+use crate::part::{Access, AnalyzedCall, Part, PartKind};
 use crate::program::{base, is_broad, is_editor, subcommands};
 use crate::rule::{Effect, Rule};
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
 use crate::shell_rule::Covering;
-use crate::tool_name::{About, about};
+use crate::tool_name::{CallSubject, call_subject};
 
 /// Maximum rules that one answer may add.
-const LIMIT: usize = 5;
+const MAX_RULES: usize = 5;
 
 /// Programs for which nothing is suggested: allowing one of their commands says nothing about the next.
-const NEVER: &[&str] = &[
+const NEVER_SUGGESTED: &[&str] = &[
     "sudo", "doas", "su", "pkexec", "eval", "source", ".", "exec", "bash", "sh", "dash", "zsh", "ksh",
     "fish", "ssh", "env", "xargs", "dd", "kill", "pkill", "killall", "reboot", "shutdown",
 ];
@@ -35,14 +35,14 @@ const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "ksh"];
 const REMOTE: &[&str] = &["push", "pull", "fetch"];
 
 /// Programs that are remembered word by word: what they do to one file says nothing about the next.
-const EXACT: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
+const EXACT_PROGRAMS: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
 
 impl Guard {
     /// Returns the rules that would allow a tool call from now on: at most five, and none if they would not suffice.
     ///
     /// They are written for the local settings of the project.
     pub fn suggest(&self, query: &Query<'_>) -> Vec<String> {
-        let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
+        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, self.context());
         let mut rules: Vec<String> = Vec::new();
         for part in &call.parts {
             if part.danger == DangerLevel::Safe {
@@ -54,7 +54,7 @@ impl Guard {
                 None => return Vec::new(),
             }
         }
-        if rules.len() > LIMIT || !self.suffice(&rules, query) { Vec::new() } else { rules }
+        if rules.len() > MAX_RULES || !self.suffice(&rules, query) { Vec::new() } else { rules }
     }
 
     /// Whether the tool call would run with these rules.
@@ -64,32 +64,33 @@ impl Guard {
         let added: Vec<Rule> = Settings::merge([layer], Trust::Trusted).rules;
         let mut settings = self.settings().clone();
         settings.rules.extend(added);
-        let ground = self.ground();
-        let guard = Self::new(settings, ground.places.clone(), ground.resolver.clone());
+        let context = self.context();
+        let guard = Self::new(settings, context.places.clone(), context.resolver.clone());
         guard.judge(query).verdict == Decision::Allow
     }
 
-    fn rule_for(&self, part: &Part, call: &Call, tool: &str) -> Option<String> {
+    fn rule_for(&self, part: &Part, call: &AnalyzedCall, tool: &str) -> Option<String> {
         if part.critical.is_some() || part.protected.is_some() {
             return None;
         }
-        match &part.what {
-            What::Command(_) => {
+        match &part.kind {
+            PartKind::Command(_) => {
                 let command = call.command(part)?;
                 let program = command.words.first()?.text.as_str();
                 let covering = Covering::new(command, &call.text)?;
                 let first = covering.text().split(' ').next().unwrap_or_default();
                 let is_bare = command.words.len() == 1 && command.wrappers.is_empty();
-                let never = NEVER.contains(&base(program)) || NEVER.contains(&base(first));
+                let never =
+                    NEVER_SUGGESTED.contains(&base(program)) || NEVER_SUGGESTED.contains(&base(first));
                 // `env` alone only prints. A shell with a script is remembered word by word.
                 if never && !(is_bare && program == "env") && !is_script(command) {
                     return None;
                 }
-                let text = generalised(&covering, command);
+                let text = generalise(&covering, command);
                 (!text.contains('\n')).then(|| format!("Bash({text})"))
             }
-            What::File => {
-                let touch = part.touches.first()?;
+            PartKind::File => {
+                let touch = part.touched_files.first()?;
                 let path = touch.target.real.as_deref()?;
                 let name = match touch.access {
                     Access::Read => "Read",
@@ -98,17 +99,17 @@ impl Guard {
                 };
                 Some(format!("{name}({})", self.pattern(path, touch.access)?))
             }
-            What::Address(host) => host.as_ref().map(|host| format!("WebFetch(domain:{host})")),
-            What::Name(_) => None,
-            What::Tool if matches!(about(tool), About::Nothing) => Some(tool.to_owned()),
-            What::Tool => None,
+            PartKind::Address(host) => host.as_ref().map(|host| format!("WebFetch(domain:{host})")),
+            PartKind::Name(_) => None,
+            PartKind::Tool if matches!(call_subject(tool), CallSubject::Nothing) => Some(tool.to_owned()),
+            PartKind::Tool => None,
         }
     }
 
     /// Returns a pattern for a file of the project, or for the directory of a file that is read elsewhere.
     fn pattern(&self, path: &Path, access: Access) -> Option<String> {
-        let places = &self.ground().places;
-        let real = self.ground().resolver.real(&places.project);
+        let places = &self.context().places;
+        let real = self.context().resolver.real(&places.project);
         let own = path.strip_prefix(&places.project).ok();
         let own = own.or_else(|| real.and_then(|real| path.strip_prefix(real).ok()));
         if let Some(own) = own {
@@ -125,12 +126,12 @@ impl Guard {
 }
 
 /// Returns the specifier of a rule for a command.
-fn generalised(covering: &Covering, command: &Command) -> String {
+fn generalise(covering: &Covering, command: &Command) -> String {
     let exact = covering.text().to_owned();
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     let Some(program) = words.first() else { return exact };
     if covering.is_exact()
-        || EXACT.contains(&base(program))
+        || EXACT_PROGRAMS.contains(&base(program))
         || command.runs_its_arguments()
         || !exact.starts_with(program)
     {

@@ -8,7 +8,7 @@ use lariat_core::tool::ToolEffects;
 
 /// What the specifier of a rule for a tool matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum CallSubject {
     /// A shell command, in `command`.
     Command,
     /// Text for a program that is already running, in `text`.
@@ -33,7 +33,7 @@ pub(crate) enum About {
 
 /// Whether a name in settings accepts path specifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paths {
+pub(crate) enum PathSpecifiers {
     /// It does.
     Consulted,
     /// It does not: `Read(...)` or `Edit(...)` must be used.
@@ -44,63 +44,63 @@ pub(crate) enum Paths {
 pub(crate) struct Alias {
     pub(crate) name: &'static str,
     pub(crate) tools: &'static [&'static str],
-    pub(crate) about: About,
-    pub(crate) paths: Paths,
+    pub(crate) call_subject: CallSubject,
+    pub(crate) paths: PathSpecifiers,
 }
 
 const READERS: &[&str] = &["read_file", "list_files", "glob", "search"];
 const WRITERS: &[&str] = &["write_file", "edit_file", "multi_edit", "apply_patch"];
 
-const fn alias(name: &'static str, tools: &'static [&'static str], about: About) -> Alias {
-    Alias { name, tools, about, paths: Paths::Consulted }
+const fn alias(name: &'static str, tools: &'static [&'static str], call_subject: CallSubject) -> Alias {
+    Alias { name, tools, call_subject, paths: PathSpecifiers::Consulted }
 }
 
-const fn pathless(name: &'static str, tools: &'static [&'static str], about: About) -> Alias {
-    Alias { name, tools, about, paths: Paths::Ignored }
+const fn pathless(name: &'static str, tools: &'static [&'static str], call_subject: CallSubject) -> Alias {
+    Alias { name, tools, call_subject, paths: PathSpecifiers::Ignored }
 }
 
 /// The names that Claude Code's settings use.
 const ALIASES: &[Alias] = &[
-    alias("Bash", &["bash", "bash_input", "bash_output", "bash_stop"], About::Command),
-    alias("BashOutput", &["bash_output"], About::Nothing),
-    alias("KillBash", &["bash_stop"], About::Nothing),
-    alias("KillShell", &["bash_stop"], About::Nothing),
-    alias("Read", READERS, About::Read),
-    pathless("LS", &["list_files"], About::Read),
-    pathless("Glob", &["glob"], About::Read),
-    pathless("Grep", &["search"], About::Read),
-    pathless("NotebookRead", &["read_file"], About::Read),
-    alias("Edit", WRITERS, About::Write),
-    pathless("MultiEdit", WRITERS, About::Write),
-    pathless("Write", WRITERS, About::Write),
-    pathless("NotebookEdit", WRITERS, About::Write),
-    alias("WebFetch", &["fetch"], About::Address),
-    alias("WebSearch", &["web_search"], About::Nothing),
-    alias("Agent", &["agent", "task"], About::Agent),
-    alias("Task", &["agent", "task"], About::Agent),
-    alias("Skill", &["skill"], About::Skill),
-    alias("Cd", &["cd"], About::Directory),
-    alias("TodoWrite", &["todo"], About::Nothing),
-    alias("AskUserQuestion", &["ask_user"], About::Nothing),
+    alias("Bash", &["bash", "bash_input", "bash_output", "bash_stop"], CallSubject::Command),
+    alias("BashOutput", &["bash_output"], CallSubject::Nothing),
+    alias("KillBash", &["bash_stop"], CallSubject::Nothing),
+    alias("KillShell", &["bash_stop"], CallSubject::Nothing),
+    alias("Read", READERS, CallSubject::Read),
+    pathless("LS", &["list_files"], CallSubject::Read),
+    pathless("Glob", &["glob"], CallSubject::Read),
+    pathless("Grep", &["search"], CallSubject::Read),
+    pathless("NotebookRead", &["read_file"], CallSubject::Read),
+    alias("Edit", WRITERS, CallSubject::Write),
+    pathless("MultiEdit", WRITERS, CallSubject::Write),
+    pathless("Write", WRITERS, CallSubject::Write),
+    pathless("NotebookEdit", WRITERS, CallSubject::Write),
+    alias("WebFetch", &["fetch"], CallSubject::Address),
+    alias("WebSearch", &["web_search"], CallSubject::Nothing),
+    alias("Agent", &["agent", "task"], CallSubject::Agent),
+    alias("Task", &["agent", "task"], CallSubject::Agent),
+    alias("Skill", &["skill"], CallSubject::Skill),
+    alias("Cd", &["cd"], CallSubject::Directory),
+    alias("TodoWrite", &["todo"], CallSubject::Nothing),
+    alias("AskUserQuestion", &["ask_user"], CallSubject::Nothing),
 ];
 
 /// Lariat's own tools.
-const OWN: &[(&str, About)] = &[
-    ("bash", About::Command),
-    ("bash_input", About::Input),
-    ("read_file", About::Read),
-    ("list_files", About::Read),
-    ("glob", About::Read),
-    ("search", About::Read),
-    ("write_file", About::Write),
-    ("edit_file", About::Write),
-    ("multi_edit", About::Write),
-    ("apply_patch", About::Patch),
-    ("fetch", About::Address),
-    ("agent", About::Agent),
-    ("task", About::Agent),
-    ("skill", About::Skill),
-    ("cd", About::Directory),
+const OWN: &[(&str, CallSubject)] = &[
+    ("bash", CallSubject::Command),
+    ("bash_input", CallSubject::Input),
+    ("read_file", CallSubject::Read),
+    ("list_files", CallSubject::Read),
+    ("glob", CallSubject::Read),
+    ("search", CallSubject::Read),
+    ("write_file", CallSubject::Write),
+    ("edit_file", CallSubject::Write),
+    ("multi_edit", CallSubject::Write),
+    ("apply_patch", CallSubject::Patch),
+    ("fetch", CallSubject::Address),
+    ("agent", CallSubject::Agent),
+    ("task", CallSubject::Agent),
+    ("skill", CallSubject::Skill),
+    ("cd", CallSubject::Directory),
 ];
 
 /// Main arguments of tools: no parameter rule can match them.
@@ -121,8 +121,8 @@ pub(crate) fn aliases_of(tool: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns what a call of a tool is about.
-pub(crate) fn about(tool: &str) -> About {
-    OWN.iter().find(|(name, _)| *name == tool).map_or(About::Nothing, |(_, about)| *about)
+pub(crate) fn call_subject(tool: &str) -> CallSubject {
+    OWN.iter().find(|(name, _)| *name == tool).map_or(CallSubject::Nothing, |(_, call_subject)| *call_subject)
 }
 
 /// The names that each effect of a tool stands for.

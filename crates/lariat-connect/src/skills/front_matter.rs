@@ -86,7 +86,7 @@ impl FrontMatter {
             let Some((_, entry)) = front.entries.last_mut() else { continue };
             match item.filter(|_| block == Block::Plain && entry.text.is_empty()) {
                 Some(item) => entry.items.push(unquoted(item)),
-                None => block.go_on(&mut entry.text, line),
+                None => block.append_line(&mut entry.text, line),
             }
         }
         front.entries.iter_mut().for_each(|(_, entry)| entry.text.truncate(entry.text.trim_end().len()));
@@ -114,7 +114,7 @@ impl Block {
         }
     }
 
-    fn go_on(self, text: &mut String, line: &str) {
+    fn append_line(self, text: &mut String, line: &str) {
         let words = line.trim();
         match self {
             Self::Literal => {

@@ -3,7 +3,7 @@
 use super::Skill;
 
 /// Maximum characters of a description in the index.
-const LONGEST: usize = 1_536;
+const MAX_LISTED_CHARS: usize = 1_536;
 
 pub(super) fn format(skills: &[Skill]) -> String {
     let entries: String = skills.iter().filter(|skill| skill.is_listed).map(entry).collect();
@@ -20,7 +20,7 @@ pub(super) fn format(skills: &[Skill]) -> String {
 
 fn entry(skill: &Skill) -> String {
     let words = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut description: String = words.chars().take(LONGEST).collect();
+    let mut description: String = words.chars().take(MAX_LISTED_CHARS).collect();
     if description.len() < words.len() {
         description.push('…');
     }

@@ -14,15 +14,15 @@ use lariat_host::files::{FileError, Kind, Workspace};
 pub use front_matter::FrontMatter;
 
 /// The file that makes a directory a skill.
-const FILE: &str = "SKILL.md";
+const SKILL_FILE: &str = "SKILL.md";
 /// Maximum entries of one directory that are examined.
-const MOST: usize = 500;
+const MAX_ENTRIES: usize = 500;
 /// Maximum bytes of a `SKILL.md`; larger files are not instructions.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum characters of a name, by the Agent Skills standard.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// Maximum characters of a description, by the Agent Skills standard.
-const LONGEST_DESCRIPTION: usize = 1_024;
+const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
 /// A directory of instructions for one kind of task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl SkillSet {
         match Workspace::open(directory) {
             Ok(workspace) => Self::load_in(&workspace, ".", source),
             Err(FileError::NotFound { .. }) => Self::default(),
-            Err(error) => Self::default().warned(directory.to_owned(), error.to_string()),
+            Err(error) => Self::default().with_warning(directory.to_owned(), error.to_string()),
         }
     }
 
@@ -96,13 +96,16 @@ impl SkillSet {
         let set = Self::default();
         let root = workspace.path().join(directory.trim_start_matches("./"));
         let root = if directory == "." { workspace.path().to_owned() } else { root };
-        let (entries, more) = match workspace.list(directory, MOST) {
+        let (entries, more) = match workspace.list(directory, MAX_ENTRIES) {
             Ok(listed) => listed,
             Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return set,
-            Err(error) => return set.warned(root, error.to_string()),
+            Err(error) => return set.with_warning(root, error.to_string()),
         };
         let mut set = if more {
-            set.warned(root.clone(), format!("too many entries; only the first {MOST} were examined"))
+            set.with_warning(
+                root.clone(),
+                format!("too many entries; only the first {MAX_ENTRIES} were examined"),
+            )
         } else {
             set
         };
@@ -111,12 +114,12 @@ impl SkillSet {
             if !matches!(entry.kind, Kind::Directory | Kind::Link) {
                 continue;
             }
-            let file_path = root.join(name).join(FILE);
-            let found = match workspace.read(&format!("{directory}/{name}/{FILE}"), LARGEST) {
+            let file_path = root.join(name).join(SKILL_FILE);
+            let found = match workspace.read(&format!("{directory}/{name}/{SKILL_FILE}"), MAX_FILE_BYTES) {
                 Ok(content) => Some(String::from_utf8_lossy(&content.bytes).into_owned()),
                 Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => None,
                 Err(error) => {
-                    set = set.warned(file_path.clone(), error.to_string());
+                    set = set.with_warning(file_path.clone(), error.to_string());
                     None
                 }
             };
@@ -151,7 +154,7 @@ impl SkillSet {
         index::format(&self.skills)
     }
 
-    fn warned(mut self, path: PathBuf, problem: String) -> Self {
+    fn with_warning(mut self, path: PathBuf, problem: String) -> Self {
         self.warnings.push(SkillWarning { path, problem });
         self
     }
@@ -173,13 +176,13 @@ impl SkillSet {
                 "the name `{name}` differs from the directory name `{folder}`; other programs require them to match"
             ));
         }
-        if !is_plain(&name) {
+        if !is_standard_name(&name) {
             warn(format!(
-                "the name `{name}` is not valid: the standard requires 1 to {LONGEST_NAME} lowercase letters, digits and single hyphens"
+                "the name `{name}` is not valid: the standard requires 1 to {MAX_NAME_CHARS} lowercase letters, digits and single hyphens"
             ));
         }
-        if description.chars().count() > LONGEST_DESCRIPTION {
-            warn(format!("the description is longer than {LONGEST_DESCRIPTION} characters"));
+        if description.chars().count() > MAX_DESCRIPTION_CHARS {
+            warn(format!("the description is longer than {MAX_DESCRIPTION_CHARS} characters"));
         }
         if self.skills.iter().any(|known| known.name == name) {
             return warn(format!(
@@ -193,10 +196,10 @@ impl SkillSet {
     }
 }
 
-fn is_plain(name: &str) -> bool {
+fn is_standard_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let hyphens = name.starts_with('-') || name.ends_with('-') || name.contains("--");
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits) && !hyphens
+    !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(fits) && !hyphens
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::run::Ended;
 use super::{HookEvent, OnFailure};
 
 /// Maximum characters of a text from a handler; the rest is cut off.
-const LONGEST: usize = 10_000;
+const MAX_TEXT_CHARS: usize = 10_000;
 
 /// A handler's decision about a tool call, from weakest to strongest. The strongest of several wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,12 +71,14 @@ impl Answer {
         let (code, output, errors) = match ended {
             Ended::Exited { code, output, errors } => (*code, output.trim(), errors.trim()),
             Ended::TimedOut => return failed("a hook timed out".to_owned()),
-            Ended::Failed(why) => return failed(format!("a hook failed: {}", cut(why))),
-            Ended::Refused(why) => return Self::refused(event, &format!("a hook was not run: {}", cut(why))),
+            Ended::Failed(why) => return failed(format!("a hook failed: {}", truncated(why))),
+            Ended::Refused(why) => {
+                return Self::refused(event, &format!("a hook was not run: {}", truncated(why)));
+            }
         };
         if code == 2 && event.can_block() {
             let reason = if errors.is_empty() { "a hook blocked it without giving a reason" } else { errors };
-            return Self::blocks(cut(reason));
+            return Self::blocks(truncated(reason));
         }
         if output.starts_with('{') {
             return match serde_json::from_str(output) {
@@ -85,10 +87,11 @@ impl Answer {
             };
         }
         if code != 0 {
-            let why = if errors.is_empty() { format!("a hook exited with code {code}") } else { cut(errors) };
+            let why =
+                if errors.is_empty() { format!("a hook exited with code {code}") } else { truncated(errors) };
             return failed(why);
         }
-        let context = (event.adds_context() && !output.is_empty()).then(|| cut(output));
+        let context = (event.adds_context() && !output.is_empty()).then(|| truncated(output));
         Self { context, ..Self::default() }
     }
 
@@ -107,32 +110,32 @@ impl Answer {
 
     /// Combines the answers of one handler to several files of one tool call. It allows the call only if it allows every
     /// file.
-    pub(super) fn together(answers: Vec<Self>) -> Self {
+    pub(super) fn combine(answers: Vec<Self>) -> Self {
         let every = !answers.is_empty() && answers.iter().all(|answer| answer.decision.is_some());
-        let mut together = Self::default();
+        let mut combine = Self::default();
         let decision = answers.iter().filter_map(|answer| answer.decision).max();
-        together.decision = decision.filter(|decision| *decision != Decision::Allow || every);
+        combine.decision = decision.filter(|decision| *decision != Decision::Allow || every);
         let mut reasons: Vec<String> = Vec::new();
         for answer in answers {
-            let counts = answer.stops || answer.decision == together.decision;
+            let counts = answer.stops || answer.decision == combine.decision;
             for reason in answer.reason.into_iter().filter(|_| counts) {
                 if !reasons.contains(&reason) {
                     reasons.push(reason);
                 }
             }
-            together.updated_input = answer.updated_input.or(together.updated_input);
-            together.updated_output = answer.updated_output.or(together.updated_output);
-            join(&mut together.context, answer.context);
-            join(&mut together.message, answer.message);
-            together.stops |= answer.stops;
+            combine.updated_input = answer.updated_input.or(combine.updated_input);
+            combine.updated_output = answer.updated_output.or(combine.updated_output);
+            join(&mut combine.context, answer.context);
+            join(&mut combine.message, answer.message);
+            combine.stops |= answer.stops;
         }
-        together.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        together
+        combine.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        combine
     }
 
     /// Reads an answer in JSON. Fields that do not belong to the event are ignored.
     fn of(event: HookEvent, answer: &Value) -> Self {
-        let text = |place: &Value, name: &str| place.get(name).and_then(Value::as_str).map(cut);
+        let text = |place: &Value, name: &str| place.get(name).and_then(Value::as_str).map(truncated);
         let special = answer.get("hookSpecificOutput").unwrap_or(&Value::Null);
         let stops = answer.get("continue").and_then(Value::as_bool) == Some(false);
         let mut read = Self {
@@ -205,8 +208,8 @@ impl Outcome {
     }
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+fn truncated(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{} [cut]", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -10,19 +10,19 @@
 
 mod answer;
 mod book;
+mod hook_input;
 mod matcher;
 mod run;
 pub(crate) mod scripts;
 mod subject;
-mod told;
 
 pub use answer::{Answer, Decision, Outcome};
 pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
+pub use hook_input::Told;
 pub use matcher::Matcher;
 pub use run::{Ended, HookRunner, Round, Spent};
 pub use scripts::{Pin, Scripts};
 pub use subject::{Subject, claude_input, claude_name};
-pub use told::Told;
 
 use serde::{Deserialize, Serialize};
 

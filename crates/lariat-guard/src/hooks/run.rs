@@ -60,13 +60,13 @@ impl Spent {
 pub struct Round<'a> {
     told: &'a Told,
     subject: Option<&'a Subject<'a>>,
-    waited: Vec<Telling<'a>>,
-    unwaited: Vec<Telling<'a>>,
+    waited: Vec<HandlerRun<'a>>,
+    unwaited: Vec<HandlerRun<'a>>,
 }
 
 /// One handler and its inputs.
 #[derive(Debug)]
-struct Telling<'a> {
+struct HandlerRun<'a> {
     handler: &'a Handler,
     /// The name that its matcher matched.
     name: &'a str,
@@ -92,9 +92,10 @@ impl<'a> Round<'a> {
         let unspent = |at: usize, handler: &Handler| !handler.once || spent.spend(&told.session_id, at);
         let handlers = book.matching(told.event, names).into_iter();
         let handlers = handlers.filter(|(at, handler, _)| applies(handler) && unspent(*at, handler));
-        let telling = |(_, handler, name)| Telling { handler, name, inputs: inputs(told, subject, name) };
+        let handler_run =
+            |(_, handler, name)| HandlerRun { handler, name, inputs: inputs(told, subject, name) };
         let (unwaited, waited): (Vec<_>, Vec<_>) =
-            handlers.map(telling).partition(|telling| telling.handler.background);
+            handlers.map(handler_run).partition(|handler_run| handler_run.handler.background);
         if waited.is_empty() && unwaited.is_empty() {
             return None;
         }
@@ -103,9 +104,9 @@ impl<'a> Round<'a> {
 
     /// Returns one future per background handler. Nothing happens until it is polled.
     pub fn unwaited(&self, runner: &Arc<dyn HookRunner>) -> Vec<BoxFuture<'static, ()>> {
-        let tell = |telling: &Telling<'_>| -> BoxFuture<'static, ()> {
-            let (runner, handler) = (Arc::clone(runner), Handler::clone(telling.handler));
-            let inputs = telling.inputs.clone().unwrap_or_default();
+        let tell = |handler_run: &HandlerRun<'_>| -> BoxFuture<'static, ()> {
+            let (runner, handler) = (Arc::clone(runner), Handler::clone(handler_run.handler));
+            let inputs = handler_run.inputs.clone().unwrap_or_default();
             Box::pin(async move {
                 for input in inputs {
                     drop(runner.run(&handler, &input).await);
@@ -117,29 +118,29 @@ impl<'a> Round<'a> {
 
     /// Runs the other handlers and waits for all of them.
     pub async fn outcome(self, runner: &dyn HookRunner) -> Outcome {
-        let answers = join_all(self.waited.iter().map(|telling| self.answer(telling, runner))).await;
+        let answers = join_all(self.waited.iter().map(|handler_run| self.answer(handler_run, runner))).await;
         Outcome::of(answers)
     }
 
     /// Runs one handler for each of its inputs and combines the answers.
-    async fn answer(&self, telling: &Telling<'_>, runner: &dyn HookRunner) -> Answer {
-        let (event, on_failure) = (self.told.event, telling.handler.on_failure);
-        let inputs = match &telling.inputs {
+    async fn answer(&self, handler_run: &HandlerRun<'_>, runner: &dyn HookRunner) -> Answer {
+        let (event, on_failure) = (self.told.event, handler_run.handler.on_failure);
+        let inputs = match &handler_run.inputs {
             Ok(inputs) => inputs,
             Err(why) => return Answer::read(event, &Ended::Refused(why.clone()), on_failure),
         };
         let mut answers = Vec::with_capacity(inputs.len());
         for input in inputs {
-            let ended = runner.run(telling.handler, input).await;
-            answers.push(self.own(telling, Answer::read(event, &ended, on_failure)));
+            let ended = runner.run(handler_run.handler, input).await;
+            answers.push(self.translate_input(handler_run, Answer::read(event, &ended, on_failure)));
         }
-        Answer::together(answers)
+        Answer::combine(answers)
     }
 
     /// Translates the updated arguments of an answer to those of Lariat's own tool.
-    fn own(&self, telling: &Telling<'_>, answer: Answer) -> Answer {
+    fn translate_input(&self, handler_run: &HandlerRun<'_>, answer: Answer) -> Answer {
         let Some((subject, wanted)) = self.subject.zip(answer.updated_input.as_ref()) else { return answer };
-        match subject.own_input(telling.name, wanted) {
+        match subject.own_input(handler_run.name, wanted) {
             Ok(updated_input) => Answer { updated_input, ..answer },
             Err(why) => Answer::blocks(format!("a hook's answer cannot be applied: {why}")),
         }

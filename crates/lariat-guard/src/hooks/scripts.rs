@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::trust::Look;
 
 /// Maximum bytes of a script; a longer one is not run.
-const LARGEST: usize = 16 * 1024 * 1024;
+const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The workspace files that a handler runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,10 +38,10 @@ pub struct Pin {
 
 /// A path that a command may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedScript {
     pub(crate) path: String,
     /// It is run for certain; otherwise only if its content or its name is that of a script.
-    pub(crate) surely: bool,
+    pub(crate) is_certain: bool,
 }
 
 impl Scripts {
@@ -56,7 +56,7 @@ impl Scripts {
                 continue;
             }
             let bytes = read(look, &name.path)?;
-            let is_run = name.surely
+            let is_run = name.is_certain
                 || bytes.as_deref().map_or(has_script_name(&name.path), |bytes| is_script(&name.path, bytes));
             if is_run {
                 let hash = bytes.map(|bytes| hash(&name.path, &bytes));
@@ -101,9 +101,12 @@ impl Scripts {
 }
 
 fn read(look: &dyn Look, path: &str) -> Result<Option<Vec<u8>>, String> {
-    let bytes = look.read(path, LARGEST + 1).map_err(|why| format!("cannot read `{path}`: {why}"))?;
+    let bytes =
+        look.read(path, MAX_SCRIPT_BYTES + 1).map_err(|why| format!("cannot read `{path}`: {why}"))?;
     match bytes {
-        Some(bytes) if bytes.len() > LARGEST => Err(format!("`{path}` is larger than {LARGEST} bytes")),
+        Some(bytes) if bytes.len() > MAX_SCRIPT_BYTES => {
+            Err(format!("`{path}` is larger than {MAX_SCRIPT_BYTES} bytes"))
+        }
         bytes => Ok(bytes),
     }
 }
@@ -189,18 +192,20 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("pre-commit", &[".pre-commit-config.yaml"]),
 ];
 /// Words followed by the directory that a command works in.
-const ENTERING: &[&str] = &["cd", "pushd", "-C", "--prefix", "--cwd", "--dir", "--directory"];
+const DIRECTORY_OPTIONS: &[&str] = &["cd", "pushd", "-C", "--prefix", "--cwd", "--dir", "--directory"];
 
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 const PACKAGE: &[&str] = &["package.json"];
 
 /// Returns the workspace paths that a command may run.
-pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
-    let mut found: Vec<Named> = Vec::new();
+pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<NamedScript> {
+    let mut found: Vec<NamedScript> = Vec::new();
     let words = words(command);
     // `make -C sub` names its directory after the program that reads a file in it.
     let entered = words.windows(2).filter_map(|pair| match pair {
-        [way, folder] if ENTERING.contains(&way.text.as_str()) => inside(&folder.text, root, home),
+        [way, folder] if DIRECTORY_OPTIONS.contains(&way.text.as_str()) => {
+            workspace_path(&folder.text, root, home)
+        }
         _ => None,
     });
     let folders: Vec<String> = std::iter::once(String::new()).chain(entered).collect();
@@ -213,14 +218,14 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
         let operand_of = words.get(..at).unwrap_or_default().iter().rev();
         let mut operand_of = operand_of.skip_while(|word| word.is_option() || word.text == "run");
         let interpreter = operand_of.next().filter(|word| word.is_interpreter()).is_some();
-        let enters = before(1).is_some_and(|word| ENTERING.contains(&word.text.as_str()));
-        let mut add = |path: &str, surely: bool| {
+        let enters = before(1).is_some_and(|word| DIRECTORY_OPTIONS.contains(&word.text.as_str()));
+        let mut add = |path: &str, is_certain: bool| {
             for folder in &folders {
                 let path = if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") };
-                let known = |name: &&mut Named| name.path == path;
+                let known = |name: &&mut NamedScript| name.path == path;
                 match found.iter_mut().find(known) {
-                    Some(name) => name.surely |= surely,
-                    None => found.push(Named { path, surely }),
+                    Some(name) => name.is_certain |= is_certain,
+                    None => found.push(NamedScript { path, is_certain }),
                 }
             }
         };
@@ -239,7 +244,7 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
                 add(&file, true);
             }
         }
-        let Some(path) = inside(&word.text, root, home) else { continue };
+        let Some(path) = workspace_path(&word.text, root, home) else { continue };
         if enters {
             continue;
         }
@@ -250,7 +255,7 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
 }
 
 /// Resolves a word to a path in the workspace; `None` if it is not a path or leads elsewhere.
-fn inside(word: &str, root: &Path, home: &Path) -> Option<String> {
+fn workspace_path(word: &str, root: &Path, home: &Path) -> Option<String> {
     if word.starts_with('-') || word.contains(['*', '?', '[', '{', '\0']) || word.contains("://") {
         return None;
     }

@@ -9,11 +9,11 @@ use lariat_core::tool::ToolEffects;
 use serde_json::{Map, Value, json};
 
 use crate::Guard;
-use crate::part::{Call, What};
+use crate::part::{AnalyzedCall, PartKind};
 use crate::tool_name::claude_names;
 
 /// Maximum files of a tool call that handlers can receive one by one.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// A tool call that hooks receive.
 #[derive(Clone, Debug)]
@@ -28,11 +28,12 @@ pub struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// Describes a call of a tool with these effects.
     pub fn new(guard: &Guard, tool: &'a str, arguments: &'a Value, effects: ToolEffects) -> Self {
-        let call = Call::new(tool, arguments, effects, guard.ground());
-        let parts = call.parts.iter().filter(|part| call.text.is_empty() && matches!(part.what, What::File));
-        let touches = parts.flat_map(|part| &part.touches);
+        let call = AnalyzedCall::new(tool, arguments, effects, guard.context());
+        let parts =
+            call.parts.iter().filter(|part| call.text.is_empty() && matches!(part.kind, PartKind::File));
+        let touched_files = parts.flat_map(|part| &part.touched_files);
         let mut files: Vec<String> = Vec::new();
-        for file in touches.map(|touch| touch.target.named.display().to_string()) {
+        for file in touched_files.map(|touch| touch.target.named.display().to_string()) {
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -55,8 +56,8 @@ impl<'a> Subject<'a> {
         }
         match self.files.as_slice() {
             [] => Ok(vec![self.input(name, None)]),
-            files if files.len() > MOST_FILES => Err(format!(
-                "the tool call changes {} files, but hooks can check at most {MOST_FILES}; split it into several calls",
+            files if files.len() > MAX_FILES => Err(format!(
+                "the tool call changes {} files, but hooks can check at most {MAX_FILES}; split it into several calls",
                 files.len()
             )),
             files => Ok(files.iter().map(|file| self.input(name, Some(file))).collect()),

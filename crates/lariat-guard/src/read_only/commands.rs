@@ -4,7 +4,7 @@
 //! out of a directory, or reads file names from a file.
 
 use super::Operands::{self, Files, OneFile, Only, PatternThenFiles, Variables, Words};
-use crate::arguments::Listed;
+use crate::arguments::AllowedOptions;
 
 /// A command that only reads.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) operands: Operands,
     /// `None`: every argument is a plain word, whatever it starts with.
-    pub(super) options: Option<Listed>,
+    pub(super) options: Option<AllowedOptions>,
 }
 
 pub(super) const fn row(
@@ -21,7 +21,7 @@ pub(super) const fn row(
     short: &'static [&'static str],
     long: &'static [&'static str],
 ) -> Row {
-    Row { name, operands, options: Some(Listed { short, long, is_mild: false }) }
+    Row { name, operands, options: Some(AllowedOptions { short, long, is_harmless_with_any_option: false }) }
 }
 
 /// A command of which no option does any harm, not even one that comes from an expansion.
@@ -31,7 +31,7 @@ const fn mild(
     short: &'static [&'static str],
     long: &'static [&'static str],
 ) -> Row {
-    Row { name, operands, options: Some(Listed { short, long, is_mild: true }) }
+    Row { name, operands, options: Some(AllowedOptions { short, long, is_harmless_with_any_option: true }) }
 }
 
 const fn free(name: &'static str) -> Row {

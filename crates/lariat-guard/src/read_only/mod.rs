@@ -48,26 +48,26 @@ pub(crate) enum Depth {
 
 /// A command that only reads, and which of its words are files.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ReadOnlyCommand {
     pub(crate) operands: Operands,
     /// Every word that is a path, as the command opens it.
     pub(crate) paths: Vec<Word>,
     pub(crate) depth: Depth,
 }
 
-impl Reading {
+impl ReadOnlyCommand {
     fn new(operands: Operands, paths: Vec<Word>) -> Self {
         Self { operands, paths, depth: Depth::Names }
     }
 
     /// Whether its operands are words, not files.
-    pub(crate) const fn is_of_words(&self) -> bool {
+    pub(crate) const fn takes_words_only(&self) -> bool {
         matches!(self.operands, Words | Variables | Only(_))
     }
 }
 
 /// Programs that print their version harmlessly. Excludes `yarn` and `bundle`, which load code of the project first.
-const VERSIONED: &[&str] = &[
+const VERSION_PRINTERS: &[&str] = &[
     "bash", "bun", "cargo", "clang", "cmake", "deno", "docker", "gcc", "gh", "git", "go", "java", "javac",
     "just", "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm", "psql", "python", "python3",
     "rg", "ruby", "rustc", "rustup", "sqlite3", "tsc", "uv",
@@ -75,19 +75,19 @@ const VERSIONED: &[&str] = &[
 
 /// Programs that obey files in the directory where they start, whatever their arguments: git its configuration, the others a
 /// file that names a version of themselves to download and run.
-const OBEYING: &[&str] = &["git", "cargo", "go", "npm", "npx", "pnpm", "rustc", "rustup"];
+const REPOSITORY_READERS: &[&str] = &["git", "cargo", "go", "npm", "npx", "pnpm", "rustc", "rustup"];
 
 /// Returns what a command reads; `None` if it may do more than read.
-pub(crate) fn read_only(words: &[Word]) -> Option<Reading> {
+pub(crate) fn read_only(words: &[Word]) -> Option<ReadOnlyCommand> {
     let (program, arguments) = words.split_first()?;
     let name = program.as_known()?;
     if let [only] = arguments
         && only.is_known
         && matches!(only.text.as_str(), "--version" | "-V" | "version")
-        && VERSIONED.contains(&name)
+        && VERSION_PRINTERS.contains(&name)
         && (only.text != "version" || matches!(name, "go" | "docker" | "gh"))
     {
-        return Some(Reading::new(Only(&[]), Vec::new()));
+        return Some(ReadOnlyCommand::new(Only(&[]), Vec::new()));
     }
     // `command -v` prints where a program is and does not run it.
     if let [option, ..] = arguments
@@ -95,7 +95,7 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Reading> {
         && option.is_known
         && matches!(option.text.as_str(), "-v" | "-V")
     {
-        return Some(Reading::new(Words, Vec::new()));
+        return Some(ReadOnlyCommand::new(Words, Vec::new()));
     }
     match name {
         "sed" => prints_lines(arguments),
@@ -111,22 +111,22 @@ pub(crate) fn is_listed(program: &str) -> bool {
 }
 
 /// Whether a repository can change what a command does.
-pub(crate) fn obeys_the_repository(words: &[Word]) -> bool {
-    words.first().is_some_and(|program| OBEYING.contains(&program.text.as_str()))
+pub(crate) fn obeys_repository(words: &[Word]) -> bool {
+    words.first().is_some_and(|program| REPOSITORY_READERS.contains(&program.text.as_str()))
 }
 
 /// Accepts `sed -n 1,20p file` and nothing else that sed can do.
-fn prints_lines(arguments: &[Word]) -> Option<Reading> {
+fn prints_lines(arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let [quiet, script, files @ ..] = arguments else { return None };
     let lines = script.as_known()?.strip_suffix('p')?;
     let is_plain = quiet.as_known() == Some("-n")
         && lines.starts_with(|c: char| c.is_ascii_digit() || c == '$')
         && lines.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '$')
         && files.iter().all(|word| !word.may_be_option() && !word.text.starts_with('-'));
-    is_plain.then(|| Reading::new(Files, files.to_vec()))
+    is_plain.then(|| ReadOnlyCommand::new(Files, files.to_vec()))
 }
 
-fn git(arguments: &[Word]) -> Option<Reading> {
+fn git(arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let global = options_before_subcommand("git", arguments.iter().map(|word| word.text.as_str()));
     let (options, rest) = arguments.split_at_checked(global)?;
     let is_plain = |word: &Word| matches!(word.as_known(), Some("--no-pager" | "--no-optional-locks"));
@@ -138,12 +138,12 @@ fn git(arguments: &[Word]) -> Option<Reading> {
         let fits = names.len() <= rest.len()
             && names.iter().zip(rest).all(|(name, word)| word.as_known() == Some(*name));
         let reading = fits.then(|| listed(row, rest.get(names.len()..).unwrap_or_default())).flatten()?;
-        Some(Reading { depth: Depth::Names, ..reading })
+        Some(ReadOnlyCommand { depth: Depth::Names, ..reading })
     })
 }
 
 /// Reads the arguments of `find`: the directories come first, then tests, which read names only.
-fn find(arguments: &[Word]) -> Option<Reading> {
+fn find(arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let is_start = |word: &&Word| !word.text.starts_with(['-', '(', ')', '!', ',']) && !word.may_be_option();
     let mut paths: Vec<Word> = arguments.iter().take_while(is_start).cloned().collect();
     let mut rest = arguments.iter().skip(paths.len());
@@ -161,18 +161,18 @@ fn find(arguments: &[Word]) -> Option<Reading> {
             paths.push(value.clone());
         }
     }
-    Some(Reading::new(Files, paths))
+    Some(ReadOnlyCommand::new(Files, paths))
 }
 
 /// Reads the arguments of a command of a table.
-fn listed(row: &Row, arguments: &[Word]) -> Option<Reading> {
+fn listed(row: &Row, arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let Some(options) = row.options else {
         let is_fine = match row.name {
             "test" | "[" => is_plain_test(arguments),
             "printf" => !arguments.iter().any(|word| word.text.starts_with("-v")),
             _ => true,
         };
-        return is_fine.then(|| Reading::new(row.operands, Vec::new()));
+        return is_fine.then(|| ReadOnlyCommand::new(row.operands, Vec::new()));
     };
     let found = options.read(arguments)?;
     let are_fine = match row.operands {
@@ -218,7 +218,7 @@ fn is_plain_filter(filter: &Word) -> bool {
         })
 }
 
-fn reading(row: &Row, found: Arguments) -> Reading {
+fn reading(row: &Row, found: Arguments) -> ReadOnlyCommand {
     let depth = depth(row.name, &found);
     let has_pattern = found.has(&["-e", "-f", "--regexp", "--file", "--files", "--type-list"]);
     let Arguments { mut operands, paths, .. } = found;
@@ -233,7 +233,7 @@ fn reading(row: &Row, found: Arguments) -> Reading {
         operands.clear();
     }
     operands.extend(paths);
-    Reading { operands: row.operands, paths: operands, depth }
+    ReadOnlyCommand { operands: row.operands, paths: operands, depth }
 }
 
 fn depth(program: &str, found: &Arguments) -> Depth {

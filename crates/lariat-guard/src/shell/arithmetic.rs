@@ -5,19 +5,19 @@
 //! and variables that the script itself sets only to numbers.
 
 use super::Doubt;
-use super::reading::RawCommand;
+use super::parsed::RawCommand;
 
 #[derive(Debug, Default)]
-pub(super) struct Names<'a> {
+pub(super) struct ArithmeticNames<'a> {
     used: Vec<&'a str>,
     /// Set to something other than a number, or by something other than an assignment.
-    spoiled: Vec<&'a str>,
+    not_numbers: Vec<&'a str>,
     /// Set to a number inside arithmetic.
     numbers: Vec<&'a str>,
 }
 
 /// Maximum names that are tracked; each is searched for in the whole text.
-const MOST: usize = 32;
+const MAX_NAMES: usize = 32;
 
 /// Builtins that set variables to unknown values.
 const SETTERS: &[&str] = &[
@@ -35,25 +35,25 @@ const SETTERS: &[&str] = &[
     "eval",
 ];
 
-impl<'a> Names<'a> {
+impl<'a> ArithmeticNames<'a> {
     /// Records a name, or what follows a `$`, in arithmetic.
-    pub(super) fn used(&mut self, name: &'a str) {
+    pub(super) fn mark_used(&mut self, name: &'a str) {
         let is_special = matches!(name, "?" | "#" | "$" | "!");
-        if !is_special && !is_number(name) && self.used.len() <= MOST && !self.used.contains(&name) {
+        if !is_special && !is_number(name) && self.used.len() <= MAX_NAMES && !self.used.contains(&name) {
             self.used.push(name);
         }
     }
 
-    pub(super) fn spoiled(&mut self, name: &'a str) {
-        self.spoiled.push(name);
+    pub(super) fn mark_not_number(&mut self, name: &'a str) {
+        self.not_numbers.push(name);
     }
 
     /// Records an assignment inside arithmetic.
-    pub(super) fn assigned(&mut self, assignment: &'a str) {
+    pub(super) fn mark_assigned(&mut self, assignment: &'a str) {
         match assignment.split_once('=') {
             Some((name, value)) if is_number(value.trim()) => self.numbers.push(name.trim()),
-            Some((name, _)) => self.spoiled.push(name.trim()),
-            None => self.spoiled.push(assignment),
+            Some((name, _)) => self.not_numbers.push(name.trim()),
+            None => self.not_numbers.push(assignment),
         }
     }
 
@@ -74,9 +74,9 @@ impl<'a> Names<'a> {
                 .iter()
                 .flat_map(|command| &command.assignments)
                 .any(|assignment| assignment.starts_with(&format!("{name}+=")));
-            !is_number_always || is_appended || self.spoiled.contains(*name) || has_setter()
+            !is_number_always || is_appended || self.not_numbers.contains(*name) || has_setter()
         };
-        if self.used.len() > MOST {
+        if self.used.len() > MAX_NAMES {
             return Some(Doubt::Evaluated("arithmetic over many variables".to_owned()));
         }
         let name = self.used.iter().find(is_spoiled)?;

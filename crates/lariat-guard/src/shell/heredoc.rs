@@ -44,8 +44,8 @@ impl Document<'_> {
         let inside = |quote: char| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
         let quoted = inside('\'').or_else(|| inside('"'));
         let name = quoted.unwrap_or(word);
-        let is_whole = between.bytes().all(|byte| byte == b' ') && "\n ;|>&".contains(follows);
-        (is_name(name) && is_whole).then_some((name, quoted.is_none()))
+        let is_complete = between.bytes().all(|byte| byte == b' ') && "\n ;|>&".contains(follows);
+        (is_name(name) && is_complete).then_some((name, quoted.is_none()))
     }
 
     /// Returns the line of the operator if the body starts right after it.

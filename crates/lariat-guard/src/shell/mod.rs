@@ -5,23 +5,23 @@
 //! depends on a word that is unknown before run time, there is a [`Doubt`]. No rule allows a script with a doubt.
 
 mod arithmetic;
+mod builtins;
+mod first_parser;
 mod flaw;
+mod grammar;
 mod heredoc;
-mod kinds;
-mod meaning;
 mod names;
 mod operator;
 mod option;
 mod parameter;
-mod plain;
-mod reading;
+mod parsed;
 mod runner;
-mod runners;
-mod second;
+mod runner_table;
+mod scanner;
+mod script_builder;
+mod second_parser;
 mod sed;
-mod state;
 mod subcommand;
-mod tree;
 mod word;
 mod wrapper;
 
@@ -33,11 +33,11 @@ pub(crate) use option::Options;
 pub(crate) use subcommand::options_before_subcommand;
 
 /// Maximum bytes of a text that is parsed.
-const LONGEST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// Maximum doubts that are recorded: one is enough to ask, and each is compared with the others.
-const MOST_DOUBTS: usize = 32;
+const MAX_DOUBTS: usize = 32;
 /// Maximum characters of a text without a doubt; a longer one is parsed, but always has one.
-const LONG: usize = 10_000;
+const MAX_CHARS: usize = 10_000;
 
 /// An analyzed shell command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Script {
     /// wrapper passes to a shell.
     pub commands: Vec<Command>,
     /// Every file that the shell itself would open for a redirection.
-    pub files: Vec<Opened>,
+    pub files: Vec<OpenedFile>,
     /// Why the effect is uncertain; empty if it is not.
     pub doubts: Vec<Doubt>,
     /// Whether a command may run after a later one, because of a loop or a function.
@@ -88,7 +88,7 @@ pub struct Assignment {
 
 /// A file that a redirection opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedFile {
     /// The path of the file.
     pub path: Word,
     /// Opened for writing (`>`, `>>`, `>|`, `&>`, `<>`), not only for reading.
@@ -136,42 +136,42 @@ pub fn analyse_with(command: &str, flaw: Flaw) -> Script {
 }
 
 fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
-    let mut meaning = meaning::Meaning { script: Script::default(), depth, flaw };
-    if text.len() > LONG && text.chars().count() > LONG {
-        meaning.doubt(Doubt::TooLong);
-        if text.len() > LONGEST {
-            return meaning.script;
+    let mut script_builder = script_builder::ScriptBuilder { script: Script::default(), depth, flaw };
+    if text.len() > MAX_CHARS && text.chars().count() > MAX_CHARS {
+        script_builder.doubt(Doubt::TooLong);
+        if text.len() > MAX_BYTES {
+            return script_builder.script;
         }
     }
-    if let Some(doubt) = odd_character(text).or_else(|| inner_continuation(text)) {
-        meaning.doubt(doubt);
+    if let Some(doubt) = unusual_character(text).or_else(|| inner_continuation(text)) {
+        script_builder.doubt(doubt);
     }
-    let mut reading = plain::read(text).unwrap_or_else(|| read_twice(text, &meaning.script.doubts, flaw));
+    let mut parsed =
+        scanner::read(text).unwrap_or_else(|| parse_twice(text, &script_builder.script.doubts, flaw));
     if flaw == Some(flaw::Flaw::SkipsSubstitutions) {
-        let places: Vec<Range<usize>> =
-            reading.commands.iter().map(|command| command.place.clone()).collect();
+        let places: Vec<Range<usize>> = parsed.commands.iter().map(|command| command.place.clone()).collect();
         let holds = |outer: &Range<usize>, inner: &Range<usize>| {
             outer != inner && outer.start <= inner.start && inner.end <= outer.end
         };
-        reading.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
+        parsed.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
     }
-    for doubt in &reading.doubts {
+    for doubt in &parsed.doubts {
         let is_trusted = match doubt {
             Doubt::Evaluated(_) => flaw == Some(flaw::Flaw::TrustsArithmetic),
             Doubt::Document(_) => flaw == Some(flaw::Flaw::TrustsDocuments),
             _ => false,
         };
         if !is_trusted {
-            meaning.doubt(doubt.clone());
+            script_builder.doubt(doubt.clone());
         }
     }
-    meaning.script.repeats |= reading.repeats;
-    reading.commands.iter().for_each(|command| meaning.command(command));
-    reading.files.iter().for_each(|file| meaning.file(file));
+    script_builder.script.repeats |= parsed.repeats;
+    parsed.commands.iter().for_each(|command| script_builder.command(command));
+    parsed.files.iter().for_each(|file| script_builder.file(file));
     if flaw == Some(flaw::Flaw::ForgetsFiles) {
-        meaning.script.files.retain(|file| !file.is_written);
+        script_builder.script.files.retain(|file| !file.is_written);
     }
-    meaning.script
+    script_builder.script
 }
 
 /// Returns a doubt for a line continuation that is not between words. Bash joins the lines first, so `$\` and `X` on the next
@@ -189,8 +189,8 @@ fn inner_continuation(text: &str) -> Option<Doubt> {
 }
 
 /// Parses with both parsers. If they disagree, the result lists everything that either of them found, with a doubt.
-fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> reading::Reading<'a> {
-    let mut first = tree::read(text);
+fn parse_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> parsed::ParsedScript<'a> {
+    let mut first = first_parser::read(text);
     if flaw == Some(flaw::Flaw::TrustsOneReader) {
         return first;
     }
@@ -198,7 +198,7 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
     if !doubts.is_empty() || !first.doubts.is_empty() {
         return first;
     }
-    let second = second::read(text);
+    let second = second_parser::read(text);
     let (ours, theirs) = (first.lines(), second.lines());
     if ours != theirs {
         let odd = ours
@@ -216,7 +216,7 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
 }
 
 /// Returns a doubt for a character that bash reads as a letter but that looks like a blank, or like nothing.
-fn odd_character(text: &str) -> Option<Doubt> {
+fn unusual_character(text: &str) -> Option<Doubt> {
     let is_odd = |c: char| match c {
         '\t' | '\n' | ' '..='~' => false,
         _ => c.is_control() || c.is_whitespace() || INVISIBLE.iter().any(|range| range.contains(&c)),

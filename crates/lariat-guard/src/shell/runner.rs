@@ -1,10 +1,10 @@
 //! Decides whether a command runs what its arguments say.
 //!
 //! A rule never covers such a command by the beginning of its words, and it is never read-only: `python *` is everything,
-//! while `python -m json.tool` is one thing. The table of programs is `runners`.
+//! while `python -m json.tool` is one thing. The table of programs is in `runner_table`.
 
-use super::runners::{ALWAYS, GIT_ANY, GIT_GLOBAL, GIT_OWN, GIT_RUNNING, INTERPRETERS, Runs, SOMETIMES};
-use super::sed::{self, Sed};
+use super::runner_table::{ALWAYS, GIT_ANY, GIT_GLOBAL, GIT_OWN, GIT_RUNNING, INTERPRETERS, Runs, SOMETIMES};
+use super::sed::{self, SedUse};
 use super::subcommand::options_before_subcommand;
 use super::wrapper::{base, is_shell};
 use super::{Command, Word};
@@ -26,12 +26,12 @@ impl Command {
     /// Whether its arguments or its input are run: interpreters, `xargs`, `find -exec`, `git -c`, `npx`, `make`. A rule must
     /// name such a command in full.
     pub fn runs_its_arguments(&self) -> bool {
-        self.runs(|found| found != Sed::Plain)
+        self.runs(|found| found != SedUse::Plain)
     }
 
     /// Whether these words, as the beginning of a command, already make it run code.
     pub(crate) fn begins_to_run(&self) -> bool {
-        self.runs(|found| found == Sed::Unknown)
+        self.runs(|found| found == SedUse::Unknown)
     }
 
     /// Whether the program is in a table, so that it is known what it does with its arguments.
@@ -41,7 +41,7 @@ impl Command {
         })
     }
 
-    fn runs(&self, runs_as_sed: fn(Sed) -> bool) -> bool {
+    fn runs(&self, runs_as_sed: fn(SedUse) -> bool) -> bool {
         let Some(program) = self.program() else { return true };
         if self.is_interpreter() || is_always(program) {
             return true;
@@ -57,7 +57,7 @@ impl Command {
             }
             Runs::Awk => !is_plain_awk(arguments),
             Runs::Git => git(arguments),
-            Runs::Sed => runs_as_sed(sed::look(arguments)),
+            Runs::SedUse => runs_as_sed(sed::classify(arguments)),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 /// Returns every command, its words joined by a blank.
-fn seen(text: &str) -> Vec<String> {
+fn commands_of(text: &str) -> Vec<String> {
     let words =
         |command: &Command| command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
     analyse(text).commands.iter().map(words).collect()
@@ -37,7 +37,7 @@ fn lists_every_simple_command() {
         ("< f a", &["a"]),
     ];
     for (text, expected) in cases {
-        assert_eq!(seen(text), *expected, "{text}");
+        assert_eq!(commands_of(text), *expected, "{text}");
         assert_eq!(analyse(text).doubts, [], "{text}");
     }
 }
@@ -118,7 +118,7 @@ fn long_chain_is_listed_with_a_doubt() {
     assert_eq!(script.doubts, [Doubt::TooLong]);
     let text = vec!["echo $a"; 3_000].join(" && ");
     assert_eq!(analyse(&text).commands.len(), 3_000);
-    let text = "a;".repeat(LONGEST);
+    let text = "a;".repeat(MAX_BYTES);
     assert_eq!(analyse(&text).doubts, [Doubt::TooLong]);
 }
 
@@ -142,7 +142,7 @@ fn nested_texts_do_not_overflow_the_stack() {
         "a=(",
         "f() { ",
     ] {
-        let text = piece.repeat(LONG / piece.len());
+        let text = piece.repeat(MAX_CHARS / piece.len());
         assert!(!analyse(&text).doubts.is_empty(), "{piece}");
     }
 }
@@ -157,7 +157,7 @@ fn panic_of_the_second_parser_is_caught() {
     ] {
         // The last is an ordinary word to the first parser: the point is that nothing panics.
         let _ = analyse(text);
-        let _ = second::read(text);
+        let _ = second_parser::read(text);
     }
 }
 
@@ -166,7 +166,7 @@ fn doubts_are_limited_with_many_commands() {
     let parts: Vec<String> = (0..20_000).map(|index| format!("$x{index} $((y{index}))")).collect();
     let script = analyse(&parts.join(";"));
     assert_eq!(script.commands.len(), 20_000);
-    assert_eq!(script.doubts.len(), MOST_DOUBTS);
+    assert_eq!(script.doubts.len(), MAX_DOUBTS);
 }
 
 #[test]

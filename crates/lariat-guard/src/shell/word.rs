@@ -8,7 +8,7 @@ use super::Word;
 
 /// A text that is not a word of bash.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoWord;
+pub(super) struct NotAWord;
 
 impl Word {
     pub(super) fn known(text: impl Into<String>) -> Self {
@@ -63,24 +63,24 @@ fn splits(raw: &str) -> bool {
 }
 
 /// Removes the quotes of a word as written.
-pub(super) fn unquoted(raw: &str) -> Result<Word, NoWord> {
+pub(super) fn unquoted(raw: &str) -> Result<Word, NotAWord> {
     let mut quotes =
-        Quotes { rest: raw, text: String::with_capacity(raw.len()), is_known: true, brace: false };
+        QuoteRemover { rest: raw, text: String::with_capacity(raw.len()), is_known: true, brace: false };
     quotes.read(raw)?;
-    let Quotes { text, is_known, .. } = quotes;
+    let QuoteRemover { text, is_known, .. } = quotes;
     if is_known { Ok(Word::known(text)) } else { Ok(Word::unknown(raw)) }
 }
 
 /// Returns a word in the spelling by which two parsers are compared: known words without quotes, everything else as written
 /// except for line continuations.
-pub(super) fn normal(raw: &str) -> String {
+pub(super) fn comparable(raw: &str) -> String {
     match unquoted(raw) {
         Ok(word) if word.is_known => word.text,
         _ => raw.replace("\\\n", ""),
     }
 }
 
-struct Quotes<'a> {
+struct QuoteRemover<'a> {
     rest: &'a str,
     text: String,
     is_known: bool,
@@ -88,8 +88,8 @@ struct Quotes<'a> {
     brace: bool,
 }
 
-impl Quotes<'_> {
-    fn read(&mut self, raw: &str) -> Result<(), NoWord> {
+impl QuoteRemover<'_> {
+    fn read(&mut self, raw: &str) -> Result<(), NotAWord> {
         if raw.starts_with('~') {
             self.is_known = false;
         }
@@ -118,7 +118,7 @@ impl Quotes<'_> {
                     let is_process = matches!(c, '<' | '>') && self.rest.starts_with('(');
                     // An array, whose elements the parsers read.
                     let is_array = c == '(' && before == Some('=');
-                    return if is_process || is_array { self.give_up() } else { Err(NoWord) };
+                    return if is_process || is_array { self.give_up() } else { Err(NotAWord) };
                 }
                 '*' | '?' => self.is_known = false,
                 '[' if self.rest.contains(']') => self.is_known = false,
@@ -136,7 +136,7 @@ impl Quotes<'_> {
         Ok(())
     }
 
-    fn give_up(&mut self) -> Result<(), NoWord> {
+    fn give_up(&mut self) -> Result<(), NotAWord> {
         self.is_known = false;
         Ok(())
     }
@@ -147,18 +147,18 @@ impl Quotes<'_> {
         Some(c)
     }
 
-    fn single(&mut self) -> Result<(), NoWord> {
-        let (inside, rest) = self.rest.split_once('\'').ok_or(NoWord)?;
+    fn single(&mut self) -> Result<(), NotAWord> {
+        let (inside, rest) = self.rest.split_once('\'').ok_or(NotAWord)?;
         self.text.push_str(inside);
         self.rest = rest;
         Ok(())
     }
 
-    fn double(&mut self) -> Result<(), NoWord> {
+    fn double(&mut self) -> Result<(), NotAWord> {
         loop {
-            match self.next().ok_or(NoWord)? {
+            match self.next().ok_or(NotAWord)? {
                 '"' => return Ok(()),
-                '\\' => match self.next().ok_or(NoWord)? {
+                '\\' => match self.next().ok_or(NotAWord)? {
                     '\n' => {}
                     c @ ('$' | '`' | '"' | '\\') => self.text.push(c),
                     c => self.text.extend(['\\', c]),
@@ -177,12 +177,12 @@ impl Quotes<'_> {
     }
 
     /// Reads `$'...'`. What is not text (a non-ASCII byte, or a NUL, which ends the text) is unknown.
-    fn ansi(&mut self) -> Result<(), NoWord> {
+    fn ansi(&mut self) -> Result<(), NotAWord> {
         loop {
-            match self.next().ok_or(NoWord)? {
+            match self.next().ok_or(NotAWord)? {
                 '\'' => return Ok(()),
                 '\\' => {
-                    let code = match self.next().ok_or(NoWord)? {
+                    let code = match self.next().ok_or(NotAWord)? {
                         'a' => Some(7),
                         'b' => Some(8),
                         'e' | 'E' => Some(27),

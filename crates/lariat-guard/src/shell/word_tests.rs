@@ -46,6 +46,6 @@ fn words_that_bash_would_expand_are_unknown() {
 #[test]
 fn rejects_texts_that_are_not_one_word() {
     for raw in ["a b", "a;b", "'a", "\"a", "$'a", "a|b", "a\nb", "a>b", "(a"] {
-        assert_eq!(unquoted(raw), Err(NoWord), "{raw}");
+        assert_eq!(unquoted(raw), Err(NotAWord), "{raw}");
     }
 }

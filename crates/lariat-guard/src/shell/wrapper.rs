@@ -148,7 +148,7 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// Which word of a command is the program.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Inside {
+pub(super) enum WrappedProgram {
     /// It is not a wrapper, or runs nothing: the command itself is what runs.
     Nothing,
     /// The program starts at this word; these variables are set for it.
@@ -163,9 +163,11 @@ pub(super) fn base(program: &str) -> &str {
 }
 
 /// Finds the program that a command runs.
-pub(super) fn inside(words: &[Word]) -> Inside {
-    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Inside::Nothing };
-    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return Inside::Nothing };
+pub(super) fn wrapped_program(words: &[Word]) -> WrappedProgram {
+    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return WrappedProgram::Nothing };
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else {
+        return WrappedProgram::Nothing;
+    };
     let mut at = 1;
     let mut operands = wrapper.operands;
     let mut sets = Vec::new();
@@ -173,7 +175,7 @@ pub(super) fn inside(words: &[Word]) -> Inside {
     loop {
         let Some(word) = words.get(at) else {
             // `xargs` without a program runs `echo`; the others run nothing.
-            return Inside::Nothing;
+            return WrappedProgram::Nothing;
         };
         if wrapper.sets
             && operands == 0
@@ -185,14 +187,14 @@ pub(super) fn inside(words: &[Word]) -> Inside {
             at += 1;
             continue;
         }
-        let Some(text) = word.as_known() else { return Inside::Hidden };
+        let Some(text) = word.as_known() else { return WrappedProgram::Hidden };
         if wrapper.sets && text.contains('=') && !text.starts_with('-') {
             // Not a valid variable name: an exported bash function, for example.
-            return Inside::Hidden;
+            return WrappedProgram::Hidden;
         }
         if !sets.is_empty() && text.starts_with('-') {
             // For `env`, options end at the first variable, and this is a program; `sudo` accepts further options.
-            return Inside::Hidden;
+            return WrappedProgram::Hidden;
         }
         if has_options && text == "--" {
             has_options = false;
@@ -200,12 +202,14 @@ pub(super) fn inside(words: &[Word]) -> Inside {
         } else if has_options && text.starts_with('-') && (text.len() > 1 || wrapper.flags.contains(&"-")) {
             match wrapper.option(text) {
                 // An unknown value may be many words, or none.
-                Some(2) if words.get(at + 1).is_some_and(|value| !value.is_known) => return Inside::Hidden,
+                Some(2) if words.get(at + 1).is_some_and(|value| !value.is_known) => {
+                    return WrappedProgram::Hidden;
+                }
                 Some(taken) => at += taken,
                 // These print where a program is, or help, and run nothing.
-                None if name == "command" && matches!(text, "-v" | "-V") => return Inside::Nothing,
-                None if matches!(text, "--help" | "--version") => return Inside::Nothing,
-                None => return Inside::Hidden,
+                None if name == "command" && matches!(text, "-v" | "-V") => return WrappedProgram::Nothing,
+                None if matches!(text, "--help" | "--version") => return WrappedProgram::Nothing,
+                None => return WrappedProgram::Hidden,
             }
         } else if operands > 0 {
             operands -= 1;
@@ -213,9 +217,9 @@ pub(super) fn inside(words: &[Word]) -> Inside {
             // Options end here; only `flock` accepts one more.
             has_options = false;
         } else if wrapper.operands > 0 && text.starts_with('-') {
-            return Inside::Hidden;
+            return WrappedProgram::Hidden;
         } else {
-            return Inside::Program { at, sets };
+            return WrappedProgram::Program { at, sets };
         }
     }
 }
@@ -258,61 +262,61 @@ const OTHER_SHELLS: &[&str] = &["ash", "csh", "fish", "ksh", "mksh", "rbash", "t
 
 /// The text that a shell runs.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Text<'a> {
+pub(super) enum ShellText<'a> {
     /// It is not a shell, or runs no text.
     Nothing,
     /// This text, possibly in another language.
-    Known { text: &'a str, is_ours: bool },
+    KnownSecrets { text: &'a str, is_ours: bool },
     /// An unknown text.
     Hidden,
 }
 
 /// Returns the text of `bash -c TEXT`.
-pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
-    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Text::Nothing };
+pub(super) fn shell_text(words: &[Word]) -> ShellText<'_> {
+    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return ShellText::Nothing };
     let is_one_of_ours = SHELLS.contains(&name);
     let known = |text| {
         let is_same = name == "bash"
             || !ONLY_BASH.iter().any(|piece| str::contains(text, piece)) && !has_long_descriptor(text);
-        Text::Known { text, is_ours: is_one_of_ours && is_same }
+        ShellText::KnownSecrets { text, is_ours: is_one_of_ours && is_same }
     };
     if !is_one_of_ours && !OTHER_SHELLS.contains(&name) {
-        return Text::Nothing;
+        return ShellText::Nothing;
     }
     let mut rest = words.iter().skip(1);
     let mut wants_text = false;
     while let Some(word) = rest.next() {
-        let Some(text) = word.as_known() else { return Text::Hidden };
+        let Some(text) = word.as_known() else { return ShellText::Hidden };
         if text == "--" {
             // The next word is the text, or a file.
             let next = rest.next();
             return match next.map(|word| (wants_text, word.as_known())) {
                 Some((true, Some(text))) => known(text),
-                Some((true, None)) => Text::Hidden,
-                Some((false, _)) | None => Text::Nothing,
+                Some((true, None)) => ShellText::Hidden,
+                Some((false, _)) | None => ShellText::Nothing,
             };
         }
         match text {
             "--login" | "--norc" | "--noprofile" | "--posix" | "--noediting" | "--verbose"
             | "--restricted" => continue,
-            "--version" | "--help" => return Text::Nothing,
-            _ if text.starts_with("--") => return Text::Hidden,
+            "--version" | "--help" => return ShellText::Nothing,
+            _ if text.starts_with("--") => return ShellText::Hidden,
             _ => {}
         }
         let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
-            return if wants_text { known(text) } else { Text::Nothing };
+            return if wants_text { known(text) } else { ShellText::Nothing };
         };
         wants_text |= letters.contains('c') && text.starts_with('-');
         for _ in letters.matches(['o', 'O']) {
             if rest.next().is_none_or(|value| !value.is_known) {
-                return Text::Hidden;
+                return ShellText::Hidden;
             }
         }
         if !letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            return Text::Hidden;
+            return ShellText::Hidden;
         }
     }
-    Text::Nothing
+    ShellText::Nothing
 }
 
 /// Whether a text contains `10>`, which is a file descriptor to bash and a word to other shells.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Identity, Manifest, Standing};
-use crate::kept::{Kept, KeptError};
+use crate::state_file::{KeptError, StateFile};
 
 /// The trusted workspaces of a user, in one file.
 #[derive(Clone, Debug)]
-pub struct TrustBook(Kept);
+pub struct TrustBook(StateFile);
 
 /// A workspace that the user trusts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Trusted {
 impl TrustBook {
     /// Uses the book in `file`, which must lie outside every workspace.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self(Kept::new(file))
+        Self(StateFile::new(file))
     }
 
     /// Returns whether the user's trust still applies to a workspace with this manifest.

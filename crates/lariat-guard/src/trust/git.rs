@@ -37,13 +37,13 @@ const HARMLESS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the lines of a configuration that could start something, each with its section.
-pub(super) fn counting(text: &str) -> String {
+pub(super) fn relevant_lines(text: &str) -> String {
     // A value that continues on the next line changes the meaning of lines.
     if text.lines().any(|line| line.ends_with('\\')) {
         return text.to_owned();
     }
     let mut section = String::new();
-    let mut counting = String::new();
+    let mut relevant_lines = String::new();
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
@@ -55,16 +55,16 @@ pub(super) fn counting(text: &str) -> String {
             }
         }
         if !is_harmless(&section, line) {
-            counting.push_str(&format!("{section} {line}\n"));
+            relevant_lines.push_str(&format!("{section} {line}\n"));
         }
     }
-    counting
+    relevant_lines
 }
 
 /// Settings that name an editor or a pager, which git starts for a user but not to read a repository. A usual program by its
 /// bare name is the user's own, so that `git config core.editor vim` changes nothing that trust covers.
-const TOOLS: &[(&str, &[&str])] = &[("core", &["editor", "pager"]), ("sequence", &["editor"])];
-const USUAL: &[&str] = &[
+const TOOL_SETTINGS: &[(&str, &[&str])] = &[("core", &["editor", "pager"]), ("sequence", &["editor"])];
+const USUAL_TOOLS: &[&str] = &[
     "vim",
     "vi",
     "nvim",
@@ -82,10 +82,10 @@ const USUAL: &[&str] = &[
 
 fn is_usual_tool(section: &str, name: &str, line: &str) -> bool {
     let value = line.split_once('=').map(|(_, value)| value.trim().trim_matches('"')).unwrap_or_default();
-    let is_tool = TOOLS.iter().any(|(of, names)| {
+    let is_tool = TOOL_SETTINGS.iter().any(|(of, names)| {
         of.eq_ignore_ascii_case(section) && names.iter().any(|known| known.eq_ignore_ascii_case(name))
     });
-    is_tool && USUAL.contains(&value)
+    is_tool && USUAL_TOOLS.contains(&value)
 }
 
 fn is_harmless(section: &str, line: &str) -> bool {
@@ -129,12 +129,13 @@ pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
         let inside = match (path.is_absolute(), top) {
             (true, Some(top)) => vec![path.strip_prefix(top).ok().map(Path::to_owned)],
             (true, None) => Vec::new(),
-            (false, _) => vec![plain(&folder.join(path)), plain(path)],
+            (false, _) => vec![normalize(&folder.join(path)), normalize(path)],
         };
         found.extend(inside.into_iter().flatten().map(|path| path.to_string_lossy().into_owned()));
     }
     // What commits change is not configuration, whatever a line looks like.
-    let changes = |path: &String| CHANGING.iter().any(|folder| Path::new(path).starts_with(folder));
+    let changes =
+        |path: &String| CHANGING_DIRECTORIES.iter().any(|folder| Path::new(path).starts_with(folder));
     found.retain(|path| !path.is_empty() && !changes(path));
     found.sort_unstable();
     found.dedup();
@@ -142,17 +143,17 @@ pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
 }
 
 /// Removes dots from a path; `None` if it leads out of the workspace.
-fn plain(path: &Path) -> Option<PathBuf> {
-    let mut plain = PathBuf::new();
+fn normalize(path: &Path) -> Option<PathBuf> {
+    let mut normalize = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(name) => plain.push(name),
+            Component::Normal(name) => normalize.push(name),
             Component::CurDir => {}
-            Component::ParentDir => plain.pop().then_some(())?,
+            Component::ParentDir => normalize.pop().then_some(())?,
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    Some(plain)
+    Some(normalize)
 }
 
 /// Returns the directories of submodules listed in `.gitmodules`.
@@ -160,7 +161,7 @@ pub(super) fn submodules(text: &str) -> Vec<String> {
     let value = |line: &str| {
         let (name, value) = line.split_once('=')?;
         let value = value.trim().trim_matches('"').trim_end_matches('/');
-        name.trim().eq_ignore_ascii_case("path").then(|| plain(Path::new(value)))?
+        name.trim().eq_ignore_ascii_case("path").then(|| normalize(Path::new(value)))?
     };
     let paths = text.lines().filter_map(|line| value(line.trim()));
     paths
@@ -170,24 +171,24 @@ pub(super) fn submodules(text: &str) -> Vec<String> {
 }
 
 /// Returns the relevant lines of a submodule's configuration, except for where its files are.
-pub(super) fn counting_in_submodule(text: &str) -> String {
-    let counting = counting(text);
+pub(super) fn relevant_lines_in_submodule(text: &str) -> String {
+    let relevant_lines = relevant_lines(text);
     let says_more = |line: &&str| {
         let line = line.to_ascii_lowercase();
         !line.starts_with("[core] worktree")
     };
-    counting.lines().filter(says_more).flat_map(|line| [line, "\n"]).collect()
+    relevant_lines.lines().filter(says_more).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Returns where the `.git` file of a submodule leads, inside the workspace.
 pub(super) fn submodule_directory(folder: &str, pointer: &str) -> Option<String> {
     let path = pointer.trim().strip_prefix("gitdir:")?.trim();
-    let path = plain(&Path::new(folder).join(path))?;
+    let path = normalize(&Path::new(folder).join(path))?;
     Some(path.to_string_lossy().into_owned())
 }
 
 /// Directories of a repository that change with every commit.
-const CHANGING: &[&str] = &[".git/objects", ".git/refs", ".git/logs"];
+const CHANGING_DIRECTORIES: &[&str] = &[".git/objects", ".git/refs", ".git/logs"];
 
 /// Directories of a repository that contain no other repository.
 pub(super) const WITHOUT_REPOSITORIES: &[&str] =
@@ -213,13 +214,15 @@ mod tests {
     fn plain_clone_has_no_relevant_lines() {
         let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[remote \"origin\"]\n\turl = https://x/y\n\
             \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
-        assert_eq!(counting(text), "");
+        assert_eq!(relevant_lines(text), "");
     }
 
     #[test]
     fn usual_editor_is_not_relevant() {
         assert_eq!(
-            counting("[core]\n\teditor = vim\n\tpager = \"less\"\n[sequence]\n\teditor = code --wait\n"),
+            relevant_lines(
+                "[core]\n\teditor = vim\n\tpager = \"less\"\n[sequence]\n\teditor = code --wait\n"
+            ),
             ""
         );
     }
@@ -244,7 +247,7 @@ mod tests {
             "[core]\neditor = vim; ./x",
             "[core]\neditor = \"vim ./x\"",
         ] {
-            assert!(counting(line).contains("./x") || counting(line).contains("../x"), "{line}");
+            assert!(relevant_lines(line).contains("./x") || relevant_lines(line).contains("../x"), "{line}");
         }
     }
 
@@ -274,8 +277,10 @@ mod tests {
             Some(".git/modules/a")
         );
         assert_eq!(submodule_directory("a", "gitdir: ../../x\n"), None);
-        assert_eq!(counting_in_submodule("[core]\n\tworktree = ../../../a\n\tbare = false\n"), "");
-        assert!(counting_in_submodule("[core]\n\tworktree = ../a\n\tfsmonitor = x\n").contains("fsmonitor"));
+        assert_eq!(relevant_lines_in_submodule("[core]\n\tworktree = ../../../a\n\tbare = false\n"), "");
+        assert!(
+            relevant_lines_in_submodule("[core]\n\tworktree = ../a\n\tfsmonitor = x\n").contains("fsmonitor")
+        );
     }
 
     #[test]

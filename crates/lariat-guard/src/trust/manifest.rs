@@ -42,20 +42,20 @@ pub enum Entry {
 }
 
 /// Directories that are relevant with everything in them.
-const FOLDERS: &[&str] = &[".claude", ".lariat", ".agents"];
+const DIRECTORIES: &[&str] = &[".claude", ".lariat", ".agents"];
 /// Files that are relevant.
 const FILES: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml"];
 /// The relevant files that are settings: one parser reads them, so their parsed value is compared.
 const SETTINGS: &[&str] =
     &[".claude/settings.json", ".claude/settings.local.json", ".mcp.json", "lariat.toml"];
-/// Below [`FOLDERS`], checkouts of other branches: each is a workspace of its own.
+/// Below [`DIRECTORIES`], checkouts of other branches: each is a workspace of its own.
 const WORKTREES: &str = ".claude/worktrees";
 
-const MOST_FILES: usize = 2_000;
-const MOST_BYTES: usize = 16 * 1024 * 1024;
-const DEEPEST: usize = 16;
+const MAX_FILES: usize = 2_000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MAX_DEPTH: usize = 16;
 /// Maximum characters of each file that are stored, to show what changed.
-const SHOWN: usize = 16 * 1024;
+const MAX_SHOWN_CHARS: usize = 16 * 1024;
 
 /// What a workspace contains that is relevant to trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ pub struct Brings {
 #[non_exhaustive]
 pub enum ManifestError {
     /// More files or bytes than a user could have reviewed.
-    #[error("the workspace has more than {MOST_FILES} files or {MOST_BYTES} bytes of configuration")]
+    #[error("the workspace has more than {MAX_FILES} files or {MAX_BYTES} bytes of configuration")]
     TooMuch,
     /// A file exists but cannot be read.
     #[error("cannot read {path}: {problem}")]
@@ -111,8 +111,8 @@ impl Manifest {
     /// # Errors
     /// The directory cannot be examined.
     pub fn of_directory(look: &dyn Look, directory: &str) -> Result<Self, ManifestError> {
-        let mut walk = Walk { look, directory, manifest: Self::default(), bytes: 0 };
-        for folder in FOLDERS {
+        let mut walk = ManifestWalk { look, directory, manifest: Self::default(), bytes: 0 };
+        for folder in DIRECTORIES {
             walk.folder(&walk.path(folder), 0)?;
         }
         for file in FILES {
@@ -141,7 +141,7 @@ impl Manifest {
     /// # Errors
     /// The files cannot be examined.
     pub fn of_instructions(look: &dyn Look) -> Result<Self, ManifestError> {
-        let mut walk = Walk { look, directory: "", manifest: Self::default(), bytes: 0 };
+        let mut walk = ManifestWalk { look, directory: "", manifest: Self::default(), bytes: 0 };
         for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
             walk.file(file)?;
         }
@@ -188,7 +188,7 @@ impl Manifest {
     }
 }
 
-struct Walk<'a> {
+struct ManifestWalk<'a> {
     look: &'a dyn Look,
     /// The directory, relative to the root of the project; empty at the root.
     directory: &'a str,
@@ -196,13 +196,13 @@ struct Walk<'a> {
     bytes: usize,
 }
 
-impl Walk<'_> {
+impl ManifestWalk<'_> {
     fn path(&self, name: &str) -> String {
         if self.directory.is_empty() { name.to_owned() } else { format!("{}/{name}", self.directory) }
     }
 
     fn folder(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(ManifestError::TooMuch);
         }
         if is_or_ends_with(folder, WORKTREES) {
@@ -247,7 +247,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let Ok(Some(bytes)) = self.look.read(&target, self.room()) else { continue };
-                self.keep(target.clone(), &bytes)?;
+                self.record(target.clone(), &bytes)?;
                 let what = format!("{target}, imported by {file}");
                 let kind = BroughtKind::Instructions;
                 self.manifest.brought.push(Brought { file: target.clone(), kind, what });
@@ -259,10 +259,10 @@ impl Walk<'_> {
 
     /// Adds a link, both its target as written and the content it leads to. Links out of the workspace are not followed.
     fn link(&mut self, path: String, target: &str, depth: usize) -> Result<(), ManifestError> {
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             return Err(ManifestError::TooMuch);
         }
-        self.keep(format!("{path} (link)"), target.as_bytes())?;
+        self.record(format!("{path} (link)"), target.as_bytes())?;
         if let Ok(Some(bytes)) = self.look.read(&path, self.room()) {
             self.add(path.clone(), &bytes)?;
         }
@@ -276,7 +276,7 @@ impl Walk<'_> {
         // A pointer that leads out of the workspace is listed but not followed.
         let inside = pointer.as_deref().and_then(git::directory);
         let folder = inside.unwrap_or(".git").trim_end_matches('/').to_owned();
-        self.repository(&folder, git::counting)?;
+        self.repository(&folder, git::relevant_lines)?;
         if let Some(text) = &pointer {
             self.git_file(".git".to_owned(), text)?;
         }
@@ -293,17 +293,17 @@ impl Walk<'_> {
             if let Some(text) = pointer.as_ref().filter(|_| !usual) {
                 self.git_file(own.clone(), text)?;
             }
-            self.repository(leads.as_deref().unwrap_or(&own), git::counting_in_submodule)?;
+            self.repository(leads.as_deref().unwrap_or(&own), git::relevant_lines_in_submodule)?;
         }
         if pointer.is_none() && self.text(".git/HEAD")?.is_none() && self.text("HEAD")?.is_some() {
-            self.repository("", git::counting)?;
+            self.repository("", git::relevant_lines)?;
         }
         Ok(())
     }
 
     /// Adds the repositories of submodules, whose names may contain directories.
     fn submodules(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(ManifestError::TooMuch);
         }
         let entries = self.look.entries(folder).map_err(|problem| unreadable(folder, problem))?;
@@ -313,21 +313,21 @@ impl Walk<'_> {
                 continue;
             }
             let inner = format!("{folder}/{name}");
-            self.repository(&inner, git::counting_in_submodule)?;
+            self.repository(&inner, git::relevant_lines_in_submodule)?;
             self.submodules(&inner, depth + 1)?;
         }
         Ok(())
     }
 
     /// Adds what the configuration and the hooks of a repository would start.
-    fn repository(&mut self, folder: &str, counting: fn(&str) -> String) -> Result<(), ManifestError> {
+    fn repository(&mut self, folder: &str, relevant_lines: fn(&str) -> String) -> Result<(), ManifestError> {
         let within =
             |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         for name in ["config", "config.worktree"] {
             let path = within(name);
-            let counting = self.text(&path)?.map(|text| counting(&text)).unwrap_or_default();
-            if !counting.is_empty() {
-                self.git_file(path, &counting)?;
+            let relevant_lines = self.text(&path)?.map(|text| relevant_lines(&text)).unwrap_or_default();
+            if !relevant_lines.is_empty() {
+                self.git_file(path, &relevant_lines)?;
             }
         }
         let hooks = within("hooks");
@@ -351,8 +351,8 @@ impl Walk<'_> {
                 };
                 self.file(&path)?;
                 if git::includes(&one.what) {
-                    let counting = git::counting(&text);
-                    let lines = counting.lines().map(|line| line.trim().to_owned());
+                    let relevant_lines = git::relevant_lines(&text);
+                    let lines = relevant_lines.lines().map(|line| line.trim().to_owned());
                     let lines =
                         lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
                     let lines: Vec<Brought> = lines.collect();
@@ -365,7 +365,7 @@ impl Walk<'_> {
     }
 
     fn text(&self, path: &str) -> Result<Option<String>, ManifestError> {
-        let bytes = self.look.read(path, MOST_BYTES).map_err(|problem| unreadable(path, problem))?;
+        let bytes = self.look.read(path, MAX_BYTES).map_err(|problem| unreadable(path, problem))?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -373,7 +373,7 @@ impl Walk<'_> {
         let lines = text.lines().map(|line| line.trim().to_owned());
         let brought = lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
         self.manifest.brought.extend(brought);
-        self.keep(path, text.as_bytes())
+        self.record(path, text.as_bytes())
     }
 
     fn file(&mut self, path: &str) -> Result<(), ManifestError> {
@@ -388,24 +388,24 @@ impl Walk<'_> {
 
     /// How many more bytes may be read: one more than the limit, to detect an excess.
     const fn room(&self) -> usize {
-        MOST_BYTES.saturating_sub(self.bytes) + 1
+        MAX_BYTES.saturating_sub(self.bytes) + 1
     }
 
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
         // A file beyond the limit is not even parsed.
-        self.keep(path.clone(), bytes)?;
+        self.record(path.clone(), bytes)?;
         let start = self.path("");
         let name = path.strip_prefix(&start).unwrap_or(&path);
         self.manifest.brought.extend(effects::of(&path, name, &String::from_utf8_lossy(bytes)));
         Ok(())
     }
 
-    fn keep(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
+    fn record(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
         self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.bytes > MOST_BYTES || self.manifest.files.len() >= MOST_FILES {
+        if self.bytes > MAX_BYTES || self.manifest.files.len() >= MAX_FILES {
             return Err(ManifestError::TooMuch);
         }
-        let text = String::from_utf8_lossy(bytes).chars().take(SHOWN).collect();
+        let text = String::from_utf8_lossy(bytes).chars().take(MAX_SHOWN_CHARS).collect();
         let hash = hash(&path, bytes);
         self.manifest.files.insert(path, Brings { hash, text });
         Ok(())

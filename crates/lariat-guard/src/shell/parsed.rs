@@ -1,15 +1,15 @@
 //! The result of a parser, before anything is decided about it.
 //!
 //! Both parsers produce this form so that they can be compared: simple commands and the files of redirections, in words as
-//! written. [`Reading::lines`] is equal for two results exactly if the same words would run, in whatever order.
+//! written. [`ParsedScript::lines`] is equal for two results exactly if the same words would run, in whatever order.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Doubt, MOST_DOUBTS, word};
+use super::{Doubt, MAX_DOUBTS, word};
 
 #[derive(Debug, Default)]
-pub(super) struct Reading<'a> {
+pub(super) struct ParsedScript<'a> {
     pub(super) commands: Vec<RawCommand<'a>>,
     pub(super) files: Vec<RawFile<'a>>,
     pub(super) doubts: Vec<Doubt>,
@@ -32,9 +32,9 @@ pub(super) struct RawFile<'a> {
     pub(super) is_written: bool,
 }
 
-impl Reading<'_> {
+impl ParsedScript<'_> {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if self.doubts.len() < MOST_DOUBTS && !self.doubts.contains(&doubt) {
+        if self.doubts.len() < MAX_DOUBTS && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
     }
@@ -82,6 +82,6 @@ fn spelling(raw: &str) -> String {
     match raw.get(..2) {
         // The commands inside are compared as commands.
         Some(start @ ("<(" | ">(")) => format!("{start})"),
-        _ => word::normal(raw),
+        _ => word::comparable(raw),
     }
 }

@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::place::{Places, Resolver, Target, at_home, plain};
+use crate::resolve::{Places, ResolvedPath, Resolver, expand_home, normalize};
 use crate::settings::{Settings, Trust};
 
 /// The session facts that every permission check needs.
-pub(crate) struct Ground {
+pub(crate) struct CheckContext {
     pub(crate) places: Places,
     pub(crate) workspace: Vec<PathBuf>,
     /// The workspace, and the directories that may be read besides it.
@@ -18,32 +18,32 @@ pub(crate) struct Ground {
     pub(crate) trust: Trust,
 }
 
-impl Ground {
+impl CheckContext {
     pub(crate) fn new(settings: &Settings, places: Places, resolver: Arc<dyn Resolver>) -> Self {
         let more = settings.additional_directories.iter().map(|directory| {
-            let home = directory.to_str().and_then(|text| at_home(text, &places.home));
+            let home = directory.to_str().and_then(|text| expand_home(text, &places.home));
             home.unwrap_or_else(|| places.directory.join(directory))
         });
         let mut workspace = Vec::new();
         for directory in std::iter::once(places.directory.clone()).chain(more) {
-            workspace.push(plain(&directory));
+            workspace.push(normalize(&directory));
             workspace.extend(resolver.real(&directory));
         }
         workspace.dedup();
         let mut readable = workspace.clone();
         for directory in &places.readable {
-            readable.push(plain(directory));
+            readable.push(normalize(directory));
             readable.extend(resolver.real(directory));
         }
         Self { places, workspace, readable, resolver, trust: settings.trust }
     }
 
     /// Resolves a path as a tool receives it: relative to the working directory.
-    pub(crate) fn target(&self, path: &str) -> Target {
+    pub(crate) fn target(&self, path: &str) -> ResolvedPath {
         self.target_in(path, &self.places.directory)
     }
 
-    pub(crate) fn target_in(&self, path: &str, directory: &Path) -> Target {
-        Target::new(path, directory, self.resolver.as_ref())
+    pub(crate) fn target_in(&self, path: &str, directory: &Path) -> ResolvedPath {
+        ResolvedPath::new(path, directory, self.resolver.as_ref())
     }
 }

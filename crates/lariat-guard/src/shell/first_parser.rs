@@ -10,13 +10,13 @@ use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
 use super::Doubt;
-use super::kinds::{EXPRESSIONS, KINDS, REPEATING, TEXTS};
+use super::grammar::{EXPRESSIONS, KINDS, REPEATING, TEXTS};
 use super::operator::Operator;
-use super::reading::{RawCommand, RawFile, Reading};
+use super::parsed::{ParsedScript, RawCommand, RawFile};
 use super::{arithmetic, heredoc, names, parameter};
 
 /// Maximum levels of nesting that are analyzed, not counting the parts of a chain.
-const DEEPEST: usize = 80;
+const MAX_DEPTH: usize = 80;
 
 /// What the parent node does with its children.
 #[derive(Clone, Copy, Debug)]
@@ -40,44 +40,44 @@ enum Frame {
 
 /// Byte ranges of words; they become text at the end.
 #[derive(Default)]
-struct Spans {
+struct CommandSpans {
     assignments: Vec<Range<usize>>,
     words: Vec<Range<usize>>,
     place: Range<usize>,
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     text: &'a str,
-    commands: Vec<Spans>,
+    commands: Vec<CommandSpans>,
     files: Vec<(Range<usize>, Operator)>,
-    reading: Reading<'a>,
+    parsed: ParsedScript<'a>,
     /// The text up to here is accounted for.
     covered: usize,
     /// Up to here, text between nodes is content.
     free_until: usize,
     /// The text up to here is inside a substitution.
     substituted_until: usize,
-    arithmetic: arithmetic::Names<'a>,
+    arithmetic: arithmetic::ArithmeticNames<'a>,
 }
 
 /// Parses a text.
-pub(super) fn read(text: &str) -> Reading<'_> {
+pub(super) fn read(text: &str) -> ParsedScript<'_> {
     let Some(tree) = parse(text) else {
         let doubts = vec![Doubt::Unreadable("the grammar could not be loaded".to_owned())];
-        return Reading { doubts, ..Reading::default() };
+        return ParsedScript { doubts, ..ParsedScript::default() };
     };
-    let mut walk = Walk {
+    let mut walk = TreeWalk {
         text,
         commands: Vec::new(),
         files: Vec::new(),
-        reading: Reading::default(),
+        parsed: ParsedScript::default(),
         covered: 0,
         free_until: 0,
         substituted_until: 0,
-        arithmetic: arithmetic::Names::default(),
+        arithmetic: arithmetic::ArithmeticNames::default(),
     };
     if tree.root_node().has_error() {
-        walk.reading.doubt(Doubt::Unreadable("a syntax error".to_owned()));
+        walk.parsed.doubt(Doubt::Unreadable("a syntax error".to_owned()));
     }
     walk.run(&tree);
     walk.finish()
@@ -89,7 +89,7 @@ fn parse(text: &str) -> Option<Tree> {
     parser.parse(text, None)
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TreeWalk<'a> {
     fn run(&mut self, tree: &Tree) {
         let mut cursor = tree.walk();
         let mut frames: Vec<Frame> = Vec::new();
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
             if cursor.goto_first_child() {
                 frames.push(frame);
                 depth += usize::from(is_level);
-                if depth > DEEPEST {
+                if depth > MAX_DEPTH {
                     self.unknown("nesting this deep");
                     break;
                 }
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
     }
 
     fn unknown(&mut self, what: &str) {
-        self.reading.doubt(Doubt::Unknown(what.to_owned()));
+        self.parsed.doubt(Doubt::Unknown(what.to_owned()));
     }
 
     fn slice(&self, range: Range<usize>) -> &'a str {
@@ -154,9 +154,9 @@ impl<'a> Walk<'a> {
     fn visit(&mut self, node: Node<'_>, field: Option<&str>, parent: Option<&mut Frame>) -> Frame {
         let kind = node.kind();
         if node.is_named() && !KINDS.contains(&kind) {
-            self.reading.doubt(Doubt::Unknown(kind.to_owned()));
+            self.parsed.doubt(Doubt::Unknown(kind.to_owned()));
         }
-        self.reading.repeats |= REPEATING.contains(&kind);
+        self.parsed.repeats |= REPEATING.contains(&kind);
         let mut outer = Frame::Other;
         let parent = parent.unwrap_or(&mut outer);
         match *parent {
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 if is_arithmetic {
-                    self.arithmetic.assigned(self.slice(node.byte_range()));
+                    self.arithmetic.mark_assigned(self.slice(node.byte_range()));
                     return Frame::Arithmetic;
                 }
                 Frame::Other
@@ -267,7 +267,7 @@ impl<'a> Walk<'a> {
     /// Starts a new command and records it in the statement around it.
     fn begin(&mut self, node: Node<'_>, parent: &mut Frame) -> usize {
         let index = self.commands.len();
-        self.commands.push(Spans { place: node.byte_range(), ..Spans::default() });
+        self.commands.push(CommandSpans { place: node.byte_range(), ..CommandSpans::default() });
         if let Frame::Redirected(of @ None) = parent {
             *of = Some(index);
         }
@@ -332,8 +332,8 @@ impl<'a> Walk<'a> {
     fn child_of_arithmetic(&mut self, node: Node<'_>) {
         let text = self.slice(node.byte_range());
         match node.kind() {
-            "variable_name" | "word" => self.arithmetic.used(text),
-            "simple_expansion" => self.arithmetic.used(text.trim_start_matches('$')),
+            "variable_name" | "word" => self.arithmetic.mark_used(text),
+            "simple_expansion" => self.arithmetic.mark_used(text.trim_start_matches('$')),
             "expansion" if text.starts_with("${#") => {}
             "expansion"
             | "command_substitution"
@@ -353,7 +353,7 @@ impl<'a> Walk<'a> {
             .child_by_field_name("variable")
             .map(|name| self.slice(name.byte_range()))
             .unwrap_or_default();
-        self.arithmetic.spoiled(name);
+        self.arithmetic.mark_not_number(name);
         if names::is_dangerous(name) {
             self.unknown("a loop over a variable that other programs obey");
         }
@@ -380,14 +380,14 @@ impl<'a> Walk<'a> {
             heredoc::Document { text: self.text, operator, start, end }.doubt()
         };
         if let Some(doubt) = doubt {
-            self.reading.doubt(Doubt::Document(doubt.to_owned()));
+            self.parsed.doubt(Doubt::Document(doubt.to_owned()));
         }
     }
 
-    fn finish(mut self) -> Reading<'a> {
+    fn finish(mut self) -> ParsedScript<'a> {
         let text = self.text;
         let cut = |range: Range<usize>| Cow::Borrowed(text.get(range).unwrap_or_default());
-        self.reading.commands = std::mem::take(&mut self.commands)
+        self.parsed.commands = std::mem::take(&mut self.commands)
             .into_iter()
             .map(|spans| RawCommand {
                 assignments: spans.assignments.into_iter().map(cut).collect(),
@@ -401,12 +401,12 @@ impl<'a> Walk<'a> {
             if operator == Operator::Duplicate {
                 self.unknown("an unknown file descriptor");
             }
-            self.reading.files.push(RawFile { target, is_written });
+            self.parsed.files.push(RawFile { target, is_written });
         }
-        if let Some(doubt) = self.arithmetic.doubt(&self.reading.commands) {
-            self.reading.doubt(doubt);
+        if let Some(doubt) = self.arithmetic.doubt(&self.parsed.commands) {
+            self.parsed.doubt(doubt);
         }
-        self.reading
+        self.parsed
     }
 }
 

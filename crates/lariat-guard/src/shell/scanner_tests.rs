@@ -1,4 +1,4 @@
-use super::super::{Doubt, second, tree};
+use super::super::{Doubt, first_parser, second_parser};
 use super::read;
 
 #[test]
@@ -46,10 +46,10 @@ fn scanner_and_parsers_agree() {
 /// Checks that the second parser agrees, and also the first, except on words such as `a@` that it rejects.
 fn same(text: &str) {
     let Some(plain) = read(text) else { return };
-    let second = second::read(text);
+    let second = second_parser::read(text);
     assert_eq!(second.doubts, [], "{text:?}");
     assert_eq!(plain.lines(), second.lines(), "{text:?}");
-    let first = tree::read(text);
+    let first = first_parser::read(text);
     if first.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unreadable(_))) {
         return;
     }

@@ -187,5 +187,5 @@ fn reads_harmlessly(arguments: &[Word], with_value: &str, except: &str) -> bool 
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
+#[path = "builtins_tests.rs"]
 mod tests;

@@ -61,7 +61,7 @@ pub struct NoLinks;
 
 impl Resolver for NoLinks {
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        Some(plain(path))
+        Some(normalize(path))
     }
 }
 
@@ -96,12 +96,12 @@ impl Places {
 
     /// Adds files that hooks run.
     pub fn with_scripts(mut self, scripts: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.scripts.extend(scripts.into_iter().map(|script| plain(&script)));
+        self.scripts.extend(scripts.into_iter().map(|script| normalize(&script)));
         self
     }
 
     /// Returns the hook script that a target is, if it is one.
-    pub(crate) fn script(&self, target: &Target) -> Option<String> {
+    pub(crate) fn script(&self, target: &ResolvedPath) -> Option<String> {
         let is_it = |script: &&PathBuf| target.forms().any(|form| form == script.as_path());
         self.scripts.iter().find(is_it).map(|script| script.display().to_string())
     }
@@ -121,7 +121,7 @@ impl Places {
 
 /// A file that a tool call names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct ResolvedPath {
     /// As named: absolute, without `.` and `..`.
     pub(crate) named: PathBuf,
     /// With links resolved; `None` if that is unknown.
@@ -131,11 +131,11 @@ pub(crate) struct Target {
     pub(crate) entry: Option<PathBuf>,
 }
 
-impl Target {
+impl ResolvedPath {
     /// Resolves a path that a tool call names, relative to a directory.
     pub(crate) fn new(path: &str, directory: &Path, resolver: &dyn Resolver) -> Self {
         let whole = directory.join(path);
-        let (named, real) = (plain(&whole), resolver.real(&whole));
+        let (named, real) = (normalize(&whole), resolver.real(&whole));
         let is_plain = real.as_ref() == Some(&named);
         let entry = || Some(resolver.real(whole.parent()?)?.join(whole.file_name()?));
         let entry = if is_plain { None } else { entry() };
@@ -162,7 +162,7 @@ impl Target {
 }
 
 /// Removes `.` and `..` from a path without looking at files.
-pub(crate) fn plain(path: &Path) -> PathBuf {
+pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut whole = PathBuf::new();
     for component in path.components() {
         match component {
@@ -177,7 +177,7 @@ pub(crate) fn plain(path: &Path) -> PathBuf {
 }
 
 /// Replaces the `~` of `~` and `~/x` by the home directory.
-pub(crate) fn at_home(path: &str, home: &Path) -> Option<PathBuf> {
+pub(crate) fn expand_home(path: &str, home: &Path) -> Option<PathBuf> {
     match path.strip_prefix('~')? {
         "" => Some(home.to_owned()),
         rest => rest.strip_prefix('/').map(|rest| home.join(rest.trim_start_matches('/'))),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::names::RESERVED;
-use super::reading::{RawCommand, RawFile, Reading};
+use super::parsed::{ParsedScript, RawCommand, RawFile};
 
 /// The known redirections, longest first: the operator, and whether a file follows that is written (or read).
 const REDIRECTIONS: &[(&str, Option<bool>)] = &[
@@ -23,22 +23,22 @@ const REDIRECTIONS: &[(&str, Option<bool>)] = &[
 ];
 
 /// Scans a text; `None` leaves it to the parsers.
-pub(super) fn read(text: &str) -> Option<Reading<'_>> {
+pub(super) fn read(text: &str) -> Option<ParsedScript<'_>> {
     let mut scanner = Scanner {
         text,
         at: 0,
-        reading: Reading::default(),
+        parsed: ParsedScript::default(),
         command: RawCommand::default(),
         is_redirected: false,
     };
     scanner.run()?;
-    Some(scanner.reading)
+    Some(scanner.parsed)
 }
 
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    reading: Reading<'a>,
+    parsed: ParsedScript<'a>,
     command: RawCommand<'a>,
     is_redirected: bool,
 }
@@ -52,7 +52,7 @@ impl<'a> Scanner<'a> {
             if rest.is_empty() {
                 if !self.command.words.is_empty() {
                     self.end()?;
-                } else if wants_more || self.reading.commands.is_empty() {
+                } else if wants_more || self.parsed.commands.is_empty() {
                     return None;
                 }
                 return Some(());
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         if self.command.words.is_empty() {
             return None;
         }
-        self.reading.commands.push(std::mem::take(&mut self.command));
+        self.parsed.commands.push(std::mem::take(&mut self.command));
         self.is_redirected = false;
         Some(())
     }
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
             Some(is_written) => {
                 self.blanks();
                 let target = Cow::Borrowed(self.word()?);
-                self.reading.files.push(RawFile { target, is_written });
+                self.parsed.files.push(RawFile { target, is_written });
                 Some(())
             }
         }
@@ -158,8 +158,8 @@ fn variable(rest: &[u8]) -> Option<usize> {
     let name = rest.get(braces..)?;
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     let length = name.iter().take_while(|byte| is_letter(byte) || byte.is_ascii_digit()).count();
-    let is_whole = name.first().is_some_and(is_letter) && (braces == 0 || name.get(length) == Some(&b'}'));
-    is_whole.then_some(length + 2 * braces)
+    let is_complete = name.first().is_some_and(is_letter) && (braces == 0 || name.get(length) == Some(&b'}'));
+    is_complete.then_some(length + 2 * braces)
 }
 
 /// Whether no parser would take a program's name for a reserved word or an assignment.
@@ -171,5 +171,5 @@ fn is_plain_program(word: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "plain_tests.rs"]
+#[path = "scanner_tests.rs"]
 mod tests;

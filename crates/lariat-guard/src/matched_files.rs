@@ -10,88 +10,94 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::place::{EntryKind, Resolver, Target, plain};
 use crate::read_only::Depth;
+use crate::resolve::{EntryKind, ResolvedPath, Resolver, normalize};
 
 /// Maximum names that are examined in total.
-const MOST_NAMES: usize = 50_000;
+const MAX_NAMES: usize = 50_000;
 /// Maximum levels of directories that are examined.
-const MOST_LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 
 /// The files that a word stands for, found on demand.
 #[derive(Clone)]
-pub(crate) struct Reach {
+pub(crate) struct MatchedFiles {
     resolver: Arc<dyn Resolver>,
     /// The directory where the walk starts.
     root: PathBuf,
     /// One pattern for each level below it.
-    names: Vec<Name>,
+    names: Vec<NamePattern>,
     depth: Depth,
-    found: OnceLock<Found>,
+    found: OnceLock<WalkResult>,
 }
 
 /// The result of the walk.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) files: Vec<Target>,
+pub(crate) struct WalkResult {
+    pub(crate) files: Vec<ResolvedPath>,
     /// The targets of the links that were followed.
     pub(crate) links: Vec<PathBuf>,
     /// False if there may be more files.
-    pub(crate) is_whole: bool,
+    pub(crate) is_complete: bool,
     /// The walk stopped at its limit.
-    pub(crate) is_cut: bool,
+    pub(crate) hit_limit: bool,
 }
 
 /// A pattern for one component of a path.
 #[derive(Clone, Debug)]
-enum Name {
+enum NamePattern {
     /// Exactly this name, or `..`.
     Plain(String),
     /// A pattern. Without a matcher it cannot be evaluated, and every name is taken to match.
     Pattern { shows_hidden: bool, matcher: Option<GlobMatcher> },
 }
 
-impl std::fmt::Debug for Reach {
+impl std::fmt::Debug for MatchedFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reach").field("root", &self.root).field("depth", &self.depth).finish_non_exhaustive()
+        f.debug_struct("MatchedFiles")
+            .field("root", &self.root)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
     }
 }
 
-impl Reach {
+impl MatchedFiles {
     /// The files in a directory.
-    pub(crate) fn beneath(root: PathBuf, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
+    pub(crate) fn in_directory(root: PathBuf, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, root, names: Vec::new(), depth, found: OnceLock::new() }
     }
 
     /// The files that match a pattern relative to a directory, and the files in them.
-    pub(crate) fn fitting(root: &Path, pattern: &str, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
+    pub(crate) fn matching(root: &Path, pattern: &str, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
         let root = if pattern.starts_with('/') { PathBuf::from("/") } else { root.to_owned() };
-        let names =
-            pattern.split('/').filter(|name| !name.is_empty() && *name != ".").map(Name::new).collect();
+        let names = pattern
+            .split('/')
+            .filter(|name| !name.is_empty() && *name != ".")
+            .map(NamePattern::new)
+            .collect();
         Self { resolver, root, names, depth, found: OnceLock::new() }
     }
 
     /// Walks on the first call and returns the same result afterwards.
-    pub(crate) fn found(&self) -> &Found {
-        self.found.get_or_init(|| self.look())
+    pub(crate) fn found(&self) -> &WalkResult {
+        self.found.get_or_init(|| self.walk())
     }
 
-    fn look(&self) -> Found {
-        let mut found = Found::default();
+    fn walk(&self) -> WalkResult {
+        let mut found = WalkResult::default();
         let Some(real) = self.resolver.real(&self.root) else { return found };
-        let mut left = MOST_NAMES;
-        let mut ahead = vec![(plain(&self.root), real, 0)];
+        let mut left = MAX_NAMES;
+        let mut ahead = vec![(normalize(&self.root), real, 0)];
         while let Some((named, real, level)) = ahead.pop() {
-            if let Some(Name::Plain(name)) = self.names.get(level) {
-                let target = Target::new(name, &named, self.resolver.as_ref());
+            if let Some(NamePattern::Plain(name)) = self.names.get(level) {
+                let target = ResolvedPath::new(name, &named, self.resolver.as_ref());
                 let Some(real) = target.real.clone() else { continue };
                 self.add(target.named, real, level, EntryKind::Directory, &mut found, &mut ahead);
                 continue;
             }
             let Some(entries) = self.resolver.list(&real) else { return found };
             for entry in entries {
-                if left == 0 || level > MOST_LEVELS {
-                    found.is_cut = true;
+                if left == 0 || level > MAX_LEVELS {
+                    found.hit_limit = true;
                     return found;
                 }
                 left -= 1;
@@ -111,7 +117,7 @@ impl Reach {
                 self.add(named.join(&entry.name), inside, level, entry.kind, &mut found, &mut ahead);
             }
         }
-        found.is_whole = true;
+        found.is_complete = true;
         found
     }
 
@@ -122,7 +128,7 @@ impl Reach {
         real: PathBuf,
         level: usize,
         kind: EntryKind,
-        found: &mut Found,
+        found: &mut WalkResult,
         ahead: &mut Vec<(PathBuf, PathBuf, usize)>,
     ) {
         let next = level + 1;
@@ -136,7 +142,7 @@ impl Reach {
             ahead.push((named.clone(), real.clone(), next));
         }
         if next >= self.names.len() {
-            found.files.push(Target { named, real: Some(real), entry: None });
+            found.files.push(ResolvedPath { named, real: Some(real), entry: None });
         }
     }
 
@@ -154,7 +160,7 @@ impl Reach {
     }
 }
 
-impl Name {
+impl NamePattern {
     fn new(pattern: &str) -> Self {
         if !pattern.contains(['*', '?', '[']) {
             return Self::Plain(pattern.to_owned());
@@ -178,5 +184,5 @@ impl Name {
 }
 
 #[cfg(test)]
-#[path = "reach_tests.rs"]
+#[path = "matched_files_tests.rs"]
 mod tests;

@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Maximum bytes that are read; no file of the guard is larger.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A file that contains one value.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct StateFile {
     path: PathBuf,
 }
 
@@ -51,7 +51,7 @@ pub enum KeptError {
     },
 }
 
-impl Kept {
+impl StateFile {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -62,7 +62,7 @@ impl Kept {
         match File::open(&self.path) {
             Ok(file) => {
                 self.check(&file)?;
-                file.take(LARGEST).read_to_end(&mut text).map_err(|source| self.error(source))?;
+                file.take(MAX_BYTES).read_to_end(&mut text).map_err(|source| self.error(source))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
             Err(error) => return Err(self.error(error)),
@@ -98,7 +98,7 @@ impl Kept {
     {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         make_private(folder).map_err(|source| self.error(source))?;
-        let lock = private(&self.path.with_extension("lock")).map_err(|source| self.error(source))?;
+        let lock = open_private(&self.path.with_extension("lock")).map_err(|source| self.error(source))?;
         lock.lock().map_err(|source| self.error(source))?;
         let mut value: T = self.load()?;
         let result = change(&mut value);
@@ -114,7 +114,7 @@ impl Kept {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = private(&new)?;
+        let mut file = open_private(&new)?;
         file.write_all(&text)?;
         file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
@@ -136,7 +136,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 /// Opens a file that only the user can read; creates it if it is missing.
-fn private(path: &Path) -> io::Result<File> {
+fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

@@ -14,7 +14,7 @@ pub(super) enum Runs {
     /// Depends on the subcommand and its options.
     Git,
     /// With a script that does more than print, delete and replace lines.
-    Sed,
+    SedUse,
 }
 
 /// Programs whose arguments, or whose input, are programs.
@@ -114,7 +114,7 @@ pub(super) const SOMETIMES: &[(&str, Runs)] = &[
     ("gh", words("alias extension codespace")),
     ("git", Runs::Git),
     ("go", GO),
-    ("gsed", Runs::Sed),
+    ("gsed", Runs::SedUse),
     ("gtar", TAR),
     ("hg", with("--config --cwd --repository -R", "")),
     ("install", with("--strip-program", "")),
@@ -136,7 +136,7 @@ pub(super) const SOMETIMES: &[(&str, Runs)] = &[
     ("rsync", with("-e -M --rsh --rsync-path --remote-option --daemon --config", "fBT")),
     ("scp", with("-o -S -F -D", "cilPJX")),
     ("sdiff", with("--diff-program -o --output", "wI")),
-    ("sed", Runs::Sed),
+    ("sed", Runs::SedUse),
     ("sort", with("-o -T --output --compress-program --temporary-directory --files0-from", "ktS")),
     ("split", with("--filter", "abClnt")),
     ("svn", with("--config-option --config-dir --diff-cmd --diff3-cmd --editor-cmd", "")),

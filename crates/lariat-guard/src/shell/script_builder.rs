@@ -6,22 +6,24 @@
 use std::ops::Range;
 
 use super::flaw::Flaw;
-use super::reading::RawCommand;
-use super::wrapper::{self, Inside, Text};
-use super::{Assignment, Command, Doubt, MOST_DOUBTS, Opened, Script, Word, names, reading, state, word};
+use super::parsed::RawCommand;
+use super::wrapper::{self, ShellText, WrappedProgram};
+use super::{
+    Assignment, Command, Doubt, MAX_DOUBTS, OpenedFile, Script, Word, builtins, names, parsed, word,
+};
 
 /// Maximum nesting of shells that is analyzed.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
-pub(super) struct Meaning {
+pub(super) struct ScriptBuilder {
     pub(super) script: Script,
     pub(super) depth: usize,
     pub(super) flaw: Option<Flaw>,
 }
 
-impl Meaning {
+impl ScriptBuilder {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if self.script.doubts.len() < MOST_DOUBTS && !self.script.doubts.contains(&doubt) {
+        if self.script.doubts.len() < MAX_DOUBTS && !self.script.doubts.contains(&doubt) {
             self.script.doubts.push(doubt);
         }
     }
@@ -39,12 +41,12 @@ impl Meaning {
         word
     }
 
-    pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
+    pub(super) fn file(&mut self, raw: &parsed::RawFile<'_>) {
         let path = self.unquoted(&raw.target);
         if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
             self.unknown("a network connection by redirection");
         }
-        self.script.files.push(Opened { path, is_written: raw.is_written });
+        self.script.files.push(OpenedFile { path, is_written: raw.is_written });
     }
 
     pub(super) fn command(&mut self, raw: &RawCommand<'_>) {
@@ -79,13 +81,13 @@ impl Meaning {
     /// Looks through wrappers, one after the other.
     fn words(&mut self, mut command: Command) {
         loop {
-            match wrapper::inside(&command.words) {
-                Inside::Nothing => break,
-                Inside::Hidden => {
+            match wrapper::wrapped_program(&command.words) {
+                WrappedProgram::Nothing => break,
+                WrappedProgram::Hidden => {
                     self.hidden(&command);
                     break;
                 }
-                Inside::Program { at, sets } => {
+                WrappedProgram::Program { at, sets } => {
                     for (name, value) in sets {
                         self.set(&name, &value);
                         command.assignments.push(Assignment { name, value });
@@ -114,9 +116,9 @@ impl Meaning {
         };
         let name = first.as_known().map(|name| wrapper::base(name).to_owned());
         match wrapper::shell_text(&command.words) {
-            Text::Nothing => {}
-            Text::Hidden => self.hidden(&command),
-            Text::Known { text, is_ours } => {
+            ShellText::Nothing => {}
+            ShellText::Hidden => self.hidden(&command),
+            ShellText::KnownSecrets { text, is_ours } => {
                 if !is_ours {
                     self.unknown("a shell with another language");
                 }
@@ -140,7 +142,7 @@ impl Meaning {
             }
             Some(_) => {}
         }
-        if let Some(doubt) = state::doubt(&command.words)
+        if let Some(doubt) = builtins::doubt(&command.words)
             && self.flaw != Some(Flaw::TrustsNames)
         {
             self.doubt(doubt);
@@ -150,7 +152,7 @@ impl Meaning {
 
     /// Analyzes the text that an inner shell would run. Returns false if there is nothing in it.
     fn inner(&mut self, text: &str, wrappers: &[String]) -> bool {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             self.unknown("a deeply nested shell");
             return false;
         }
