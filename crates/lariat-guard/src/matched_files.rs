@@ -154,7 +154,8 @@ impl MatchedFiles {
         }
     }
 
-    /// Whether links are followed: those that a word names by bash and the command itself, those below by no one.
+    /// Whether a link at a level is followed. Bash and the command follow links that a word names; a recursive reader follows
+    /// none below.
     fn follows(&self, level: usize) -> bool {
         level < self.names.len() || self.depth == Depth::Files
     }

@@ -77,9 +77,9 @@ fn strongest_decision_wins() {
             };
             let outcome = Outcome::of([answer(first, "a"), answer(second, "b")]);
             assert_eq!(outcome.decision, first.max(second));
-            let told = outcome.reason().unwrap();
-            assert_eq!(told.contains('a'), first == outcome.decision);
-            assert_eq!(told.contains('b'), second == outcome.decision);
+            let texts = outcome.reason().unwrap();
+            assert_eq!(texts.contains('a'), first == outcome.decision);
+            assert_eq!(texts.contains('b'), second == outcome.decision);
         }
     }
     assert!(Deny > Defer && Defer > Ask && Ask > Allow);
@@ -116,8 +116,8 @@ fn reports_unusable_configuration() {
             "TeammateIdle": []
         }),
     );
-    let told: Vec<_> = problems.iter().map(|problem| problem.problem.as_str()).collect();
-    assert_eq!(told.len(), 5, "{told:#?}");
+    let texts: Vec<_> = problems.iter().map(|problem| problem.problem.as_str()).collect();
+    assert_eq!(texts.len(), 5, "{texts:#?}");
     assert!(book.is_empty(HookEvent::PreToolUse));
 }
 
@@ -174,14 +174,15 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
         {"matcher": "Bash", "hooks": [{"command": "rewrite"}, {"command": "rewrite"}]},
         {"hooks": [{"command": "deny", "if": "Bash(git *)"}]}
     ]}));
-    let told = Told::new(HookEvent::PreToolUse, "s", "/w")
+    let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w")
         .with("tool_name", "Bash")
         .with("tool_input", json!({"command": "rm x"}))
         .with("session_id", "forged");
     let runner = Scripted::default();
     let spent = Spent::default();
     let fired = |condition: bool| {
-        let round = Round::of(&book, &spent, &told, &["bash", "Bash"], None, move |_| condition).unwrap();
+        let round =
+            Round::of(&book, &spent, &hook_input, &["bash", "Bash"], None, move |_| condition).unwrap();
         futures_util::FutureExt::now_or_never(round.outcome(&runner)).unwrap()
     };
     let outcome = fired(false);
@@ -201,9 +202,9 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
 
 /// Returns how many handlers of an event decided something, and how many run in the background.
 fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (usize, usize) {
-    let told = Told::new(event, session, "/w");
+    let hook_input = Told::new(event, session, "/w");
     let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
-    Round::of(book, spent, &told, &["startup"], None, |_| true).map_or((0, 0), |round| {
+    Round::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
         let unwaited = round.unwaited(&runner);
         let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
         (usize::from(outcome.decision.is_some()), unwaited.len())
@@ -215,10 +216,10 @@ fn background_handler_decides_nothing() {
     let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
     assert_eq!(counted(&book, &Spent::default(), "s", HookEvent::PreToolUse), (0, 1));
     // It still runs once it is polled.
-    let told = Told::new(HookEvent::PreToolUse, "s", "/w");
+    let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w");
     let runner = Arc::new(Scripted::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
-    let round = Round::of(&book, &Spent::default(), &told, &[], None, |_| true).unwrap();
+    let round = Round::of(&book, &Spent::default(), &hook_input, &[], None, |_| true).unwrap();
     for unwaited in round.unwaited(&dynamic) {
         futures_util::FutureExt::now_or_never(unwaited).unwrap();
     }
@@ -239,10 +240,10 @@ fn once_handler_runs_once_per_session() {
 fn unmet_condition_does_not_use_up_a_once_handler() {
     let book =
         book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
-    let (spent, told) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
-    assert!(Round::of(&book, &spent, &told, &[], None, |_| false).is_none());
-    assert!(Round::of(&book, &spent, &told, &[], None, |_| true).is_some());
-    assert!(Round::of(&book, &spent, &told, &[], None, |_| true).is_none());
+    let (spent, hook_input) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
+    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| false).is_none());
+    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| true).is_some());
+    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| true).is_none());
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Spent {
 /// The handlers to run for one event.
 #[derive(Debug)]
 pub struct Round<'a> {
-    told: &'a Told,
+    hook_input: &'a Told,
     subject: Option<&'a Subject<'a>>,
     waited: Vec<HandlerRun<'a>>,
     unwaited: Vec<HandlerRun<'a>>,
@@ -82,24 +82,24 @@ impl<'a> Round<'a> {
     pub fn of(
         book: &'a HookBook,
         spent: &Spent,
-        told: &'a Told,
+        hook_input: &'a Told,
         names: &[&'a str],
         subject: Option<&'a Subject<'a>>,
         condition: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let names = subject.map_or(names, |subject| subject.names());
         let applies = |handler: &Handler| handler.condition.as_deref().is_none_or(&condition);
-        let unspent = |at: usize, handler: &Handler| !handler.once || spent.spend(&told.session_id, at);
-        let handlers = book.matching(told.event, names).into_iter();
-        let handlers = handlers.filter(|(at, handler, _)| applies(handler) && unspent(*at, handler));
+        let may_run = |at: usize, handler: &Handler| !handler.once || spent.spend(&hook_input.session_id, at);
+        let handlers = book.matching(hook_input.event, names).into_iter();
+        let handlers = handlers.filter(|(at, handler, _)| applies(handler) && may_run(*at, handler));
         let handler_run =
-            |(_, handler, name)| HandlerRun { handler, name, inputs: inputs(told, subject, name) };
+            |(_, handler, name)| HandlerRun { handler, name, inputs: inputs(hook_input, subject, name) };
         let (unwaited, waited): (Vec<_>, Vec<_>) =
             handlers.map(handler_run).partition(|handler_run| handler_run.handler.background);
         if waited.is_empty() && unwaited.is_empty() {
             return None;
         }
-        Some(Self { told, subject, waited, unwaited })
+        Some(Self { hook_input, subject, waited, unwaited })
     }
 
     /// Returns one future per background handler. Nothing happens until it is polled.
@@ -124,7 +124,7 @@ impl<'a> Round<'a> {
 
     /// Runs one handler for each of its inputs and combines the answers.
     async fn answer(&self, handler_run: &HandlerRun<'_>, runner: &dyn HookRunner) -> Answer {
-        let (event, on_failure) = (self.told.event, handler_run.handler.on_failure);
+        let (event, on_failure) = (self.hook_input.event, handler_run.handler.on_failure);
         let inputs = match &handler_run.inputs {
             Ok(inputs) => inputs,
             Err(why) => return Answer::read(event, &Ended::Refused(why.clone()), on_failure),
@@ -148,9 +148,10 @@ impl<'a> Round<'a> {
 }
 
 /// Returns the inputs of a handler that matched by `name`.
-fn inputs(told: &Told, subject: Option<&Subject<'_>>, name: &str) -> Result<Vec<Arc<str>>, String> {
-    let Some(subject) = subject else { return Ok(vec![told.to_json().to_string().into()]) };
+fn inputs(hook_input: &Told, subject: Option<&Subject<'_>>, name: &str) -> Result<Vec<Arc<str>>, String> {
+    let Some(subject) = subject else { return Ok(vec![hook_input.to_json().to_string().into()]) };
     let inputs = subject.inputs(name)?;
-    let text = |input| told.clone().with("tool_name", name).with("tool_input", input).to_json().to_string();
+    let text =
+        |input| hook_input.clone().with("tool_name", name).with("tool_input", input).to_json().to_string();
     Ok(inputs.into_iter().map(|input| text(input).into()).collect())
 }

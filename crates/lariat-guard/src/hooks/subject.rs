@@ -73,11 +73,11 @@ impl<'a> Subject<'a> {
         if name == self.tool {
             return Ok((wanted != self.arguments).then(|| wanted.clone()));
         }
-        let told = self.inputs(name)?;
-        if told.contains(wanted) {
+        let given = self.inputs(name)?;
+        if given.contains(wanted) {
             return Ok(None);
         }
-        let ([told], true) = (told.as_slice(), self.names.first() == Some(&name)) else {
+        let ([given], true) = (given.as_slice(), self.names.first() == Some(&name)) else {
             return Err(format!(
                 "it rewrote the input of `{name}`, which cannot be translated to `{}`",
                 self.tool
@@ -87,7 +87,7 @@ impl<'a> Subject<'a> {
         let own = |(field, value): (&String, &Value)| {
             let ours = FIELDS.iter().find(|row| row.0 == self.tool && row.2 == field).map(|row| row.1);
             // An unchanged field keeps the model's own value, for example a relative path.
-            let same = told.get(field) == Some(value);
+            let same = given.get(field) == Some(value);
             let ours = ours.unwrap_or(field);
             let value = if same { self.arguments.get(ours).unwrap_or(value) } else { value };
             (ours.to_owned(), value.clone())

@@ -107,14 +107,14 @@ fn lists_instructions_and_imports_and_detects_their_changes() {
         .with("docs/hidden.md", "Hidden.")
         .with(".claude/rules/a.md", "A rule.");
     let manifest = Manifest::of(&files).unwrap();
-    let told: Vec<_> = manifest
+    let listed: Vec<_> = manifest
         .brought()
         .iter()
         .map(|one| (one.kind == BroughtKind::Instructions, one.file.as_str()))
         .collect();
     let expected =
         [(true, ".claude/rules/a.md"), (true, "CLAUDE.md"), (true, "docs/style.md"), (true, "docs/more.md")];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
     for file in ["CLAUDE.md", "docs/style.md", "docs/more.md", ".claude/rules/a.md"] {
         let after = standing_after(&files, &files.clone().with(file, "Be evil."));
         assert!(changed(&after).contains(&file), "{file}: {after:?}");
@@ -201,9 +201,9 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
         .with(".git/hooks/post-index-change", "#!/bin/sh")
         .with(".git/hooks/update.sample", "#!/bin/sh");
     let manifest = Manifest::of(&repository).unwrap();
-    let told: Vec<_> = manifest.brought().iter().map(|one| (one.kind, one.what.as_str())).collect();
+    let listed: Vec<_> = manifest.brought().iter().map(|one| (one.kind, one.what.as_str())).collect();
     assert_eq!(
-        told,
+        listed,
         [(BroughtKind::Git, "[diff] external = ./x.sh"), (BroughtKind::File, ".git/hooks/post-index-change")]
     );
     let (_folder, book) = book();
@@ -237,14 +237,14 @@ fn nothing_is_trusted_until_the_user_trusts_it() {
 fn lists_what_would_take_effect() {
     let manifest = Manifest::of(&repository()).unwrap();
     let brought = manifest.brought();
-    let told: Vec<_> = brought.iter().map(|brought| (brought.kind, brought.what.as_str())).collect();
+    let listed: Vec<_> = brought.iter().map(|brought| (brought.kind, brought.what.as_str())).collect();
     for expected in [
         (BroughtKind::Hook, "bash tools/check.sh -x"),
         (BroughtKind::Server, "db: node server/db.js"),
         (BroughtKind::AllowRule, "Bash(npm *)"),
         (BroughtKind::Variable, "A=1"),
     ] {
-        assert!(told.contains(&expected), "{expected:?} in {told:?}");
+        assert!(listed.contains(&expected), "{expected:?} in {listed:?}");
     }
 }
 
@@ -260,12 +260,12 @@ fn every_changed_byte_of_a_relevant_file_ends_trust() {
             bytes[at] ^= 1;
             let changed = repository.clone().with(path, &String::from_utf8(bytes).unwrap());
             let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
-            let counts = !matches!(path.as_str(), "README.md" | "server/other.js");
+            let is_relevant = !matches!(path.as_str(), "README.md" | "server/other.js");
             match standing {
-                Standing::Changed(differences) if counts => {
+                Standing::Changed(differences) if is_relevant => {
                     assert!(differences.iter().any(|one| one.path == *path))
                 }
-                Standing::Trusted if !counts => {}
+                Standing::Trusted if !is_relevant => {}
                 other => panic!("{path} at {at}: {other:?}"),
             }
             flips += 1;
@@ -296,10 +296,10 @@ fn difference_shows_both_sides() {
     changed.0.remove(".mcp.json");
     let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
     let Standing::Changed(differences) = standing else { panic!("{standing:?}") };
-    let told: Vec<_> =
+    let listed: Vec<_> =
         differences.iter().map(|one| (one.path.as_str(), one.before.is_some(), one.now.is_some())).collect();
     assert_eq!(
-        told,
+        listed,
         [
             (".claude/agents/new.md", false, true),
             (".mcp.json", true, false),
